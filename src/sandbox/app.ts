@@ -1,5 +1,5 @@
-// Builds the sandbox: two listeners on one store, portal and API, and the laboratory, which records and breaks things. Their
-// routes are listed in portal/build-portal.ts, api/build-api.ts and lab/build-lab.ts.
+// Builds the sandbox: two listeners on one store, portal and API, and the laboratory, which records requests and causes faults.
+// Their routes are listed in portal/build-portal.ts, api/build-api.ts and lab/build-lab.ts.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
@@ -21,14 +21,14 @@ import { openKeyRing } from './tokens/key-ring.ts'
 export interface Sandbox {
   portal: FastifyInstance
   api: FastifyInstance
-  /** Only if the settings ask for it. */
+  /** Undefined unless the settings ask for a laboratory. */
   lab: FastifyInstance | undefined
   /** The faults of the laboratory, for tests in the same process. */
   faults: Lab['faults'] | undefined
   store: Store
   /** The result of the SEED_ settings. Undefined without such settings. */
   seedReport: SeedReport | undefined
-  /** Runs once the sandbox is started. */
+  /** Runs when the sandbox has started. */
   sweeper: Sweeper
   /** From now on /health/ready answers 503. */
   announceStop(): void
@@ -36,7 +36,7 @@ export interface Sandbox {
   close(): Promise<void>
 }
 
-/** Opens the store, seeds it and builds the listeners. None listens yet. `onStep` gets every step, with its fault. Throws what openStore throws. */
+/** Opens the store, seeds it and builds the listeners. None listens yet. `onStep` gets every step, with its fault. Throws the errors of openStore. */
 export async function buildSandbox(
   config: SandboxConfig,
   {
@@ -56,7 +56,7 @@ export async function buildSandbox(
   const store = await openStore(config.databaseUrl, {
     clock,
     onLost: error => logger.warn({ code: 'store-connection-lost', cause: error.message }, 'lost a connection'),
-    // A database that existed and is empty may have lost everything.
+    // An existing database that is empty may have lost all its data.
     onNew: wasThere =>
       logger[wasThere ? 'warn' : 'info']({ code: 'new-database' }, 'the database was empty: tables and keys are new'),
   })
@@ -66,7 +66,7 @@ export async function buildSandbox(
     if (seedReport) logSeeding(logger, seedReport)
     let isStopping = false
     const readSource = createSourceReader(config.trustedProxies)
-    const addresses = { portalUrl: config.portalUrl, apiUrl: config.apiUrl }
+    const addresses = { portalUrl: config.portalUrl, apiUrl: config.apiUrl, labUrl: config.lab?.urls[0] }
     const { accessTokenSeconds, codeSeconds } = config
     const lifetimes = createLifetimes({ accessTokenSeconds, refreshTokenSeconds: idleLifetimeSeconds, codeSeconds })
     const keyRing = await openKeyRing(store, clock)
@@ -129,17 +129,17 @@ export async function buildSandbox(
   }
 }
 
-/** Loaded only if the settings ask for it: it is a quarter of the sources. */
+/** Loaded only if the settings ask for it: it is a quarter of the source code. */
 const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
   (await import('./lab/open-lab.ts')).openLab(...given)
 
-/** A seed that is refused is a line in the log: no account or application may keep the sandbox from starting. */
+/** A refused seed is only logged: no account or application may keep the sandbox from starting. */
 function logSeeding(logger: FastifyBaseLogger, { applied, refused, outdated }: SeedReport): void {
-  if (applied.length > 0) logger.info({ code: 'seeded', settings: applied }, 'settings for seeding took effect')
+  if (applied.length > 0) logger.info({ code: 'seeded', settings: applied }, 'the SEED_ settings were applied')
   for (const reason of refused) logger.warn({ code: 'seed-refused' }, reason)
   if (outdated.length > 0)
     logger.info(
       { code: 'seed-outdated', changes: outdated },
-      'what was seeded was changed since; "npm run sandbox:seed -- --force" undoes that',
+      'seeded records were changed later; "npm run sandbox:seed -- --force" resets them',
     )
 }

@@ -5,7 +5,7 @@ import { longestTokenSeconds } from './store/grants.ts'
 import { isLoopback, isRedirectUri } from './values/redirect-uri.ts'
 import { Secret } from './values/secret.ts'
 
-/** Every setting, in the order of `.env.sandbox.example`. None is needed; an empty default means that it is not set. */
+/** Every setting, in the order of `.env.sandbox.example`. All are optional; an empty default means that the setting is off. */
 export const settings = [
   { name: 'HOST', default: 'localhost', about: 'Where to listen. localhost means every loopback address.' },
   { name: 'PORTAL_PORT', default: '4000', about: 'Where the login portal listens; 0 is any free port.' },
@@ -21,45 +21,50 @@ export const settings = [
     default: 'sqlite:data/sandbox.db',
     about: 'sqlite:path or postgres://user:password@host/database. Also as DATABASE_URL_FILE.',
   },
-  { name: 'SEED_CLIENT_ID', default: '', about: 'The first client; all of the SEED_ settings are set, or none.' },
+  { name: 'SEED_CLIENT_ID', default: '', about: 'The id of the first client. Set all of the SEED_ settings, or none.' },
   {
     name: 'SEED_CLIENT_SECRET',
     default: '',
     about: 'Its client secret, 22 characters or more. Also as SEED_CLIENT_SECRET_FILE.',
   },
   { name: 'SEED_REDIRECT_URIS', default: '', about: 'Its redirect URIs, comma-separated.' },
-  { name: 'SEED_USER_EMAIL', default: '', about: 'The e-mail address of the first user, to whom the client belongs.' },
+  { name: 'SEED_USER_EMAIL', default: '', about: 'The e-mail address of the first user, who owns the client.' },
   {
     name: 'SEED_USER_PASSWORD',
     default: '',
-    about: 'The password, 8 characters or more. Also as SEED_USER_PASSWORD_FILE.',
+    about: 'The password of that user, 8 characters or more. Also as SEED_USER_PASSWORD_FILE.',
   },
   {
     name: 'TRUSTED_PROXIES',
     default: '',
-    about: 'Addresses and networks whose X-Forwarded-For is believed, comma-separated, such as 10.1.0.0/16.',
+    about: 'Proxies whose X-Forwarded-For is trusted: addresses and networks, comma-separated, such as 10.1.0.0/16.',
   },
   {
     name: 'MAX_CONNECTIONS',
     default: '1000',
     about: 'How many connections may be open at once, on all addresses together. More are closed at once.',
   },
-  { name: 'ACCESS_TOKEN_SECONDS', default: '86400', about: 'How long an access token lives that a client is given.' },
-  { name: 'CODE_SECONDS', default: '60', about: 'How long a code can be redeemed, 600 at most.' },
-  { name: 'LAB_PORT', default: '', about: 'Where the laboratory listens; it is off unless this is set.' },
-  { name: 'LAB_HOST', default: '127.0.0.1', about: 'Where the laboratory listens, whatever HOST says.' },
+  { name: 'ACCESS_TOKEN_SECONDS', default: '86400', about: 'The lifetime of an access token of a client.' },
+  { name: 'CODE_SECONDS', default: '60', about: 'The lifetime of a code, 600 at most.' },
+  { name: 'LAB_PORT', default: '', about: 'The port of the laboratory. Without it there is no laboratory.' },
+  {
+    name: 'LAB_HOST',
+    default: '127.0.0.1',
+    about: 'The host that the laboratory listens on. HOST does not affect it.',
+  },
   {
     name: 'LAB_URL',
     default: 'http://127.0.0.1:LAB_PORT',
-    about: 'Its public addresses, comma-separated; the first is used in links. Loopback names always count.',
+    about:
+      'The public addresses of the laboratory, comma-separated. Links use the first one. Loopback names always work.',
   },
   {
     name: 'LAB_TOKEN',
     default: '',
     about:
-      'A bearer token for every call of the laboratory, 22 characters or more; needed unless PORTAL_URL and LAB_HOST are both loopback. Also as LAB_TOKEN_FILE.',
+      'A bearer token that every call of the laboratory must send, 22 characters or more. Required unless PORTAL_URL and LAB_HOST are both loopback. Also as LAB_TOKEN_FILE.',
   },
-  { name: 'PRESTOP_DELAY', default: '0', about: 'Seconds to go on serving after SIGTERM.' },
+  { name: 'PRESTOP_DELAY', default: '0', about: 'Seconds to keep serving after SIGTERM.' },
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
 ] as const
 
@@ -71,19 +76,19 @@ export interface SandboxConfig {
   /** Origins, without a trailing slash, as browsers and clients see them. `portalUrl` is also the issuer. */
   portalUrl: string
   apiUrl: string
-  /** Addresses and networks whose X-Forwarded-For is believed. */
+  /** Addresses and networks whose X-Forwarded-For is trusted. */
   trustedProxies: string[]
   /** How many connections may be open at once, on all addresses of all listeners together. */
   maxConnections: number
-  /** How long an access token lives that a client is given, and how long a code can be redeemed. */
+  /** How long an access token of a client lives, and how long a code can be redeemed. */
   accessTokenSeconds: number
   codeSeconds: number
   /** `sqlite:path` or `postgres://…`, which may hold a password. */
   databaseUrl: Secret
   seed: Seed | undefined
-  /** Undefined where there is none. */
+  /** Undefined if there is no laboratory. */
   lab: LabConfig | undefined
-  /** How long to go on serving after SIGTERM, while /health/ready says no. */
+  /** How long to keep serving after SIGTERM, while /health/ready answers 503. */
   prestopDelayMs: number
   logLevel: string
 }
@@ -97,7 +102,7 @@ export interface Seed {
   userPassword: Secret
 }
 
-/** The laboratory: where it listens, under which addresses it is reached, and what one must know to look. */
+/** The laboratory: where it listens, its public addresses, and the token that callers need. */
 export interface LabConfig {
   host: string
   port: number
@@ -119,7 +124,7 @@ const seedNames = [
 const placeholder = /^(change.?me|placeholder|your.?(client.?|user.?)?(secret|password))/i
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-/** Every problem found in the settings. Names settings, never their values. */
+/** Every problem in the settings. Contains names of settings, never their values. */
 export class ConfigError extends Error {
   readonly problems: string[]
 
@@ -129,7 +134,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Throws ConfigError with all problems. Secrets may stand in a file instead, named by `NAME_FILE`. */
+/** Throws ConfigError with all problems. A secret may be in a file instead, named by `NAME_FILE`. */
 export function readConfig(environment: Environment): SandboxConfig {
   const problems: string[] = []
   const env = withFiles(environment, problems)
@@ -184,7 +189,7 @@ function readHost(env: Environment, name: string, fallback: string, problems: st
 
 function readPort(env: Environment, name: string, fallback: number, problems: string[]): number {
   const text = env[name] || `${fallback}`
-  // Digits alone: to Number a space is 0, which would be any free port.
+  // Only digits: Number turns a space into 0, which means any free port.
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65535) problems.push(`${name} must be a port number`)
   return Number(text)
 }
@@ -208,7 +213,7 @@ function readSeconds(
   return seconds
 }
 
-/** Where browsers reach a sandbox that runs on their own machine. Without the port where the scheme says it (80). */
+/** Where browsers reach a sandbox on their own machine. The port is left out if it is the default of the scheme (80). */
 function loopbackOrigin(port: number): string {
   const text = `http://127.0.0.1:${port}`
   return URL.canParse(text) ? new URL(text).origin : text
@@ -242,7 +247,7 @@ function readDatabaseUrl(env: Environment, problems: string[]): Secret {
   return new Secret(url)
 }
 
-/** It shows what everybody did, so it listens on loopback, whatever HOST says. */
+/** The laboratory shows what everybody did, so it listens on loopback, even if HOST names another address. */
 function readLab(env: Environment, problems: string[]): LabConfig | undefined {
   if (!env.LAB_PORT) return undefined
   const port = readPort(env, 'LAB_PORT', 0, problems)
@@ -254,7 +259,7 @@ function readLab(env: Environment, problems: string[]): LabConfig | undefined {
     if (!/^[\x21-\x7e]{22,}$/.test(env.LAB_TOKEN))
       problems.push('LAB_TOKEN must have at least 22 characters (128 random bits), and no spaces')
   } else {
-    // Anybody could read reset links and get tokens there: a Host header of localhost costs nothing.
+    // A token is required then: anybody could send a Host header of localhost, read reset links and get tokens.
     const reachable = [
       ...(isLoopback(host) || host === '::1' ? [] : ['LAB_HOST']),
       ...(env.PORTAL_URL && URL.canParse(env.PORTAL_URL) && !isLoopback(new URL(env.PORTAL_URL).hostname)
@@ -278,12 +283,12 @@ function readSeed(env: Environment, problems: string[]): Seed | undefined {
   const redirectUris = (env.SEED_REDIRECT_URIS ?? '').split(',').map(uri => uri.trim())
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(env.SEED_CLIENT_ID ?? ''))
     problems.push('SEED_CLIENT_ID must be 1 to 64 letters, digits, - or _')
-  // GET /apps/v1/docs is the documentation, so this application could not be asked for.
+  // GET /apps/v1/docs is the documentation, so an application with this id could not be read.
   if (env.SEED_CLIENT_ID === 'docs') problems.push('SEED_CLIENT_ID cannot be docs; choose another id')
   if ((env.SEED_CLIENT_SECRET ?? '').length < 22)
     problems.push('SEED_CLIENT_SECRET must have at least 22 characters (128 random bits)')
   for (const name of ['SEED_CLIENT_SECRET', 'SEED_USER_PASSWORD'])
-    if (placeholder.test(env[name] ?? '')) problems.push(`${name} looks like a placeholder; set one of your own`)
+    if (placeholder.test(env[name] ?? '')) problems.push(`${name} looks like a placeholder; set your own value`)
   if (!redirectUris.every(isRedirectUri))
     problems.push('SEED_REDIRECT_URIS must be redirect URIs, comma-separated: https, or http on loopback')
   if (!(env.SEED_USER_EMAIL ?? '').includes('@')) problems.push('SEED_USER_EMAIL must be an e-mail address')

@@ -27,7 +27,7 @@ export interface SandboxOptions {
   config?: Partial<Omit<SandboxConfig, 'seed' | 'lab'>> & { labPort?: number }
 }
 
-/** What a fault is ordered by: its name, alone or with more fields, or its place and kind. */
+/** An order of a fault: only its name, its name with more fields, or its place and kind. */
 export type FaultRequest = string | FaultOrder
 
 export type RunningSandbox = Awaited<ReturnType<typeof createSandbox>>
@@ -64,7 +64,7 @@ export async function createSandbox(options: SandboxOptions = {}) {
     },
     lab: { host: '127.0.0.1', port: labPort, urls: [`http://127.0.0.1:${labPort}`], token: undefined },
   }
-  // A short hash is enough for a password that lives as long as the test.
+  // A weak hash is enough for a password that exists only during the test.
   const passwords = createPasswords({ memory: 8, passes: 1, parallelism: 1 })
   const steps: LabStep[] = []
   const { sandbox, addresses } = await onFreePorts(wanted, async config => {
@@ -82,13 +82,17 @@ export async function createSandbox(options: SandboxOptions = {}) {
     return { sandbox, addresses: { portalUrl, apiUrl, labUrl: lab?.urls[0] ?? '' } }
   })
   const faults = sandbox.faults!
-  const countOpen = trackOpenRequests(sandbox)
+  const openRequests = trackOpenRequests(sandbox)
 
-  /** Resolves when all requests so far are noted. It does not wait longer for those that a fault lets hang. */
-  async function untilNoted(longestMs = 200): Promise<void> {
-    const end = performance.now() + longestMs
-    while (countOpen() > 0 && performance.now() < end) await wait(5)
-    // A step is noted after its answer has been sent.
+  /**
+   * Resolves when all requests so far are recorded. It waits for open requests at most `longestMs`. Without `longestMs`, it
+   * ignores requests that have been open for more than a second.
+   */
+  async function untilNoted(longestMs?: number): Promise<void> {
+    const end = performance.now() + (longestMs ?? 200)
+    const isAwaited = (begunAt: number) => longestMs !== undefined || performance.now() - begunAt < hangingMs
+    while (openRequests().some(isAwaited) && performance.now() < end) await wait(5)
+    // A step is recorded after its answer was sent.
     await afterEvents()
     await afterEvents()
   }
@@ -110,7 +114,7 @@ export async function createSandbox(options: SandboxOptions = {}) {
       /** Throws an error that names every wrong field. */
       order: (fault: FaultRequest) => describeOrdered(faults.order(typeof fault === 'string' ? { fault } : fault)),
       list: () => faults.list().map(describeOrdered),
-      /** Of one fault by its id, or of all. */
+      /** Removes the fault with this id, or all faults. */
       remove: (id?: string): number => faults.remove(one => id === undefined || one.id === id),
     },
 
@@ -121,8 +125,8 @@ export async function createSandbox(options: SandboxOptions = {}) {
     },
 
     /**
-     * Signs the user in where the client has sent the browser, and allows the client. Returns the address that the
-     * portal leads the browser back to.
+     * Signs the user in at the address to which the client has sent the browser, and allows the client. Returns the address to
+     * which the portal redirects the browser.
      */
     async signIn(url: string | URL, { email = user.email } = {}): Promise<string> {
       const answer = await sandbox.lab!.inject({
@@ -147,13 +151,16 @@ export async function createSandbox(options: SandboxOptions = {}) {
   }
 }
 
-/** Returns a function that says how many requests to portal and API have no answer yet. */
-function trackOpenRequests({ portal, api }: Sandbox): () => number {
-  let open = 0
+/** A request that is open for longer than this is kept open by a fault. */
+const hangingMs = 1000
+
+/** Returns a function that lists when the open requests to portal and API began. */
+function trackOpenRequests({ portal, api }: Sandbox): () => number[] {
+  const open = new Map<object, number>()
   for (const { server } of [portal, api])
     server.on('request', (_request, response) => {
-      open++
-      response.once('close', () => open--)
+      open.set(response, performance.now())
+      response.once('close', () => open.delete(response))
     })
-  return () => open
+  return () => [...open.values()]
 }

@@ -1,4 +1,4 @@
-// Starts the sandbox by itself: settings, listeners, and a clean stop.
+// Starts the sandbox as a process: settings, listeners, and a clean stop.
 import { setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
 import { buildSandbox } from './app.ts'
@@ -13,11 +13,11 @@ async function start(): Promise<void> {
   const settings = readConfig(process.env)
   const { output, flush } = openLogOutput()
   const logger = pino({ level: settings.logLevel, base: { service: 'sandbox' } }, output)
-  // There is nothing to read again, and a terminal that was closed is no reason to stop.
+  // The settings are not read again on SIGHUP, and a closed terminal is no reason to stop.
   process.on('SIGHUP', () => undefined)
-  // A fault that nothing has caught leaves the process in a state that nobody knows: one line, and the end.
+  // After an uncaught error, the state of the process is unknown: write one line and exit.
   process.on('uncaughtException', async ({ name, message, stack }) => {
-    logger.fatal({ code: 'crashed', cause: { name, message, stack } }, 'a fault that nothing has caught')
+    logger.fatal({ code: 'crashed', cause: { name, message, stack } }, 'an error was not caught')
     await flush()
     process.exit(1)
   })
@@ -40,13 +40,13 @@ async function start(): Promise<void> {
     await sandbox.close()
     logger.info('the sandbox has stopped')
     await flush()
-    // Not when nothing is left to do: that would wait for whoever should read the log.
+    // Exit now: waiting until nothing is left to do would also wait for a reader of the log.
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
 }
 
-/** Secrets mask themselves; an e-mail address is personal. */
+/** Secrets print as [redacted]. An e-mail address is personal. */
 function forLog(config: SandboxConfig) {
   return { ...config, seed: config.seed && { ...config.seed, userEmail: '[redacted]' } }
 }

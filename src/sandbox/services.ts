@@ -1,4 +1,4 @@
-// What the code of the sandbox works with; nothing is looked up anywhere else. Each function takes what it needs: `Pick<Services, …>`.
+// Everything that the sandbox's code works with. Each function takes only what it needs: `Pick<Services, …>`.
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import type { Observer, Step } from './observe/steps.ts'
 import type { Mailbox } from './people/mail.ts'
@@ -6,13 +6,15 @@ import type { Passwords } from './people/passwords.ts'
 import type { Store } from './store/store.ts'
 import type { KeyRing } from './tokens/key-ring.ts'
 
-/** Where browsers and clients reach both listeners, without a trailing slash. `portalUrl` is also the issuer. */
+/** Where browsers and clients reach the listeners, without a trailing slash. `portalUrl` is also the issuer. */
 export interface Addresses {
   portalUrl: string
   apiUrl: string
+  /** The address of the laboratory. Undefined if there is none. */
+  labUrl?: string | undefined
 }
 
-/** How long an access token lives that a client is given, a refresh token that is not used, and a code. */
+/** How long an access token of a client, an unused refresh token and a code live. */
 export interface Lifetimes {
   accessTokenSeconds: number
   refreshTokenSeconds: number
@@ -21,22 +23,22 @@ export interface Lifetimes {
 
 export interface Services {
   addresses: Addresses
-  /** Those of what a client is given from now on. */
+  /** The lifetimes of codes and tokens that a client gets from now on. */
   lifetimes: (clientId: string) => Lifetimes
   store: Store
   keyRing: KeyRing
   passwords: Passwords
   clock: () => Date
   logger: FastifyBaseLogger
-  /** Gets every step, if there is one. */
+  /** Gets every step. Undefined without a laboratory. */
   observer: Observer | undefined
-  /** Adds hooks around all handlers of a listener, if anybody wants to; called before any other is added. */
+  /** Adds hooks around all handlers of a listener. Called before any other hook is added. Undefined without a laboratory. */
   atEdge: ((server: FastifyInstance, listener: Step['listener']) => void) | undefined
-  /** Where mail lands, if anywhere. */
+  /** Receives mail. Undefined without a laboratory. */
   mailbox: Mailbox | undefined
   isStopping: () => boolean
-  /** Throws when the store cannot be written to; asked often, it looks once a second. */
+  /** Throws if the store cannot be written to. If called often, it probes once a second. */
   probe: () => Promise<void>
-  /** Whom failures and waiting places are counted for. */
+  /** The source of a request, for which failures and waiting places are counted. */
   sourceOf: (request: FastifyRequest) => string
 }

@@ -1,4 +1,4 @@
-// Starts a sandbox that has been built: its listeners and the sweeper of the store. Finds free ports for it.
+// Starts a sandbox that was built: its listeners and the sweeper of the store. Finds free ports for it.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
@@ -7,7 +7,7 @@ import type { SandboxConfig } from './config.ts'
 import { limitConnections } from './http/connections.ts'
 import { listen } from './http/listen.ts'
 
-/** How often other ports are tried. */
+/** How often to try again with other ports. */
 const mostTries = 5
 
 type ListenSettings = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab' | 'maxConnections'>
@@ -15,7 +15,7 @@ type ListenSettings = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'l
 /** A listener could not be opened. Its message names the settings to look at. */
 export class CannotListen extends Error {
   readonly code: string | undefined
-  /** The one that is taken, where that is the reason. */
+  /** The port that is in use, if that is the reason. */
   readonly port: number | undefined
 
   constructor(config: ListenSettings, cause: NodeJS.ErrnoException & { port?: number }) {
@@ -28,8 +28,8 @@ export class CannotListen extends Error {
 }
 
 /**
- * `host` localhost means every loopback address. A port of 0 takes a free one; the resolved value tells which.
- * Rejects with CannotListen, and the sandbox is closed then. What it opened ends with `sandbox.close()`.
+ * `host` localhost means every loopback address. A port of 0 means a free one; the result names the port. Rejects with
+ * CannotListen; the sandbox is then closed. `sandbox.close()` ends everything that this function opened.
  */
 export async function startSandbox(
   sandbox: Sandbox,
@@ -56,8 +56,8 @@ function portOf(server: FastifyInstance): number {
 }
 
 /**
- * Replaces each port of 0 by a free port and calls `start`: the addresses that clients see are part of every token, so they
- * must be known before anything is built. If another program takes a port meanwhile, it tries again with others.
+ * Replaces each port of 0 by a free port and calls `start`. The addresses that clients see are part of every token, so they
+ * must be known before anything is built. If another program takes a port in the meantime, it tries again with other ports.
  */
 export async function onFreePorts<T>(config: SandboxConfig, start: (config: SandboxConfig) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1)
@@ -79,7 +79,7 @@ async function choosePorts(config: SandboxConfig): Promise<SandboxConfig> {
   ]).catch(error => {
     throw new CannotListen(config, error)
   })
-  // Held until all are known, so that no two are the same.
+  // Keep each port until all are known, so that no two are the same.
   await Promise.all(found.map(held => held?.release()))
   const [portalPort, apiPort, labPort] = found.map(held => held?.port) as [number, number, number]
   return {
@@ -99,7 +99,7 @@ async function hold(host: string, port: number): Promise<{ port: number; release
   return { port: (server.address() as AddressInfo).port, release: () => once(server.close(), 'close') }
 }
 
-/** An address with port 0 gets the port of its listener. */
+/** Replaces port 0 in an address by the port of its listener. */
 function follow(address: string, port: number): string {
   const url = new URL(address)
   if (url.port === '0') url.port = `${port}`

@@ -4,7 +4,8 @@ const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeSty
 function localise() {
   for (const time of document.querySelectorAll('time[datetime]:not([title])')) {
     time.title = time.textContent
-    time.textContent = format.format(new Date(time.dateTime))
+    // “PM” stays in the line of its hour.
+    time.textContent = format.format(new Date(time.dateTime)).replace(/\s(?=[AP]M$)/, '\u00a0')
   }
 }
 

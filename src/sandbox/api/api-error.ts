@@ -1,4 +1,4 @@
-// Errors of the application API in its one dialect: `{"error":{"status","message"}}`.
+// Errors of the application API, all in the same form: `{"error":{"status","message"}}`.
 import type { FastifyInstance } from 'fastify'
 import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
 import { limits } from '../groups/limits.ts'
@@ -25,7 +25,7 @@ export function toErrorBody(status: number, message: string | FieldProblems) {
   return { error: { status, message } }
 }
 
-/** Every error of this scope, its own or the framework's, leaves in the dialect; what is not ours to tell is a 500. */
+/** Sends every error of this scope in this form, also the framework's. An error that callers must not see becomes a 500. */
 export function answerInApiDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, _request, reply) => {
     const answer = toApiError(error)
@@ -41,7 +41,7 @@ const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations, invita
 
 type Body = string | FieldProblems
 
-/** How the API answers what the domain refuses. */
+/** The API's answers to refusals of the domain. */
 const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((details: RefusalDetails) => Body)]>> = {
   'not-found': [404, 'App not found.'],
   'changed-meanwhile': [412, 'App was changed in the meantime.'],
@@ -87,7 +87,7 @@ const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((detail
 /** The platform's own words. */
 export const permissionDenied = 'Permission denied'
 
-/** Also the platform's own. */
+/** These are the platform's own words, too. */
 export function refusalToRemove(appId: string): string {
   return `Forbidden: You don't have 'manage' permission on '${appId}'`
 }

@@ -12,17 +12,17 @@ export function toCollection<T>(items: T[]) {
 }
 
 /**
- * The JSON of a collection, portion by portion, and the next one once the reader has room for it: a long list at once
- * would hold up everybody else, and fill the memory for whoever asks again and again and reads nothing.
+ * The JSON of a collection, in portions. The next portion is made when the reader has room for it. A long list in one piece
+ * would delay all other callers, and a caller who asks often and reads nothing could fill the memory.
  */
 export function writeCollection<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): Readable {
-  // Nothing is made ahead.
+  // Make nothing ahead of time.
   return Readable.from(writePieces(portions, toJson), { highWaterMark: 0 })
 }
 
 async function* writePieces<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): AsyncGenerator<string> {
   const [start = '', end] = JSON.stringify(toCollection([])).split(/(?<=\[)(?=\])/)
-  // Not before the first portion is read: until then a fault can still be answered as one.
+  // Not before the first portion is read: until then an error can still be answered as an error.
   let before = start
   for await (const portion of portions) {
     if (portion.length === 0) continue
@@ -54,7 +54,7 @@ export function toClientJson(application: Application, clientSecrets?: string[])
   }
 }
 
-/** The fields that a schema names. */
+/** Only the fields that a schema names. */
 function pick<Name extends keyof Application>(application: Application, properties: Record<Name, unknown>) {
   const names = Object.keys(properties) as Name[]
   return Object.fromEntries(names.map(name => [name, application[name]])) as Pick<Application, Name>
@@ -70,7 +70,7 @@ export function toGroupJson({ id, name, createdAt, createdBy }: Group) {
   }
 }
 
-/** `status` tells groups of the user's own making from those that they were invited to. */
+/** `status` separates groups that the user made from groups that the user was invited to. */
 export function toMembershipJson({ isMaker, ...membership }: Membership) {
   return toMemberLink(membership, isMaker ? 'maker' : 'member')
 }

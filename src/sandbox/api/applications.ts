@@ -1,4 +1,4 @@
-// The routes of applications (specification 4.1): a schema in, a call of the domain, a schema out.
+// The routes of applications (rule api-operations). Each has a schema, calls the domain, and answers with a schema.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   addSecret,
@@ -56,7 +56,7 @@ export function applicationRoutes(services: Pick<Services, 'addresses' | 'store'
     const { app_id: id } = request.params
     const { userId } = callerOf(request)
     requireBody(request)
-    // A caller who may not change the application does not learn what is wrong with the fields.
+    // Check the caller's rights first: a caller who may not change the application does not learn which fields are wrong.
     await requireDeveloper(services, id, userId)
     const change = readData<ChangedApplication>(request, findChangeProblems)
     const application = await changeApplication(services, id, change, { userId, ...conditionOf(request) })
@@ -103,15 +103,15 @@ function toCreatedJson({ application, clientSecret, tokens }: CreatedApplication
   }
 }
 
-/** Strong (RFC 9110 8.8.3): two answers with the same tag are the same, byte for byte. */
+/** A strong tag (RFC 9110 8.8.3): two answers with the same tag are equal byte for byte. */
 function entityTagOf({ version }: Pick<Application, 'version'>): string {
   return `"${version}"`
 }
 
 /**
- * The condition of If-Match (RFC 9110 13.1.1). It holds if the header is left out, is `*`, or names the version. The comparison
- * is strong: a weak tag never matches. Splitting the list at its commas is safe: no tag of ours holds a comma, and a tag of
- * anybody else cannot hold the quotation marks that would make a part of it look like ours.
+ * The condition of If-Match (RFC 9110 13.1.1). It holds if the header is missing, is `*`, or names the version. The comparison
+ * is strong: a weak tag never matches. Splitting the list at commas is safe: our tags contain no comma, and a foreign tag
+ * cannot contain quotation marks, so no piece of it looks like one of ours.
  */
 function conditionOf({ headers }: FastifyRequest): { isKnownVersion: (version: number) => boolean } {
   const tags = headers['if-match']?.split(',').map(tag => tag.trim())

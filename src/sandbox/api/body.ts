@@ -1,4 +1,4 @@
-// Request bodies of the API: JSON of at most 64 KiB, and what the schema of a route and the rules of the domain say about it.
+// Request bodies of the API: JSON of at most 64 KiB, checked with the schema of the route and the rules of the domain.
 import type { ErrorObject } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
@@ -9,8 +9,8 @@ import { ApiError } from './api-error.ts'
 const maxDepth = 20
 
 /**
- * An empty body is let through as undefined: callers send their content type with every request, even with those that have
- * no body. A route that needs a body says that it is missing.
+ * An empty body is accepted as undefined: callers send their content type with every request, even without a body. A route
+ * that needs a body reports that it is missing.
  */
 export function readJsonBodies(scope: FastifyInstance): void {
   const parse = scope.getDefaultJsonParser('error', 'error')
@@ -36,7 +36,7 @@ export function readJsonBodies(scope: FastifyInstance): void {
   )
 }
 
-/** Of text that is JSON: in any other, the pattern would have to look for the end of a string again and again. */
+/** Only for valid JSON: in other texts the pattern would search for the end of a string again and again. */
 function isTooDeep(json: string): boolean {
   let depth = 0
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
@@ -50,9 +50,9 @@ function isTooDeep(json: string): boolean {
 type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => FieldProblems
 
 /**
- * The data of the body, in its envelope or without it; `Data` is the type of its schema. For a route with
- * `attachValidation`, which calls this after it has checked what the caller may do. Throws ApiError 400 when there is no body,
- * and InvalidFields with all problems at once.
+ * The data of the body, with or without the envelope. `Data` is the type of its schema. For routes with `attachValidation`:
+ * they call this after checking what the caller may do. Throws ApiError 400 if there is no body, and InvalidFields with all
+ * problems at once.
  */
 export function readData<Data>(request: FastifyRequest, findProblems: FindProblems): Data {
   requireBody(request)
@@ -75,22 +75,22 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 const missing = 'Missing data for required field.'
 
-/** One problem for each field, under the name that it has with or without the envelope. */
+/** One problem for each field. The name is the same with or without the envelope. */
 function toProblems(errors: ErrorObject[]): FieldProblems {
   const problems: FieldProblems = {}
   for (const error of errors) {
     const path = error.instancePath.replace(/^\/data(?=\/)/, '').slice(1)
     if (error.keyword === 'required') problems[error.params.missingProperty] = [missing]
-    // It only says that one of the two forms of a body does not fit.
+    // This error only says that one of the two forms of a body does not fit.
     else if (error.keyword !== 'if') problems[path || '_schema'] = [sentenceOf(error)]
-    // A body or an envelope that is no object has none of the fields.
+    // A body or an envelope that is not an object has none of the fields.
     if (error.keyword === 'type' && error.params.type === 'object')
       for (const name of error.parentSchema?.required ?? []) problems[name] = [missing]
   }
   return problems
 }
 
-/** In the platform's words. */
+/** In the platform's own words. */
 function sentenceOf({ keyword, params, parentSchema = {} }: ErrorObject): string {
   if (parentSchema.enum) return `Must be one of: ${parentSchema.enum.join(', ')}.`
   if (parentSchema.format === 'uri') return 'Not a valid URL.'

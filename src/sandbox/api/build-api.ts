@@ -1,4 +1,4 @@
-// The application API: every route of its listener, by hand and in order, with one dialect of errors.
+// The application API: every route of its listener, written out in order, with one form for all errors.
 import type { FastifyInstance } from 'fastify'
 import { describeRoutes } from '../http/describe.ts'
 import { healthRoutes, logFaultsOnly } from '../http/health.ts'
@@ -24,18 +24,18 @@ const exposeHeadRoute = true
 const icon = readAsset('api-icon.svg')
 const copyButtons = readAsset('copy-buttons.js')
 
-/** An application's own token is only for reading. */
+/** An application's own token can only read. */
 const anyToken = whoMay({ kinds: ['portal', 'client', 'application'] })
 const onlyUsers = whoMay()
 const toRemove = whoMay({ refusal: refusalToRemove })
-// Only people change the members of a group: on the portal's page, or with a token from there. A client that they have
-// signed in to cannot add anybody.
+// Only people may change the members of a group: on the portal's page, or with a token from that page. A client that they
+// have signed in to cannot add members.
 const portalTokensOnly = whoMay({
   kinds: ['portal'],
-  refusal: () => "Permission denied. Use an access token that the portal's own page gave.",
+  refusal: () => "Permission denied. Use an access token from the portal's own page.",
 })
 
-/** Fields are checked by the schema of the route. The handler looks at the result once it knows that the caller may do this. */
+/** The schema of the route checks the fields. The handler reads the result after it has checked the caller's rights. */
 function route(schema: object, config = onlyUsers) {
   return { schema, config, attachValidation: true, exposeHeadRoute }
 }
@@ -62,10 +62,14 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
       await registerViews(pages, { icon, assets: [stylesheet, copyButtons, ...callsAssets] })
       pages.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
       pages.get('/', { exposeHeadRoute }, showHome(services.addresses))
-      pages.get('/apps/v1/docs', { exposeHeadRoute }, showCallsPage(apiCallsPage(services.addresses)))
+      pages.get(
+        '/apps/v1/docs',
+        { exposeHeadRoute },
+        showCallsPage(apiCallsPage(services.addresses), () => scope.swagger()),
+      )
     })
 
-    // Without a token: tools that read descriptions have none.
+    // Without a token: tools that read descriptions do not have one.
     const descriptions = descriptionRoutes(scope)
     scope.get('/apps/v1/openapi.json', { exposeHeadRoute }, descriptions.showOpenApi)
     scope.get('/apps/v1/api.raml', { exposeHeadRoute }, descriptions.showRaml)

@@ -1,9 +1,10 @@
-// Machine-readable descriptions of the API (specification 9), and a page to read it and try it. Public, as they hold no secret.
+// Machine-readable descriptions of the API (rule api-descriptions), and pages for people. Both are public: they contain no secrets.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Description } from '../http/describe.ts'
 import type { Addresses } from '../services.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { type OpenApi, toRaml } from './raml.ts'
+import { contexts } from './schemas.ts'
 
 /** For describeRoutes. */
 export function apiDescription({ apiUrl }: Pick<Addresses, 'apiUrl'>): Description {
@@ -12,9 +13,9 @@ export function apiDescription({ apiUrl }: Pick<Addresses, 'apiUrl'>): Descripti
     version: '1.0',
     description:
       'Applications that the caller develops, each with its OAuth client, and the groups that they belong to. ' +
-      'An access token comes from a login at the portal, or from your account there; one that is listed with an application’s credentials reads ' +
-      'that application, and does nothing else. Unknown fields of a body are ignored; of a field that stands ' +
-      'twice the last one counts.',
+      'You get an access token from a login at the portal, or from your account page there. A token that is listed with an application’s credentials can only read ' +
+      'that application. Unknown fields of a body are ignored. If a field appears ' +
+      'twice, the last one counts.',
     url: apiUrl,
     tags: ['Applications', 'Groups'],
     security: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
@@ -34,34 +35,74 @@ export function descriptionRoutes(scope: FastifyInstance) {
   return { showOpenApi, showRaml }
 }
 
-/** The page at the API's own address: what this is, and where to read on. */
-export function showHome({ apiUrl, portalUrl }: Addresses) {
+/** The page at the API's own address: what the API is, and where to read more. */
+export function showHome({ apiUrl, portalUrl, labUrl }: Addresses) {
   return async (_request: FastifyRequest, reply: FastifyReply) => {
     setPageHeaders(reply, { hasScript: true })
     return reply.viewAsync('application-api', {
-      title: 'Start',
+      title: 'Application API',
       brand: 'Application API',
       scripts: ['copy-buttons.js'],
-      // Double quotes, in which the shell reads the variable.
-      list: `curl -sS ${apiUrl}/apps/v1 -H "Authorization: Bearer $TOKEN"`,
+      // In double quotes the shell replaces the variable.
+      list: `curl -sS ${apiUrl}/apps/v1 \\\n  -H "Authorization: Bearer $TOKEN"`,
       portalUrl,
+      labUrl,
     })
   }
 }
 
-/** Of the page to read them and to try them. */
-export function apiCallsPage({ portalUrl }: Addresses) {
+const exampleId = '8f6f2f4e-6d1c-4a55-b6f0-3c8d1f0a9b21'
+const exampleGroup = 'd2719e1c-5a4f-4f6e-9a3b-0f7c2f5f1e77'
+const exampleUser = '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed'
+
+const exampleSecret = 'kX2vJm0Qh7sWc5Tz9rLb3NfYp8GdVa1Ue6Ro4Ai_0Hs'
+
+/** Used in the example answers of that page. */
+const samples = {
+  ...Object.fromEntries(Object.entries(contexts).map(([type, context]) => [`${type}.@context`, context])),
+  'DeveloperOf.from': exampleGroup,
+  'DeveloperOf.to': exampleId,
+  'Group.@id': exampleGroup,
+  'MemberOf.data': { name: 'Weather', status: 'maker' },
+  outLinks: [],
+  '@id': exampleId,
+  clientId: exampleId,
+  from: exampleUser,
+  to: exampleGroup,
+  createdBy: exampleUser,
+  updatedBy: exampleUser,
+  name: 'Weather',
+  description: 'Shows the weather.',
+  redirectUris: 'http://localhost:3000/exchangeToken',
+  defaultRedirectUri: 'http://localhost:3000/exchangeToken',
+  clientSecrets: [exampleSecret],
+  clientSecret: exampleSecret,
+  token: 'eyJhbGciOiJFUzI1NiIs…',
+  access_token: 'eyJhbGciOiJFUzI1NiIs…',
+  expires_in: 86400,
+}
+
+/** Settings of the page that describes the calls. */
+export function apiCallsPage({ portalUrl, labUrl }: Addresses) {
   return {
-    title: 'Application API',
+    title: 'Calls of the application API',
     brand: 'Application API',
     about: 'List, create, change and remove the applications that you develop, and the groups that they belong to.',
-    hasOwnExamples: true,
-    documentPath: '/apps/v1/openapi.json',
     tokenUrl: `${portalUrl}/account/token`,
+    variables: [
+      { name: 'USER_ID', is: 'Your user ID. It is on your account page at the login portal.' },
+      { name: 'GROUP_ID', is: 'The ID of one of your groups. “List your groups” shows it as “to”.' },
+      { name: 'APP_ID', is: 'The ID of an application. “List your applications” shows it as “@id”.' },
+    ],
+    errorHelp:
+      'Every error has this form. The message is a text, except with status 422: then it is an object with a list of problems for each field.',
+    errorExample: { error: { status: 404, message: 'App not found.' } },
+    samples,
     links: [
       { href: '/apps/v1/openapi.json', label: 'OpenAPI 3.1' },
       { href: '/apps/v1/api.raml', label: 'RAML 1.0' },
       { href: `${portalUrl}/api/docs`, label: 'The login portal’s OAuth calls' },
+      ...(labUrl === undefined ? [] : [{ href: labUrl, label: 'The laboratory' }]),
     ],
   }
 }

@@ -1,4 +1,4 @@
-// The part of the identities API that a developer of applications needs: groups and their members.
+// The calls of the identities API that a developer of applications needs: groups and their members.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import { type FieldProblems, findTextProblems } from '../applications/fields.ts'
@@ -49,7 +49,7 @@ export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
   async function listOwn(request: FastifyRequest<{ Params: { user_id: string } }>) {
     const { user_id: userId } = request.params
     if (request.validationError) throw new ApiError(422, { type: ['Must be one of: MemberOf.'] })
-    // Other people's groups are nobody else's business.
+    // Nobody may see which groups other people are in.
     if (userId !== callerOf(request).userId) throw new ApiError(404, 'Identity not found.')
     return toCollection((await listMemberships(services.store.read, userId)).map(toMembershipJson))
   }

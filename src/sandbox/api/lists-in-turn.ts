@@ -1,9 +1,9 @@
-// Bounds how many lists of one caller are written at the same time: each holds a portion, for a reader who may read nothing.
+// Limits how many lists one caller receives at the same time: each list holds one portion in memory, even if the caller reads nothing.
 import type { Caller } from '../tokens/find-caller.ts'
 
 const mostAtOnce = 8
 
-/** The returned function passes portions on once it is the caller's turn, in the order of asking. */
+/** The returned function waits until it is the caller's turn, and then passes the portions on. Turns are in the order of the calls. */
 export function createListTurns() {
   const callers = new Map<string, { running: number; waiting: (() => void)[] }>()
 
@@ -18,7 +18,7 @@ export function createListTurns() {
     const turns = callers.get(key)
     if (!turns) return
     const next = turns.waiting.shift()
-    // The place is handed on, not given back.
+    // The place goes directly to the next waiting list.
     if (next) next()
     else turns.running -= 1
     if (turns.running === 0) callers.delete(key)
@@ -30,7 +30,7 @@ export function createListTurns() {
     try {
       yield* portions
     } finally {
-      // Also where the reader has gone, or the store has a fault.
+      // This also runs if the reader has left, or the store has failed.
       end(key)
     }
   }

@@ -1,4 +1,4 @@
-// What the API can be asked to do, in the words of its description: parameters, bodies and every answer.
+// All operations of the API for its description: parameters, bodies and every answer.
 import { limits } from '../groups/limits.ts'
 import { answer, inEnvelopeOrNot, parameters, ref } from '../http/describe.ts'
 import { contexts } from './schemas.ts'
@@ -10,24 +10,27 @@ const groupId = { group_id: { type: 'string', description: 'Id of the group.' } 
 const refusals = {
   400: answer('The body is not JSON, or the token was sent twice.', 'Error'),
   401: {
-    ...answer('No access token, or one that is malformed, expired, revoked or foreign.', 'Error'),
+    ...answer('The access token is missing, malformed, expired, revoked or from another portal.', 'Error'),
     headers: { 'WWW-Authenticate': { type: 'string', description: 'Bearer (RFC 6750).' } },
   },
   403: answer('The caller may not do this.', 'Error'),
-  404: answer('There is no such thing, or none that the caller may see.', 'Error'),
-  409: answer('It is there already, or somebody is needed there.', 'Error'),
-  412: answer('If-Match does not name the version that is stored: App was changed in the meantime.', 'Error'),
+  404: answer('No such ID exists, or the caller may not see it.', 'Error'),
+  409: answer(
+    'The user is a member or invited already, or is the last member of a group that has applications.',
+    'Error',
+  ),
+  412: answer('If-Match does not name the stored version: the application was changed in the meantime.', 'Error'),
   413: answer('The body is larger than 64 KiB.', 'Error'),
   415: answer('The body is not application/json.', 'Error'),
   422: answer('Fields are missing or not valid.', 'FieldErrors'),
-  500: answer('A fault of the server.', 'Error'),
+  500: answer('The server failed. The call may have been carried out.', 'Error'),
   503: {
-    ...answer('The database does not answer just now.', 'Error'),
+    ...answer('The database does not answer. Retry-After says how many seconds to wait.', 'Error'),
     headers: { 'Retry-After': { type: 'integer', description: 'Seconds.' } },
   },
 }
 
-/** Of an answer that shows one application. */
+/** For an answer that shows one application. */
 const withTag = (description: string, schema: string, headers: object = {}) => ({
   ...answer(description, schema),
   headers: {
@@ -40,12 +43,12 @@ const ifMatch = {
   'If-Match': {
     type: 'string',
     description:
-      'The ETag of the version that the caller has read, a list of several, or * for any (RFC 9110 13.1.1). Of two ' +
-      'calls with the same ETag one succeeds, and the other gets 412. Without this header the later call wins.',
+      'The ETag of the version that the caller has read, a list of several, or * for any (RFC 9110 13.1.1). If two ' +
+      'calls send the same ETag, one succeeds and the other gets 412. Without this header the later call wins.',
   },
 }
 
-/** Sent as it is, it is taken; of a new one the group is somebody's own. */
+/** This example works as it is, except the group: use the id of your own group. */
 const exampleApp = {
   name: 'Weather',
   description: 'Shows the weather.',
@@ -63,9 +66,9 @@ const envelope = (data: object) => ({ context: contexts.App, type: 'App', data }
 export const listApplicationsCall = {
   operationId: 'listApplications',
   summary: 'List your applications',
-  description: 'Those of all your groups. An app access token lists only its own application.',
+  description: 'The applications of all your groups. An application’s own access token lists only that application.',
   tags: ['Applications'],
-  response: { 200: answer('All of them, the oldest first.', 'AppCollection'), ...refuse() },
+  response: { 200: answer('All of your applications, the oldest first.', 'AppCollection'), ...refuse() },
 }
 
 export const createApplicationCall = {
@@ -77,7 +80,7 @@ export const createApplicationCall = {
   tags: ['Applications'],
   body: {
     ...inEnvelopeOrNot('NewAppEnvelope', 'NewApp'),
-    examples: [envelope({ groupId: 'the id of one of your groups', ...exampleApp })],
+    examples: [envelope({ groupId: '$GROUP_ID', ...exampleApp })],
   },
   response: {
     201: withTag('The application, its client with the secret, and two access tokens.', 'CreatedApp'),
@@ -88,7 +91,7 @@ export const createApplicationCall = {
 export const getApplicationCall = {
   operationId: 'getApplication',
   summary: 'Get one application',
-  description: 'An app access token gets only its own application.',
+  description: 'An application’s own access token reads only that application.',
   tags: ['Applications'],
   params: parameters(appId),
   response: {
@@ -107,7 +110,7 @@ export const updateApplicationCall = {
   summary: 'Change an application',
   description:
     'The body is the envelope, or only its data. A field that is left out keeps its value. If the stored defaultRedirectUri ' +
-    'is not in the new list, and none is sent, it becomes the first of the list. The group cannot be changed, and its limits hold.',
+    'is not in the new list, and none is sent, it becomes the first of the list. The application stays in its group, and the limits of the group apply.',
   tags: ['Applications'],
   params: parameters(appId),
   headers: parameters(ifMatch),
@@ -121,11 +124,11 @@ export const updateApplicationCall = {
 export const removeApplicationCall = {
   operationId: 'removeApplication',
   summary: 'Remove an application',
-  description: 'Its client ends at once: secrets, codes, refresh tokens and access tokens stop working.',
+  description: 'Its secrets, codes, refresh tokens and access tokens stop working at once. You cannot undo this.',
   tags: ['Applications'],
   params: parameters(appId),
   headers: parameters(ifMatch),
-  response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(403, 404, 412) },
+  response: { 204: { type: 'null', description: 'The application has been removed.' }, ...refuse(403, 404, 412) },
 }
 
 export const refreshSecretCall = {
@@ -140,7 +143,7 @@ export const refreshSecretCall = {
 export const createGroupCall = {
   operationId: 'createGroup',
   summary: 'Create a group',
-  description: `You become its member. A person is in at most ${limits.groupsOfUser} groups.`,
+  description: `You become a member. A person can be in at most ${limits.groupsOfUser} groups.`,
   tags: ['Groups'],
   body: inEnvelopeOrNot('NewGroupEnvelope', 'NewGroup'),
   response: { 201: answer('The group.', 'Group'), ...refuse(403, 413, 415, 422) },
@@ -171,7 +174,7 @@ export const unlinkUserCall = {
     'member. Only tokens from the portal’s own page may call this.',
   tags: ['Groups'],
   params: parameters({ ...userId, ...groupId }),
-  response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(403, 404, 409) },
+  response: { 204: { type: 'null', description: 'The link has been removed.' }, ...refuse(403, 404, 409) },
 }
 
 export const listMembershipsCall = {
@@ -187,14 +190,14 @@ export const listMembershipsCall = {
   },
   response: {
     200: answer(
-      'Links from the user to groups: those of their own making, then others, the oldest first.',
+      'Links from the user to groups: first the groups that the user made, then others, the oldest first.',
       'LinkCollection',
     ),
     ...refuse(403, 404, 422),
   },
 }
 
-/** Those that any call can get, and those given. */
+/** The refusals that every call can get, and the given ones. */
 function refuse(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries([400, 401, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]))
 }

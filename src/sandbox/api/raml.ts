@@ -1,4 +1,4 @@
-// The RAML 1.0 description of the API (specification 9), made from its OpenAPI document.
+// The RAML 1.0 description of the API (rule api-descriptions), made from its OpenAPI document.
 
 type Schema = Record<string, unknown> & {
   $ref?: string
@@ -50,7 +50,7 @@ export function toRaml({ info, servers, components, paths }: OpenApi): string {
       accessToken: {
         type: 'x-bearer',
         displayName: 'Access token',
-        description: 'An access token of the portal, a JWT, as RFC 6750 has it.',
+        description: 'An access token of the portal: a JWT, sent as RFC 6750 describes.',
         describedBy: { headers: { Authorization: { description: 'Bearer, a space, and the token.' } } },
       },
     },
@@ -134,7 +134,7 @@ function mapValues<T, R>(values: Record<string, T>, map: (value: T) => R): Recor
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]))
 }
 
-/** Texts that YAML would read as something else are in quotation marks: JSON is YAML. */
+/** Texts that YAML would read as another type are in quotation marks. JSON strings are valid YAML. */
 function toYaml(value: unknown, indent = ''): string {
   if (typeof value === 'string')
     return /^[A-Za-z][\w./-]*(:\/\/[\w.:/-]+)?( \| \w+)*$/.test(value) ? value : JSON.stringify(value)

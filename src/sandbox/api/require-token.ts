@@ -1,4 +1,4 @@
-// Lets a request in that carries an access token of ours which nobody has revoked, and of a kind that the route takes.
+// Accepts a request only if it carries a valid access token of this portal, of a kind that the route allows.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { step } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
@@ -14,12 +14,12 @@ interface WhoMay {
   refusal: (appId: string) => string
 }
 
-/** A user's token does all that the user may, whichever client it was given to. */
+/** A user's token allows everything that the user may do, whichever client has it. */
 const users: readonly TokenKind[] = ['portal', 'client']
 
 /**
- * For a route's `config`, which is then a step of kind api: whose tokens it takes, and in which words it refuses others
- * (403). A route that says nothing takes those of users.
+ * For a route's `config`, whose requests become steps of kind api: the kinds of tokens that the route accepts, and the words
+ * with which it refuses others (403). The default is tokens of users.
  */
 export function whoMay(answer: Partial<WhoMay> = {}): object {
   return { ...step('api').config, ...answer }
@@ -30,13 +30,13 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.getDecorator<Caller>(decoratorName)
 }
 
-/** Who will have made what this request makes. */
+/** The maker of records that this request creates. */
 export function makerOf(request: FastifyRequest): Maker {
   const { kind, userId, clientId } = callerOf(request)
   return { userId, clientId: kind === 'portal' ? null : clientId }
 }
 
-/** Guards every route of the scope. Comes before the body is read, so strangers cannot make us read one. */
+/** Guards every route of the scope. Runs before the body is read, so that strangers cannot make the server read one. */
 export function requireToken(
   scope: FastifyInstance,
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
@@ -45,7 +45,7 @@ export function requireToken(
   scope.addHook('onRequest', async request => {
     const { authorization } = request.headers
     if (authorization === undefined) throw unauthorized('token-missing')
-    // Two ways to say who calls are one too many (RFC 6750 3.1); the address alone is never taken.
+    // A caller must send the token in one place only (RFC 6750 3.1). A token in the address is never accepted.
     if ((request.query as Record<string, unknown>).access_token !== undefined)
       throw new ApiError(400, 'Send the access token in the Authorization header only.', { reason: 'field-misplaced' })
     const caller = await identifyCaller(services, request)

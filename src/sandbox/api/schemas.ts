@@ -1,4 +1,4 @@
-// What requests and answers of the API look like: Fastify checks requests with these schemas, and OpenAPI and RAML show them.
+// The form of requests and answers of the API. Fastify checks requests with these schemas; OpenAPI and RAML are made from them.
 import { changedApplication, clientFields, descriptiveFields, newApplication } from '../applications/fields.ts'
 import { listOf, object, only, ref, type Schema, text } from '../http/describe.ts'
 
@@ -21,7 +21,7 @@ function collectionOf(item: Schema): Schema {
   return object({ '@context': only(contexts.collection), '@type': only('collection'), ItemList: listOf(item) })
 }
 
-/** How bodies name their data model. */
+/** The names by which bodies name their data model. */
 function namesOf(type: keyof typeof contexts): Schema {
   const context = {
     type: 'string',
@@ -82,8 +82,8 @@ export const apiSchemas: Record<string, Schema> = {
     ...link,
     '@type': only('MemberOf'),
     data: object({
-      name: { ...text, description: 'Of the group.' },
-      status: { ...only('maker', 'member', 'invited'), description: 'maker: the group is of the user’s own making.' },
+      name: { ...text, description: 'The name of the group.' },
+      status: { ...only('maker', 'member', 'invited'), description: 'maker: the user made the group.' },
     }),
   }),
   LinkCollection: collectionOf(ref('MemberLink')),
@@ -126,7 +126,7 @@ export const apiSchemas: Record<string, Schema> = {
       message: {
         type: 'object',
         additionalProperties: listOf(text),
-        description: 'What is wrong, by field, every bad field at once.',
+        description: 'The problems of every wrong field, by field name.',
       },
     }),
   }),

@@ -1,4 +1,4 @@
-// Applications and their OAuth clients: what may be done with them, and why not. Ids are taken as they came from outside.
+// What may be done with applications and their OAuth clients, and why not. Ids come from outside and are not checked yet.
 import { randomUUID } from 'node:crypto'
 import { requireRoomForApplication, requireRoomForGrowth } from '../groups/limits.ts'
 import { Refusal } from '../observe/refusal.ts'
@@ -28,14 +28,14 @@ import { type ChangedApplication, fieldsOf, mergeFields, type NewApplication } f
 
 export interface CreatedApplication {
   application: Application
-  /** Shown once: the store has its hash only. */
+  /** Shown once: the store has only its hash. */
   clientSecret: string
   tokens: { id: string; token: string }[]
 }
 
 /**
- * Creates the application with its client, its first secret and its access tokens, or nothing at all. `also` runs in
- * the same transaction. Throws Refusal.
+ * Creates the application with its client, its first secret and its access tokens, or nothing. `also` runs in the same
+ * transaction. Throws Refusal.
  */
 export async function createApplication(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
@@ -84,7 +84,7 @@ async function signToken(
   return { id: tokenId, token: await signAppToken(keyRing, claims) }
 }
 
-/** A user reads the applications of their groups, an application's own token reads only that application. The oldest come first. */
+/** A user reads the applications of their groups. An application's own token reads only that application. The oldest come first. */
 export async function* listReadable(
   { store }: Pick<Services, 'store'>,
   { kind, userId, clientId }: Caller,
@@ -95,8 +95,8 @@ export async function* listReadable(
 }
 
 /**
- * Throws Refusal. An application of other people looks like one that does not exist; an application's own token is told
- * that it may read no other.
+ * Throws Refusal. For a user, an application of other people looks like one that does not exist. For an application's own
+ * token, every other application is forbidden.
  */
 export async function readApplication(
   { store }: Pick<Services, 'store'>,
@@ -118,13 +118,13 @@ export async function requireDeveloper({ store }: Pick<Services, 'store'>, id: s
 
 interface Condition {
   userId: string
-  /** Whether the caller knows this version of the application, as far as they care. */
+  /** Whether the caller has seen this version of the application. Always true for a caller who names no version. */
   isKnownVersion: (version: number) => boolean
 }
 
 /**
- * Of two changes at once that know the same version exactly one succeeds. Otherwise the later one wins, field by field.
- * Throws Refusal.
+ * If two callers change the same version at once, exactly one succeeds. If they name no version, the later one wins, field
+ * by field. Throws Refusal.
  */
 export async function changeApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -146,7 +146,7 @@ export async function changeApplication(
   })
 }
 
-/** The application's client ends with it, at once. Throws Refusal. */
+/** The application's client ends at the same moment. Throws Refusal. */
 export async function removeApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   id: string,
@@ -160,7 +160,7 @@ export async function removeApplication(
   })
 }
 
-/** The new secret is shown here and never again. The one before stays valid, so that a client can change over. Throws Refusal. */
+/** The new secret is shown here and never again. The previous one stays valid, so that a client can change over. Throws Refusal. */
 export async function addSecret(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   id: string,
@@ -169,7 +169,7 @@ export async function addSecret(
   const now = clock()
   const secret = makeSecret()
   await store.transaction(async db => {
-    // The row of the application is the lock that keeps two of these from dropping each other's secret.
+    // The row of the application is the lock: without it, two calls at once could drop each other's secret.
     await claim(db, id, maker.userId, now)
     await addClientSecret(db, id, hashToken(secret), { maker, now })
   })
@@ -189,7 +189,7 @@ async function claim(
   return claimed
 }
 
-/** Unlike reading, changing tells an unknown application from one of other people, as the platform does. */
+/** Reading answers alike for an unknown application and one of other people. Changing tells them apart, as the platform does. */
 async function refusalToChange(db: Db, id: string, details: { managed?: string } = {}): Promise<Refusal> {
   const isThere = isId(id) && (await findApplication(db, id)) !== undefined
   return isThere ? new Refusal('not-allowed', details) : new Refusal('not-found')

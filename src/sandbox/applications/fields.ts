@@ -1,4 +1,4 @@
-// The fields of an application that its developer gives: their schemas, their types, and the rules that no schema can say.
+// The fields of an application that its developer fills in: their schemas, their types, and rules that a schema cannot express.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { ApplicationFields } from '../store/applications.ts'
@@ -21,7 +21,7 @@ const scopes = {
   examples: [''],
 } as const
 
-/** What people see of an application. The API answers with these as `data`. */
+/** The fields that people see. The API answers with these as `data`. */
 export const descriptiveFields = {
   name: {
     type: 'string',
@@ -41,7 +41,7 @@ export const descriptiveFields = {
   iconUrl: webUrl,
 } as const satisfies Record<string, JSONSchema>
 
-/** What the OAuth client of an application may do. The API answers with these as `client`. */
+/** The settings of an application's OAuth client. The API answers with these as `client`. */
 export const clientFields = {
   scopes,
   redirectUris: {
@@ -62,7 +62,7 @@ export const clientFields = {
 
 const fields = { ...descriptiveFields, ...clientFields } as const
 
-/** The data of a new application. A field that was added later is not in `required`: older clients do not send it. */
+/** The data of a new application. A field that was added to the API later is not in `required`: older clients do not send it. */
 export const newApplication = {
   type: 'object',
   required: [
@@ -92,10 +92,10 @@ export const changedApplication = {
 export type NewApplication = FromSchema<typeof newApplication>
 export type ChangedApplication = FromSchema<typeof changedApplication>
 
-/** What is wrong with which field; a field may have several problems. */
+/** The problems of each wrong field. */
 export type FieldProblems = Record<string, string[]>
 
-/** Fields that do not hold what they may hold. */
+/** Some fields hold values that are not allowed. */
 export class InvalidFields extends Refusal {
   readonly problems: FieldProblems
 
@@ -106,12 +106,12 @@ export class InvalidFields extends Refusal {
   }
 }
 
-// A body has room for thousands of bad ones, and the answer must not be larger than the body.
+// A body has room for thousands of bad redirect URIs, and the answer must not be larger than the body.
 const mostProblems = 10
 
 /**
- * Adds what no schema can say. `data` may hold anything; `bySchema` says what the schema has found wrong with it, and those
- * fields are not looked at any further.
+ * Adds problems that a schema cannot express. `data` may hold anything. `bySchema` holds the problems that the schema has
+ * found; those fields are not checked further.
  */
 export function findFieldProblems(data: Record<string, unknown>, bySchema: FieldProblems): FieldProblems {
   const problems = { ...bySchema, ...findTextProblems(data, ['groupId', ...Object.keys(fields)]) }
@@ -124,20 +124,20 @@ export function findFieldProblems(data: Record<string, unknown>, bySchema: Field
   const uriProblems = findUriProblems(redirectUris)
   if (!problems.redirectUris && uriProblems.length > 0) problems.redirectUris = uriProblems
   const chosen = problems.defaultRedirectUri ? '' : String(data.defaultRedirectUri ?? '')
-  // Without a list there is nothing to compare with; but it must be a redirect URI even then.
+  // Without a list there is nothing to compare with, but the default must be a redirect URI even then.
   const isAllowed = redirectUris.length === 0 ? isRedirectUri(chosen) : redirectUris.includes(chosen)
   if (chosen !== '' && !isAllowed) problems.defaultRedirectUri = ['Must be one of redirectUris.']
   return problems
 }
 
-/** The same for a change. An application stays with its group: to ignore the field would promise what is not done. */
+/** The same for a change. An application stays in its group: ignoring the field would promise a move that never happens. */
 export function findChangeProblems(data: Record<string, unknown>, bySchema: FieldProblems): FieldProblems {
   const { groupId, ...others } = data
   const problems = findFieldProblems(others, bySchema)
   return groupId === undefined ? problems : { ...problems, groupId: ['Unknown field.'] }
 }
 
-/** Texts that cannot be stored, among the fields of these names. */
+/** Problems of fields whose texts cannot be stored. */
 export function findTextProblems(data: Record<string, unknown>, names: readonly string[]): FieldProblems {
   const isBad = (value: unknown) => typeof value === 'string' && !isStorableText(value)
   return Object.fromEntries(names.filter(name => isBad(data[name])).map(name => [name, ['Not a valid string.']]))
@@ -162,13 +162,13 @@ function splitUris(list: unknown): string[] {
     .filter(uri => uri !== '')
 }
 
-/** What a new application leaves out. */
+/** The values of fields that a new application leaves out. */
 export const emptyFields = Object.fromEntries(Object.keys(fields).map(name => [name, ''])) as Record<
   keyof typeof fields,
   string
 >
 
-/** The fields as they are stored. What a new application leaves out is empty. */
+/** The fields as they are stored. A field that a new application leaves out is empty. */
 export function fieldsOf({ groupId: _, ...data }: NewApplication): ApplicationFields {
   return mergeFields({ ...emptyFields, redirectUris: [] }, data)
 }
@@ -183,7 +183,7 @@ export function mergeFields(present: ApplicationFields, change: ChangedApplicati
   return { ...pickFields(present), ...texts, redirectUris, defaultRedirectUri }
 }
 
-/** Only the fields of an application that its developer gives. */
+/** Only the fields that the developer fills in. */
 export function pickFields(application: ApplicationFields): ApplicationFields {
   const names = Object.keys(fields) as (keyof ApplicationFields)[]
   return Object.fromEntries(names.map(name => [name, application[name]])) as unknown as ApplicationFields

@@ -11,12 +11,12 @@ DATABASE_URL says where the database is. For PostgreSQL use pg_dump, see docs/ba
 export const backUp = defineCommand({ usage, failure: 'Nothing was copied' }, async (config, args) => {
   const { positionals } = parseArgs({ args, allowPositionals: true })
   const [copyPath, ...others] = positionals
-  if (!copyPath || others.length > 0) throw new NothingDone('Name one file for the copy, which is not there yet.')
+  if (!copyPath || others.length > 0) throw new NothingDone('Name one file for the copy. It must not exist yet.')
   const path = sqlitePathOf(config)
-  if (!path) throw new NothingDone('PostgreSQL is copied by its own pg_dump: docs/backup.md has the line.')
-  // Not through the store, which would migrate the database. Backups are most needed before a migration.
+  if (!path) throw new NothingDone('Copy PostgreSQL with pg_dump. docs/backup.md shows the command.')
+  // Does not open the store, because that would migrate the database. Backups are most needed before a migration.
   backUpSqlite(path, copyPath)
-  return `The database is copied to ${copyPath}, keys and all: keep it as safe as the database.`
+  return `The database is copied to ${copyPath}. The copy contains the keys: keep it as safe as the database.`
 })
 
 if (import.meta.main) await runCommand(backUp)

@@ -33,23 +33,21 @@ export const registerClient = defineCommand({ usage, failure: 'Nothing was regis
   })
   const { name, email, 'redirect-uri': redirectUris } = values
   if (redirectUris.length === 0)
-    throw new NothingDone('Say where the portal is to lead back to: --redirect-uri http://localhost:3000/exchangeToken')
+    throw new NothingDone('Name a redirect URI: --redirect-uri http://localhost:3000/exchangeToken')
   const { portalUrl, apiUrl, databaseUrl } = config
   if (databaseUrl.reveal() === 'sqlite::memory:')
     throw new NothingDone(
-      'A database in memory is its sandbox’s alone: POST /lab/v1/applications registers a client there.',
+      'Only the running sandbox can use a database in memory. Register the client with POST /lab/v1/applications.',
     )
   if ([portalUrl, apiUrl].some(url => new URL(url).port === '0'))
-    throw new NothingDone(
-      'Where the sandbox is reached is not known: set PORTAL_PORT and API_PORT to what they are now.',
-    )
+    throw new NothingDone('The ports of the sandbox are not known. Set PORTAL_PORT and API_PORT to the present ones.')
   return onStore(config, async store => {
     const userId = await findOwner(store, config, email)
     const created = await inSentences(async () => {
       return register(store, config, userId, dataOfClient({ name, redirectUris }))
     })
     const settings = Object.entries(clientSettings(config, created)).map(([name, value]) => `${name}=${value}`)
-    return ['# The secret is told here, and never again.', ...settings].join('\n')
+    return ['# The secret is shown here, and never again.', ...settings].join('\n')
   })
 })
 
@@ -62,20 +60,20 @@ async function register(store: Store, config: SandboxConfig, userId: string, dat
 }
 
 /**
- * Returns the id of the account with this e-mail address. Without an address it is the seeded account, or else the only account
- * there is. Throws NothingDone if no account fits.
+ * Returns the id of the account with this e-mail address. Without an address it is the seeded account, or the only account
+ * that exists. Throws NothingDone if no account fits.
  */
 async function findOwner(store: Store, { seed, portalUrl }: SandboxConfig, email: string | undefined): Promise<string> {
   const wanted = email ?? seed?.userEmail
   const named = wanted === undefined ? undefined : await findCredentials(store.read, wanted)
   if (named) return named.userId
-  if (email !== undefined) throw new NothingDone(`Nobody has the address ${email}. Sign up at ${portalUrl} first.`)
+  if (email !== undefined) throw new NothingDone(`No account has the address ${email}. Sign up at ${portalUrl} first.`)
   const [first, second] = await listSomeUsers(store.read, 2)
   if (!first)
     throw new NothingDone(
-      `There is nobody yet to whom a client could belong. Sign up at ${portalUrl} while the sandbox runs, or set the SEED_ settings and start it once.`,
+      `There is no account yet that a client could belong to. Sign up at ${portalUrl} while the sandbox runs, or set the SEED_ settings and start it once.`,
     )
-  if (second) throw new NothingDone('Several people have accounts. Say whose client it is: --email ann@example.org')
+  if (second) throw new NothingDone('There are several accounts. Name the owner of the client: --email ann@example.org')
   return first
 }
 

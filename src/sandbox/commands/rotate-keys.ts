@@ -18,10 +18,10 @@ export const rotateKeys = defineCommand({ usage, failure: 'The keys were not rot
       return { id, removed: values['remove-old'] ? await removeOtherSigningKeys(db, id) : undefined }
     }),
   )
-  const news = `Access tokens are signed with the key ${id} from now on (running instances notice within five seconds).`
+  const news = `The sandbox now signs access tokens with the key ${id} (running instances switch within five seconds).`
   return removed === undefined
-    ? `${news}\nTokens that were signed before still verify until they expire.`
-    : `${news}\nOlder keys removed: ${removed}. Tokens that were signed with them are refused.`
+    ? `${news}\nTokens signed earlier stay valid until they expire.`
+    : `${news}\nOlder keys removed: ${removed}. Tokens signed with them are refused.`
 })
 
 if (import.meta.main) await runCommand(rotateKeys)

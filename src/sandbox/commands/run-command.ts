@@ -1,5 +1,5 @@
-// What every command does: read the settings, print what was done or what is wrong. Options are read before a database is
-// opened, which may change it.
+// Shared by all commands: read the settings, and print the result or the error. The options are read before the database is
+// opened, because opening may change it.
 import { existsSync } from 'node:fs'
 import { ConfigError, readConfig, type SandboxConfig } from '../config.ts'
 import { UnusableDatabase } from '../store/migrate.ts'
@@ -16,8 +16,8 @@ export type Command = (
 ) => Promise<{ exitCode: number; stdout: string; stderr: string }>
 
 /**
- * `work` resolves to what is printed; `failure` begins the line when it throws. The exit code is then 1. `usage` is all
- * that `--help` prints.
+ * `work` resolves to the text to print. If it throws, the output begins with `failure`, and the exit code is 1. `usage` is the
+ * whole text of `--help`.
  */
 export function defineCommand(
   { usage, failure }: { usage: string; failure: string },
@@ -52,7 +52,7 @@ export async function runCommand(command: Command): Promise<void> {
 
 /** Opens the database, brings it up to date, and closes it after the work. */
 export async function onStore<T>(config: SandboxConfig, work: (store: Store) => Promise<T>): Promise<T> {
-  // Opening would create the file, while the running sandbox uses another one. Nobody would notice.
+  // Opening would create the file, although the running sandbox uses another one. Nobody would notice.
   sqlitePathOf(config)
   const store = await openStore(config.databaseUrl, { clock: () => new Date(), onLost: () => undefined })
   try {
@@ -66,8 +66,6 @@ export async function onStore<T>(config: SandboxConfig, work: (store: Store) => 
 export function sqlitePathOf({ databaseUrl }: SandboxConfig): string | undefined {
   const [, path] = /^sqlite:(.+)$/.exec(databaseUrl.reveal()) ?? []
   if (path && !existsSync(path))
-    throw new NothingDone(
-      'There is no database yet where DATABASE_URL says it is. Start the sandbox first: it makes one.',
-    )
+    throw new NothingDone('There is no database at DATABASE_URL yet. Start the sandbox first: it makes one.')
   return path
 }

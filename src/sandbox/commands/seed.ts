@@ -14,7 +14,7 @@ Makes the user and the client of the SEED_ settings. The sandbox may be running.
 export const applySeeds = defineCommand({ usage, failure: 'Nothing was seeded' }, async (config, args) => {
   const { values } = parseArgs({ args, options: { force: { type: 'boolean', default: false } } })
   const { seed } = config
-  if (!seed) throw new NothingDone('There is nothing to seed: set the SEED_ settings, such as in .env.sandbox.')
+  if (!seed) throw new NothingDone('There is nothing to seed. Set the SEED_ settings, for example in .env.sandbox.')
   const parts = { passwords: createPasswords(), clock: () => new Date(), isForced: values.force }
   const { applied, refused, outdated } = await onStore(config, store => seedStore(store, seed, parts))
   const news = applied.length > 0 ? `Applied: ${applied.join(', ')}.` : 'Nothing had to be applied.'

@@ -45,7 +45,7 @@ export async function issueCode(
   return code
 }
 
-/** A code without asking the user. Undefined if they have not allowed the application. Throws Refusal like issueCode. */
+/** Issues a code without asking the user. Undefined if they have not allowed the application. Throws Refusal like issueCode. */
 export async function issueAllowedCode(
   services: Pick<Services, 'lifetimes' | 'store' | 'clock'>,
   login: LoginRequest,
@@ -72,7 +72,7 @@ export interface Exchange {
   codeVerifier: string | undefined
 }
 
-/** Throws Refusal. One statement spends the code, so of any number of callers one succeeds. */
+/** Throws Refusal. A single statement spends the code, so only one of several callers succeeds. */
 export async function redeemCode(
   services: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   exchange: Exchange,
@@ -86,12 +86,12 @@ export async function redeemCode(
     codeHash: hashToken(exchange.code),
     clientId: exchange.clientId,
     redirectUri: exchange.redirectUri,
-    // A missing state is compared as a value that no login can have.
+    // If the state is missing, compare a value that no login can have.
     stateHash: exchange.state === undefined ? '-' : hashToken(exchange.state),
-    // S256 of RFC 7636 is the same SHA-256 in base64url. A verifier for a login without a challenge matches nothing.
+    // S256 of RFC 7636 is the same SHA-256 in base64url. If the login had no challenge, no verifier matches.
     codeChallenge: exchange.codeVerifier === undefined ? '' : hashToken(exchange.codeVerifier),
   }
-  // PostgreSQL takes no NUL, so nobody has registered such a redirect URI.
+  // PostgreSQL stores no NUL, so nobody has registered such a redirect URI.
   const redeemed = binding.redirectUri.includes('\0')
     ? undefined
     : await store.write(db =>
@@ -105,7 +105,7 @@ export async function redeemCode(
   return issueTokens(services, { ...redeemed, generation: 0, clientId: exchange.clientId, refreshToken })
 }
 
-/** The values that are compared. For a verifier that is its challenge. */
+/** The values to compare. The verifier is replaced by its challenge. */
 function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, codeChallenge }: CodeBinding) {
   return { code, redirect_uri: redirectUri, state, code_verifier: codeVerifier && codeChallenge }
 }
@@ -131,7 +131,7 @@ async function explainRefusal(
     expected: grant.redirectUri,
     received: received.redirect_uri,
   })
-  // The store has only a hash of the state, so what was expected cannot be shown.
+  // The store has only a hash of the state, so the expected state cannot be shown.
   const isSameState = notes.check({
     name: 'state',
     passed: ['', binding.stateHash].includes(grant.stateHash),
@@ -145,9 +145,9 @@ async function explainRefusal(
   })
   if (grant.redeemedAt) {
     const isSame = isSameUri && isSameState && isSameChallenge
-    // The distance in both directions: the clock of another instance may be a little ahead, but not for days.
+    // Compare the distance in both directions: the clock of another instance may be a little ahead, but not by days.
     const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= graceMs
-    // Otherwise somebody else has the code, too, and nobody knows which of the two is the client (RFC 6749 4.1.2).
+    // If this is not a replay, somebody else has the code, too, and nobody knows which of the two is the client (RFC 6749 4.1.2).
     if (!isReplay) await store.write(db => revokeGrant(db, grant.grantId, clock()))
     return new Refusal('code-used', { isReplay })
   }

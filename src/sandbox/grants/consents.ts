@@ -36,7 +36,7 @@ export async function decline({ store }: Pick<Services, 'store'>, question: Ques
   if (!isFirst) throw new Refusal('answered-already')
 }
 
-/** Allows an application without a login. `clientId` is as it was sent. Throws Refusal. */
+/** Allows an application without a login. `clientId` is not checked yet. Throws Refusal. */
 export async function allowApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, clientId }: { userId: string; clientId: string },
@@ -46,7 +46,7 @@ export async function allowApplication(
     throw new Refusal('client-unknown', { field: 'clientId' })
 }
 
-/** Ends the grants of the application, which must then ask again. `clientId` is as it was sent. False if it cannot be an id. */
+/** Ends the grants of the application, which must then ask again. `clientId` is not checked yet. False if it cannot be an id. */
 export async function withdrawConsent(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, clientId }: { userId: string; clientId: string },

@@ -1,4 +1,4 @@
-// How long tokens and codes live: as the settings say, unless this client has lifetimes of its own.
+// How long tokens and codes live: as the settings say, unless this client has its own lifetimes.
 import type { Lifetimes } from '../services.ts'
 
 export type ClientLifetimes = ReturnType<typeof createLifetimes>
@@ -15,7 +15,7 @@ export function createLifetimes(settings: Lifetimes) {
       return { ...settings, ...own.get(clientId) }
     },
 
-    /** The settings apply to lifetimes that are left out. */
+    /** A lifetime that is left out comes from the settings. */
     set(clientId: string, lifetimes: Partial<Lifetimes>): void {
       own.delete(clientId)
       if (Object.keys(lifetimes).length === 0) return

@@ -14,15 +14,15 @@ export interface LoginRequest {
   application: Application
   redirectUri: string
   cancelUrl: string
-  /** Undefined if none was sent. Then none is sent back. */
+  /** Undefined if the request has none. Then the redirect back has none either. */
   state: string | undefined
-  /** PKCE, S256; undefined if none was given. */
+  /** The PKCE challenge (S256). Undefined if the request has none. */
   codeChallenge: string | undefined
 }
 
 const uri = { type: 'string', format: 'uri' } as const
 
-/** The parameters of a start, for its description. readLoginRequest says what is wrong with one. */
+/** The parameters that start a login, for the API description. readLoginRequest reports wrong ones. */
 export const loginParameters = {
   type: 'object',
   required: ['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url'],
@@ -90,7 +90,7 @@ export function isLoginRequest(query: Record<string, unknown>): boolean {
 }
 
 /**
- * Throws Refusal while no redirect URI is trusted (RFC 6749 4.1.2.1), and LoginRefusal after that. Unknown parameters are
+ * Throws Refusal until the redirect URI is checked (RFC 6749 4.1.2.1), and LoginRefusal after that. Unknown parameters are
  * ignored, and empty ones count as left out (RFC 6749 3.1).
  */
 export async function readLoginRequest(

@@ -1,4 +1,4 @@
-// What a client has made in a user's name, after the user has withdrawn their consent: a new secret for it, or removing it.
+// After a user has withdrawn their consent: the user replaces a secret that the client knows, or removes what the client made.
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { claimApplication, removeApplicationOf } from '../store/applications.ts'
@@ -15,7 +15,7 @@ export interface MadeIds {
   clientId?: unknown
 }
 
-/** Undefined if it is gone, or if the user may not change it. */
+/** Undefined if the application is gone, or if the user may not change it. */
 export async function findMade(
   db: Db,
   { userId, ids: { applicationId, clientId }, now }: { userId: string; ids: MadeIds; now: Date },
@@ -44,7 +44,7 @@ export async function renewMadeByClient(
   return { made, clientSecret }
 }
 
-/** Removes an application that the client has made; of another application only the client's secrets. Throws Refusal. */
+/** Removes an application that the client has made. For any other application it ends only the client's secrets. Throws Refusal. */
 export async function removeMadeByClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, ids }: { userId: string; ids: MadeIds },
@@ -59,7 +59,7 @@ export async function removeMadeByClient(
   })
 }
 
-/** Locked until the transaction ends, so that it stays as it is. Throws Refusal. */
+/** Stays locked until the transaction ends, so that nothing changes in between. Throws Refusal. */
 async function claimMade(db: Db, { userId, ids, now }: { userId: string; ids: MadeIds; now: Date }) {
   const { applicationId } = ids
   const isClaimed = isId(applicationId) && (await claimApplication(db, applicationId, { userId, now })) !== undefined

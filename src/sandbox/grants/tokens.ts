@@ -1,4 +1,4 @@
-// Tokens of a client: issued for a family, renewed with a refresh token, revoked; and access tokens of the portal's own page.
+// Tokens of a client: issued for a family, renewed with a refresh token, and revoked. Also the access tokens from the portal's own page.
 import type { StepNotes } from '../observe/notes.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
@@ -33,7 +33,7 @@ export async function issueTokens(
   return { accessToken: await signUserToken(keyRing, order), expiresInSeconds: lifetimeSeconds, refreshToken }
 }
 
-// Two tabs, or a client whose answer was lost, send a replaced token once more within this time.
+// A second tab, or a client that lost the answer, sends a replaced token again within this time.
 const graceMs = 10_000
 
 /**
@@ -63,7 +63,7 @@ export async function renewTokens(
 }
 
 /**
- * The token that was replaced last gets the same answer again for ten seconds. Any other replaced token may have been
+ * For ten seconds, the token that was replaced last gets the same answer again. Any other replaced token may have been
  * stolen, and nobody knows which of the two callers is the client. So the family ends.
  */
 async function repeatOrRevoke(
@@ -72,7 +72,7 @@ async function repeatOrRevoke(
 ): Promise<TokenFamily | undefined> {
   const replaced = await findReplacedToken(store.read, token)
   if (!replaced) return undefined
-  // The distance in both directions: the clock of another instance may be a little ahead, but not for days.
+  // Compare the distance in both directions: the clock of another instance may be a little ahead, but not by days.
   const distanceMs = Math.abs(token.now.getTime() - replaced.replacedAt.getTime())
   if (replaced.isLatest && distanceMs < graceMs) return replaced
   await store.write(db => revokeGrant(db, replaced.grantId, token.now))
@@ -90,8 +90,8 @@ async function whyRefused(
 }
 
 /**
- * A refresh token of a family, replaced or not, or an access token (RFC 7009 2.1) ends the whole family. Of the tokens
- * that are listed with the application's credentials, only the given one ends. False for unknown tokens and those of other clients.
+ * A refresh token of a family (replaced or not) or an access token (RFC 7009 2.1) ends the whole family. A token that is
+ * listed with the application's credentials ends only itself. False for unknown tokens and for those of other clients.
  */
 export async function revokeToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
@@ -107,8 +107,8 @@ export async function revokeToken(
 }
 
 /**
- * An access token for a first application, without a client: the portal itself is the audience. Throws Refusal if the form
- * with this id has made one before, or if the user has signed out.
+ * An access token for making a first application, when there is no client yet. Its audience is the portal itself. Throws
+ * Refusal if the form with this id was used before, or if the user has signed out.
  */
 export async function makePortalToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,

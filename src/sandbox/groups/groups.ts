@@ -1,5 +1,4 @@
-// Groups and their members: make or rename a group, invite, accept, leave, remove. Functions take ids that nobody has
-// checked yet.
+// Groups and their members: make or rename a group, invite, accept, leave, remove. Ids come from outside and are not checked yet.
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
@@ -22,7 +21,7 @@ import { limits, requireRoomForGroup } from './limits.ts'
 const dayMs = 86_400_000
 
 /**
- * The maker becomes a member. An `id` that exists already makes nothing: a form was sent twice. `also` runs in the same
+ * The maker becomes a member. If the `id` exists already, nothing is made: the form was sent twice. `also` runs in the same
  * transaction. Throws Refusal.
  */
 export async function makeGroup(
@@ -53,7 +52,7 @@ export async function renameGroup(
   })
 }
 
-/** A member invites somebody. An open invitation gives no right and shows nothing of the person. Throws Refusal. */
+/** A member invites a user. An open invitation gives no rights and shows nothing about the user. Throws Refusal. */
 export async function inviteUser(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, groupId, inviterId }: { userId: string; groupId: string; inviterId: string },
@@ -75,9 +74,9 @@ export async function inviteUser(
   })
 }
 
-/** Invitations that were declined or taken back count, too. Throws Refusal. */
+/** Declined and cancelled invitations count, too. Throws Refusal. */
 async function countInvitation(db: Db, key: string, now: Date): Promise<void> {
-  // Count first, because that locks the count. A refusal rolls it back.
+  // Count first, because counting locks the count. A refusal rolls it back.
   const bucket = { key, limit: limits.invitationsADay + 1, windowMs: dayMs }
   await countFailure(db, [bucket], now)
   if ((await findBackOff(db, [bucket], now)) > 0) throw new Refusal('invited-too-often', { field: 'groupId' })
@@ -103,13 +102,13 @@ export async function acceptInvitation(
   })
 }
 
-/** Which link was ended. */
+/** The kind of link that was ended. */
 export type EndedLink = 'membership' | 'invitation'
 
 /**
- * A member leaves, the group's maker removes a member, or either side ends an invitation. The last member to leave ends the
- * group. `only` is for pages, whose buttons say what they end: an invitation that was accepted in the meantime is not a
- * membership to end. Throws Refusal.
+ * A member leaves, the group's maker removes a member, or either side ends an invitation. When the last member leaves, the
+ * group ends. `only` is for pages, whose buttons name one kind of link: if the invitation was accepted in the meantime, the
+ * button must not end the membership. Throws Refusal.
  */
 export async function endLink(
   { store }: Pick<Services, 'store'>,
@@ -152,7 +151,7 @@ async function leaveGroup(db: Db, group: Group, userId: string): Promise<void> {
   if (isLast) await endGroup(db, group.id)
 }
 
-/** Also ends the invitations that the member made: nobody joins at the invitation of a person who was removed. */
+/** Also ends the invitations that the member made: nobody joins through the invitation of a removed person. */
 async function endMembership(db: Db, groupId: string, userId: string): Promise<void> {
   await removeMember(db, groupId, userId)
   await deleteInvitationsBy(db, groupId, userId)

@@ -1,5 +1,5 @@
-// How many groups, applications and invitations there may be, so that every list fits into one answer. The caller locks
-// the rows that a check counts, and writes in the same transaction.
+// Limits on groups, applications and invitations, so that every list fits into one answer. The caller locks the rows that
+// are counted, and writes in the same transaction.
 import { Refusal } from '../observe/refusal.ts'
 import { countApplicationsIn } from '../store/applications.ts'
 import { countGroupsOf } from '../store/memberships.ts'
@@ -11,7 +11,7 @@ export const limits = {
   /** The fields of all applications of a group, as JSON. */
   bytesInGroup: 256 * 1024,
   openInvitations: 20,
-  /** From one person to another, to all groups together. So nobody can annoy a person who declines. */
+  /** From one person to another, in all groups together. So nobody can pester a person who declines. */
   invitationsADay: 20,
 }
 

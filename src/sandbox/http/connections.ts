@@ -3,21 +3,21 @@ import type { Server, Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 
 /**
- * Sends a last answer, and closes the connection for good one second later at most. `end()` is not enough: it closes
- * one direction only, and a sender that never closes its own would keep the connection. Node leaves this to the
- * listener of its 'clientError' event.
+ * Sends a last answer, and closes the connection one second later at most. `end()` is not enough: it closes only one
+ * direction, and a sender that never closes the other one would keep the connection. Node leaves this to the listener of
+ * its 'clientError' event.
  */
 export function closeWith(socket: Socket, answer: string): void {
-  // The HTTP parser stops here, so that a request whose body arrives after its 408 starts no handler. The bytes are still
-  // read: closing with unread bytes would send a reset, and the answer could be lost with it.
+  // Stop the HTTP parser, so that a request whose body arrives after its 408 starts no handler. Keep reading the bytes:
+  // closing with unread bytes would send a reset, and the answer could get lost.
   socket.removeAllListeners('data').on('data', () => undefined)
   socket.end(answer)
   setTimeout(() => socket.destroy(), 1000).unref()
 }
 
 /**
- * Returns a function that puts an HTTP server under the limit. All these servers are counted together; while `most`
- * connections are open, new ones are closed at once. Node's `maxConnections` counts each listening address by itself.
+ * Returns a function that applies the limit to an HTTP server. The limit holds for all these servers together. While `most`
+ * connections are open, new ones are closed at once. Node's `maxConnections` counts each listening address separately.
  */
 export function limitConnections(most: number, logger: FastifyBaseLogger) {
   let open = 0
@@ -34,7 +34,7 @@ export function limitConnections(most: number, logger: FastifyBaseLogger) {
         return
       }
       socket.destroy()
-      // Once a minute: a flood must not flood the log.
+      // Once a minute: a flood of connections must not fill the log.
       if (performance.now() - warnedAt < 60_000) return
       warnedAt = performance.now()
       logger.warn({ code: 'connections-full', most }, 'MAX_CONNECTIONS are open: new ones are closed at once')

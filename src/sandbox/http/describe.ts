@@ -1,4 +1,4 @@
-// How routes are described in OpenAPI: words for JSON schemas, and the document that is made of the routes' own schemas.
+// Describes the routes in OpenAPI: helpers for JSON schemas, and the document that is made from the routes' own schemas.
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 
@@ -24,13 +24,13 @@ export function ref(name: string): Schema {
   return { $ref: `${name}#` }
 }
 
-/** A body that may come in an envelope, under `data`, or without it. */
+/** A body with an envelope, under `data`, or without it. */
 export function inEnvelopeOrNot(envelope: string, plain: string): Schema {
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   return { if: { type: 'object', required: ['data'] }, then: ref(envelope), else: ref(plain) }
 }
 
-/** An answer in JSON, of the schema of this name. */
+/** A JSON answer with the schema of this name. */
 export function answer(description: string, schema: string) {
   return { description, content: { 'application/json': { schema: ref(schema) } } }
 }
@@ -48,13 +48,13 @@ export interface Description {
   tags: readonly string[]
   /** The name of the security scheme of all calls, and the scheme itself. */
   security: Record<string, { type: 'http'; scheme: 'bearer'; bearerFormat?: string; description?: string }>
-  /** Whether calls also work without it. */
+  /** Whether the call also works without it. */
   isOpen?: boolean
 }
 
 /**
- * Gathers every route that is added to the scope from now on and has a tag; pages and files, which have none, stay out.
- * Fastify checks requests with the same schemas.
+ * Collects every route that has a tag and is added to the scope from now on. Pages and files have no tag, so they are left
+ * out. Fastify checks requests with the same schemas.
  */
 export async function describeRoutes(
   scope: FastifyInstance,
@@ -77,7 +77,7 @@ export async function describeRoutes(
   })
 }
 
-/** A description lists the forms that a body may have. The check needs to know which of them was meant. */
+/** The description lists the forms that a body may have. The check needs to know which one the caller used. */
 function toAnyOf(body: unknown): unknown {
   const { if: condition, then, else: otherwise, ...others } = (body ?? {}) as Schema
   return condition ? { anyOf: [then, otherwise], ...others } : body

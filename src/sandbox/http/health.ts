@@ -7,15 +7,15 @@ import { storeFaultOf } from '../store/store-fault.ts'
 const probeLifetimeMs = 1000
 
 /**
- * Probes the store at most once a second, for both listeners together: anybody may ask, and each probe is a transaction
- * that writes. The result, good or bad, counts for that second.
+ * Probes the store at most once a second, for both listeners together, because anybody may ask and each probe is a
+ * transaction that writes. The result, good or bad, is reused for that second.
  */
 export function createProbe(store: Store, clock: () => Date): () => Promise<void> {
   let startedAtMs = Number.NEGATIVE_INFINITY
   let latest = Promise.resolve()
   return () => {
     const nowMs = clock().getTime()
-    // Also if the clock was set back.
+    // True also if the clock was set back.
     if (Math.abs(nowMs - startedAtMs) >= probeLifetimeMs) {
       startedAtMs = nowMs
       latest = store.probe()

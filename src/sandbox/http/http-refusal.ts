@@ -1,4 +1,4 @@
-// What the error handlers of all dialects share: which status an error of any kind has, and one line in the log.
+// Shared by the error handlers of all dialects: the status of each kind of error, and one line in the log.
 import type { FastifyReply } from 'fastify'
 import { noteReason, stepUrlOf, whoAndWhy } from '../observe/observe.ts'
 import type { Reason } from '../observe/reasons.ts'
@@ -6,11 +6,11 @@ import { Refusal } from '../observe/refusal.ts'
 import { Busy } from '../people/turns.ts'
 import { storeFaultOf } from '../store/store-fault.ts'
 
-/** A refusal with its answer: a status and a message in the words of one dialect. The message must hold no secret. */
+/** A refusal with its answer: a status, and a message in the words of one dialect. The message must not contain a secret. */
 export abstract class HttpRefusal extends Refusal {
   readonly statusCode: number
 
-  /** Without a reason the status says enough. */
+  /** Undefined if the status says enough. */
   constructor(statusCode: number, message: string, reason: Reason = reasonOf(statusCode)) {
     super(reason)
     this.message = message
@@ -36,7 +36,7 @@ function reasonOf(statusCode: number): Reason {
   return reasons[statusCode] ?? 'internal'
 }
 
-/** Every dialect has words for these, in addition to its own refusals. */
+/** Every dialect needs words for these, in addition to its own refusals. */
 export type FaultReason =
   | 'busy'
   | 'store-unavailable'
@@ -58,12 +58,12 @@ export function faultOf(error: unknown): { statusCode: number; reason: FaultReas
   return { statusCode: 500, reason: 'internal' }
 }
 
-/** How long to wait if the sandbox is overloaded or has no database. */
+/** Seconds to wait if the sandbox is overloaded or has no database. */
 export const retryAfterFaultSeconds = 2
 
 /**
- * Notes the reason and writes one line to the log. The dialect begins its code. A page shows the request id and the link
- * to the laboratory itself; every other refusal has them as headers.
+ * Notes the reason and writes one line to the log, with a code that begins with the dialect. A page itself shows the request
+ * id and the link to the laboratory. Every other refusal has them as headers.
  */
 export function reportRefusal(
   reply: FastifyReply,

@@ -4,13 +4,13 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** Call this right after making the server: once it is ready, Fastify takes no more hooks. */
+/** Call this right after creating the server: once it is ready, Fastify accepts no more hooks. */
 export function prepareToListen(server: FastifyInstance): void {
   const furtherListeners: Server[] = []
   server.decorate('furtherListeners', furtherListeners)
   let closed: Promise<unknown> | undefined
 
-  // First no listener takes new connections; then `close()` ends the HTTP server, and with it the idle connections of all.
+  // First all listeners stop accepting connections. Then `close()` ends the HTTP server, and with it all idle connections.
   server.addHook('preClose', async () => {
     closed = Promise.all(furtherListeners.map(listener => new Promise(resolve => listener.close(resolve))))
   })
@@ -20,11 +20,11 @@ export function prepareToListen(server: FastifyInstance): void {
 }
 
 /**
- * A Node server listens on one address. For each further address of localhost there is a plain listener, which hands its
- * connections over to the HTTP server by the 'connection' event, as Node's documentation describes. So all addresses
- * share its deadlines, its limits and its stop.
+ * A Node server listens on one address. For each further address of localhost there is a plain TCP listener. It passes its
+ * connections to the HTTP server with the 'connection' event, as Node's documentation describes. So all addresses share the
+ * deadlines, limits and shutdown of that server.
  *
- * Fastify would start a second HTTP server for the second address. Its `close()` does not wait for that one, and the
+ * Fastify would start a second HTTP server for the second address. Its `close()` does not wait for that server, so the
  * database would be closed while requests are still answered (https://github.com/fastify/fastify/issues/7043).
  */
 export async function listen(server: FastifyInstance, host: string, port: number): Promise<void> {

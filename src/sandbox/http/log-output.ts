@@ -6,12 +6,12 @@ const retryMs = 1_000
 const lastLinesMs = 500
 
 /**
- * Asynchronous, because a log that nobody reads would stop the process. Lines that do not fit into 1 MiB are lost. If the
- * disk is full, writing is tried again until there is space.
+ * Asynchronous, because a synchronous log that nobody reads would stop the process. Lines beyond 1 MiB are lost. If the disk
+ * is full, the writer tries again until there is space.
  */
 export function openLogOutput() {
   let isFailing = false
-  // Not 1: after process.stdout was read once, a pipe no longer blocks.
+  // Not 1: once process.stdout was used, a pipe no longer blocks.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true
@@ -20,11 +20,11 @@ export function openLogOutput() {
     isFailing = false
   })
   setInterval(() => isFailing && output.write(''), retryMs).unref()
-  // Otherwise pino would write the rest at the exit, and try forever if nobody reads or the disk is full.
+  // Otherwise pino would write the rest at exit, and try forever if nobody reads or the disk is full.
   process.prependListener('exit', () => output.destroy())
   return {
     output,
-    /** Resolves when all lines are written, or after half a second. Lines that are not written by then are dropped. */
+    /** Resolves when all lines are written, or after half a second. Lines that are not written by then are lost. */
     async flush(): Promise<void> {
       const written = new Promise(resolve => output.once('drain', resolve))
       output.write('')

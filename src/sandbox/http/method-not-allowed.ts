@@ -6,8 +6,8 @@ import type { FastifyInstance, HTTPMethods } from 'fastify'
 const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'QUERY']
 
 /**
- * Notes the routes that are added to this scope from now on; the returned function, called after the last of them,
- * adds the answers. `refuse` makes the body, in the dialect of the scope.
+ * Notes the routes that are added to this scope from now on. Call the returned function after the last of them; it adds the
+ * answers. `refuse` makes the body in the dialect of the scope.
  */
 export function trackMethods(scope: FastifyInstance): (refuse: () => never) => void {
   const known = new Map<string, { allowed: Set<string>; config: object }>()
@@ -26,7 +26,7 @@ export function trackMethods(scope: FastifyInstance): (refuse: () => never) => v
         url: url.slice(scope.prefix.length) || '/',
         method: others,
         schema: { hide: true },
-        // The request counts as the same step, with the wrong method.
+        // The request is recorded as the same step, with the wrong method.
         config,
         // Before the body is read, because its content does not matter.
         onRequest: async (_request, reply) => {

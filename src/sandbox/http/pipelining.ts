@@ -1,14 +1,14 @@
-// Bounds what one connection may ask for before it has its answers.
+// Limits how many requests one connection may send before it has their answers.
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Neither browsers nor proxies ask again before they have their answer, though they may (RFC 9112 9.3.2). */
+/** Neither browsers nor proxies send a request before the previous answer, though they may (RFC 9112 9.3.2). */
 const mostUnderWay = 8
 
 /**
- * Classes for a server. Node begins all requests that it finds in 64 KiB. These can be thousands, and each would hold its
- * answer for a sender that reads nothing. With these classes the connection ends at the first request too many, and the
- * rest is not even parsed.
+ * Classes for an HTTP server. Node starts all requests that it finds in 64 KiB. These can be thousands, and each answer would
+ * stay in memory for a sender that reads nothing. With these classes the connection ends at the first request beyond the
+ * limit, and the rest is not even parsed.
  */
 export function boundPipelining() {
   const underWay = new WeakMap<Socket, number>()
@@ -33,6 +33,6 @@ export function boundPipelining() {
 /** Node stops reading at a request to CONNECT, and closes the connection if there is no listener for it. */
 function makeOneTooMany(socket: Socket): IncomingMessage {
   const fixed = (value: unknown) => ({ get: () => value, set() {} })
-  // Node writes what it has read into both; they stay as they are.
+  // Node writes into both what it has read. Neither is changed.
   return Object.defineProperties(new IncomingMessage(socket), { upgrade: fixed(true), method: fixed('CONNECT') })
 }

@@ -1,4 +1,4 @@
-// What both listeners of the sandbox have in common: limits, deadlines, request ids and one log line a request.
+// Shared by both listeners of the sandbox: limits, deadlines, request ids, and one log line per request.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { STATUS_CODES } from 'node:http'
@@ -20,23 +20,23 @@ import { boundPipelining } from './pipelining.ts'
 export const jsonBodyLimit = 64 * 1024
 export const formBodyLimit = 32 * 1024
 
-/** Supervisors kill a process that takes longer to stop than about 10 seconds. */
+/** Supervisors kill a process that takes longer than about 10 seconds to stop. */
 const stopDeadlineMs = 8000
 
 type ToBody = (statusCode: number, message: string) => unknown
 
-/** Nothing that a caller sends is changed, and every problem is found at once: bodies are bounded. */
+/** Ajv does not change the caller's values, and reports every problem at once. This is cheap because bodies are limited. */
 const ajv: FastifyServerOptions['ajv'] = {
   customOptions: {
     coerceTypes: false,
     removeAdditional: false,
     useDefaults: false,
     allErrors: true,
-    // Errors carry the schema that they are about.
+    // Each error carries the schema that it is about.
     verbose: true,
   },
   onCreate(instance) {
-    // The length is checked first, because the time to parse an address grows faster than its length.
+    // Check the length first, because the time to parse an address grows faster than its length.
     instance.addFormat('uri', (text: string) => text.length <= longestUrl && URL.canParse(text))
   },
 }
@@ -44,13 +44,13 @@ const longestUrl = 2048
 
 /**
  * A Fastify instance without routes. Every option that matters is set here. `toBody` makes the body of errors that happen
- * before there is a route: an address with a broken percent-encoding, or too many headers. `dialect` is that of the
- * refusals of these addresses in the log. Without it, such refusals are not reported.
+ * before there is a route: an address with a broken percent-encoding, or too many headers. `dialect` names these refusals
+ * in the log. Without it, they are not reported.
  */
 export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?: 'api' | 'call'): FastifyInstance {
   const server = Fastify({
     loggerInstance: logger,
-    // Fastify's own request lines carry the query string, and with it codes and states.
+    // Fastify's own request lines contain the query string, and with it codes and states.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdOf(request.headers['x-request-id']),
     // No hook of any scope has run.
@@ -72,21 +72,21 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     routerOptions: { maxParamLength: 100, ignoreTrailingSlash: false, caseSensitive: true },
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
-    // All three are needed: Node takes the larger of the first two, and looks only every interval.
+    // All three are needed: Node uses the larger of the first two, and checks only once per interval.
     requestTimeout: 10_000,
     http: { headersTimeout: 5000, connectionsCheckingInterval: 1000, ...boundPipelining() },
-    // Ends a connection without any traffic, such as a response that nobody reads.
+    // Ends a connection without any traffic, for example while nobody reads the response.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     ajv,
   })
-  // The schemas of answers describe them; tests hold the answers to them.
+  // The schemas of answers only describe them. Tests check that the answers match.
   server.setSerializerCompiler(() => JSON.stringify)
   server.removeContentTypeParser('text/plain')
-  // Answers leave a connection in the order of its requests. So no answer is made before its turn: it would be held in
-  // memory for a sender that may read nothing. Requests of a connection that ends first are dropped.
+  // Answers leave a connection in the order of its requests. So no answer is made before its turn: it would stay in memory
+  // for a sender that may read nothing. If the connection ends first, its waiting requests are dropped.
   server.addHook('onRequest', (_request, reply, next) => {
     if (reply.raw.socket) next()
     else reply.raw.once('socket', () => next())
@@ -101,14 +101,14 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     isClosing = true
   })
   server.addHook('onSend', async (_request, reply) => {
-    // Requests that still arrive are answered. The closed connection sends the next one to another instance.
+    // Requests that still arrive are answered. Their connection is closed, so the next request goes to another instance.
     if (isClosing) reply.header('connection', 'close')
   })
   server.addHook('onResponse', async (request, reply) => {
     request.log.info(
       {
         method: request.method,
-        // The pattern, not the path: strangers can type anything into a path.
+        // Log the pattern, not the path: strangers can put anything into a path.
         route: request.routeOptions.url ?? '(none)',
         statusCode: reply.statusCode,
         durationMs: Math.round(reply.elapsedTime),
@@ -121,8 +121,8 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
 }
 
 /**
- * Lets `close()` answer the open requests, until the deadline. A request whose connection is cut ends a moment later than
- * the connection. `close()` waits for that, too, so that the database is closed last.
+ * Lets `close()` answer the open requests until the deadline. When a connection is cut, its request
+ * ends a moment later. `close()` waits for that, too, so that the database is closed last.
  */
 function finishRequests(server: FastifyInstance): void {
   const open = new Set<FastifyRequest>()
@@ -130,7 +130,7 @@ function finishRequests(server: FastifyInstance): void {
 
   server.addHook('onRequest', async (request, reply) => {
     open.add(request)
-    // Also if the client has left.
+    // True also if the client has left.
     reply.raw.once('close', () => {
       open.delete(request)
       if (open.size === 0) onNone()
@@ -146,9 +146,9 @@ function finishRequests(server: FastifyInstance): void {
   })
 }
 
-/** Answers errors that Node finds before there is a request. The answer quotes nothing that was sent. */
+/** Answers errors that Node finds before there is a request. The answer repeats nothing that the sender sent. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket, toBody: ToBody): void {
-  // The connection is closing already, or the sender has gone.
+  // The connection is closing already, or the sender has left.
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const statuses = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_INVALID_METHOD: 501 }
   const status = statuses[error.code as keyof typeof statuses] ?? 400

@@ -1,4 +1,4 @@
-// Finds out where a request comes from. Only proxies that the operator has named are believed.
+// Finds out where a request comes from. Only proxies that the operator has named are trusted.
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
@@ -13,9 +13,9 @@ export function isNetwork(text: string): boolean {
 }
 
 /**
- * The source that failures and places in a queue are counted for: an IPv4 address, or the /64 of an IPv6 address, because
- * one household or machine has a whole /64. In X-Forwarded-For it is the rightmost address that is not a trusted proxy's:
- * the sender can write anything to the left of it.
+ * The source for which failures and waiting places are counted: an IPv4 address, or the /64 of an IPv6 address, because one
+ * household or machine has a whole /64. In X-Forwarded-For it is the rightmost address that does not belong to a trusted
+ * proxy: the sender can write anything to the left of it.
  */
 export function createSourceReader(trustedProxies: string[]): (request: IncomingMessage) => string {
   const trusted = { 4: new BlockList(), 6: new BlockList() }
@@ -33,7 +33,7 @@ export function createSourceReader(trustedProxies: string[]): (request: Incoming
     const forwarded = [headers['x-forwarded-for'] ?? []].flat().join().split(',')
     while (address && isTrusted(address)) {
       const next = toPlainAddress(forwarded.pop()?.trim() ?? '')
-      // The list has ended, or this is no address. Then the source is the last known proxy.
+      // The list has ended, or this entry is not an address. Then the source is the last known proxy.
       if (!next) break
       address = next
     }
@@ -41,7 +41,7 @@ export function createSourceReader(trustedProxies: string[]): (request: Incoming
   }
 }
 
-/** Converts an IPv4 address in IPv6 form to IPv4. Returns an empty text if the text is no address. */
+/** Converts an IPv4 address in IPv6 form to IPv4. Returns an empty text if `text` is not an address. */
 function toPlainAddress(text: string): string {
   const address = text.split('%', 1)[0] ?? ''
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
@@ -49,7 +49,7 @@ function toPlainAddress(text: string): string {
 }
 
 function networkOf(address: string): string {
-  // The URL parser writes every address in one form only, with at most one `::`.
+  // The URL parser writes every address in only one form, with at most one `::`.
   const [head = '', tail = ''] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
   const [first, last] = [head, tail].map(part => part.split(':').filter(group => group !== ''))
   const zeros = Array<string>(8 - (first?.length ?? 0) - (last?.length ?? 0)).fill('0')

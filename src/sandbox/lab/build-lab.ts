@@ -1,5 +1,6 @@
-// The laboratory shows what clients did and why it failed, orders faults, and makes people and clients for tests. It listens
-// on its own port.
+// The laboratory, with its own port. It shows what clients did and why it failed, orders faults, and makes people and clients
+// for tests.
+import formbody from '@fastify/formbody'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { type Description, describeRoutes, type Schema } from '../http/describe.ts'
 import { createServer } from '../http/server.ts'
@@ -12,17 +13,24 @@ import { errorSchema } from './call-schemas.ts'
 import type { LabAddresses } from './explain/curl-line.ts'
 import { loginSchemas } from './explain/describe-login.ts'
 import { eventStream } from './explain/event-stream.ts'
+import type { NamesOf } from './explain/find-logins.ts'
 import { guidanceOf } from './explain/guidance.ts'
 import { harSchemas } from './explain/har.ts'
+import { createVerdictLog } from './explain/log-verdicts.ts'
 import { loginCalls } from './explain/login-calls.ts'
 import { actAtEdge, type PlatformAccess } from './faults/edge.ts'
 import { faultCalls, faultSchemas } from './faults/fault-calls.ts'
 import { createOrderedFaults, type OrderedFaults } from './faults/orders.ts'
+import { longestOrder } from './faults/read-order.ts'
 import { createTraps } from './faults/traps.ts'
-import { guardLab, refuseUnreadBody } from './guard.ts'
+import { guardLab, refuseUnreadBody, takesForms } from './guard.ts'
 import { answerInLabDialect } from './lab-error.ts'
+import { faultPage } from './pages/fault-page.ts'
+import { listRoutes } from './pages/list.ts'
+import { liveStream } from './pages/live-stream.ts'
 import { createMailbox, mailboxRoutes, mailSchemas } from './pages/mailbox.ts'
-import { type NamesOf, pageRoutes } from './pages/pages.ts'
+import { pageRoutes } from './pages/pages.ts'
+import { referenceRoutes } from './pages/reference.ts'
 import { createHide } from './record/hide.ts'
 import { type Bounds, createLogins } from './record/logins.ts'
 import { recordStep } from './record/record.ts'
@@ -38,7 +46,7 @@ import type { SetUpServices } from './set-up/set-up.ts'
 import { signedInSchemas, signInCall } from './set-up/sign-in.ts'
 
 const icon = readAsset('lab/icon.svg')
-const ownAssets = ['lab/lab.css', 'lab/live.js', 'lab/faults.js'].map(readAsset)
+const ownAssets = ['lab/lab.css', 'lab/ages.js', 'lab/live.js', 'lab/faults.js'].map(readAsset)
 
 /** The schemas of the answers, by name. The schema of a request is in the same object as its handler. */
 const schemas: Record<string, Schema> = {
@@ -62,7 +70,7 @@ export interface Lab {
   record(step: LabStep): void
   /** Where a developer reads about the step with this id, as soon as it is recorded. */
   urlOf(stepId: string): string
-  /** Lets ordered faults happen on a listener; called before anything else is added to it. */
+  /** Lets ordered faults happen on a listener. Called before anything else is added to the listener. */
   atEdge(platform: PlatformAccess): (server: FastifyInstance, listener: Step['listener']) => void
   faults: OrderedFaults
   mailbox: Mailbox
@@ -100,9 +108,10 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   await describeRoutes(server, schemas, introduction(addresses, token))
   server.get('/lab/v1/openapi.json', async () => server.swagger())
 
-  const login = loginCalls({ logins, hide, addresses, clock })
+  const login = loginCalls({ logins, hide, addresses, clock, namesOf })
   const events = eventStream({ logins, addresses, clock })
   server.get('/lab/v1/logins', login.list)
+  server.post('/lab/v1/logins/search', login.search)
   server.get('/lab/v1/logins/:id', login.show)
   server.get('/lab/v1/logins/:id/har', login.showHar)
   server.get('/lab/v1/events', events.stream)
@@ -129,14 +138,35 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     server.post('/lab/v1/reset', resetCall(setUp, forgetFaults))
   }
 
-  await registerViews(server, { layout: 'lab/layout', icon, assets: [stylesheet, localTimes, ...ownAssets] })
-  const pages = pageRoutes({ logins, orderedFaults, addresses, namesOf, clock })
-  server.get('/', pages.list)
+  await registerViews(server, {
+    layout: 'lab/layout',
+    icon,
+    assets: [stylesheet, localTimes, ...ownAssets],
+    context: { addresses },
+  })
+  const list = listRoutes({ logins, addresses, clock, hide, namesOf })
+  const pages = pageRoutes({ logins, addresses, namesOf, clock })
+  const faultForms = faultPage({ logins, orderedFaults, namesOf })
+  const live = liveStream(logins)
+  server.get('/', list.show)
+  server.get('/live', live.stream)
+  server.get('/faults', faultForms.show)
+  await server.register(async forms => {
+    await forms.register(formbody)
+    forms.post('/search', takesForms, list.search)
+    forms.post('/faults/order', { ...takesForms, bodyLimit: longestOrder }, faultForms.order)
+    forms.post('/faults/cancel', takesForms, faultForms.cancel)
+  })
   server.get('/logins/:id', pages.show)
   server.get('/requests/:id', pages.showRequest)
+  server.get('/reference', referenceRoutes().show)
   server.get('/mailbox', mail.show)
+  const verdicts = createVerdictLog({ logins, addresses, clock }, logger)
+  logins.listen(verdicts.write)
   server.addHook('preClose', async () => {
+    verdicts.end()
     events.endAll()
+    live.endAll()
     login.endWaits()
   })
   await server.ready()

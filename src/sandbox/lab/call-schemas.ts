@@ -1,4 +1,4 @@
-// What the schemas of the laboratory's calls share. Fastify checks requests with these schemas, and OpenAPI is made from them.
+// Schemas that the laboratory's calls share. Fastify checks requests with these schemas, and OpenAPI is made from them.
 import { answer, listOf, object, parameters, text } from '../http/describe.ts'
 
 /** PostgreSQL cannot store NUL in a text, and UTF-8 cannot encode half a surrogate pair. */
@@ -9,7 +9,7 @@ export function storableText(minLength: number, maxLength: number, words: { desc
   return { type: 'string', pattern: storable, minLength, maxLength, ...words } as const
 }
 
-/** The parameters of a call's address. Unknown ones are refused: a misspelled parameter must not widen what the call does. */
+/** The parameters of a call's address. Unknown ones are refused: a misspelled parameter must not make a call affect more. */
 export function queryOf(properties: Record<string, object> = {}) {
   return { type: 'object', additionalProperties: false, properties } as const
 }
@@ -26,9 +26,9 @@ const refusals = {
     'Error',
   ),
   404: answer('It does not exist, or neither the laboratory nor the seeds made it.', 'Error'),
-  413: answer('The body is larger than 32 KiB.', 'Error'),
+  413: answer('The body is larger than 32 KiB, or that of an order larger than 448 KiB.', 'Error'),
   415: answer('The content type is not application/json.', 'Error'),
-  422: answer('Which field or parameter is wrong, and what is allowed.', 'Error'),
+  422: answer('A field or parameter is wrong. The answer names it and says what is allowed.', 'Error'),
   429: answer('Too many faults are waiting already.', 'Error'),
   500: answer('An error in the sandbox.', 'Error'),
   503: answer('The sandbox is too busy, or cannot reach its database. See Retry-After.', 'Error'),

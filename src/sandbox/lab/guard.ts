@@ -1,4 +1,4 @@
-// Who may ask the laboratory: it shows what a sandbox saw, so no page of another site may read or change anything here.
+// Decides who may use the laboratory. It shows everything that a sandbox saw, so pages of other sites must not read or change anything.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Secret } from '../values/secret.ts'
@@ -6,9 +6,14 @@ import { LabError } from './lab-error.ts'
 
 const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
+/** For a route of a page that accepts forms, but only from the laboratory's own pages. Register such a route where forms are parsed. */
+export const takesForms: { config: object } = { config: { takesForms: true } }
+
 /**
- * `urls`: the laboratory's public addresses; loopback names always count. A Host of any other name is a page that had
- * its own name resolved to this machine (DNS rebinding). What is posted must be JSON, which no form can send; nor can it send DELETE.
+ * `urls`: the laboratory's public addresses; loopback names are always allowed. A request with any other Host comes from a
+ * page whose name was resolved to this machine (DNS rebinding). A POST must be JSON, because HTML forms cannot send JSON;
+ * they cannot send DELETE either. A route with `takesForms` accepts a form only if the browser says that it comes from a
+ * page of the laboratory.
  */
 export function guardLab(urls: readonly string[], token: Secret | undefined): onRequestHookHandler {
   const hosts = new Set(urls.map(url => new URL(url).host))
@@ -21,9 +26,16 @@ export function guardLab(urls: readonly string[], token: Secret | undefined): on
       (site !== undefined && site !== 'same-origin' && site !== 'none') ||
       (origin !== undefined && !(URL.canParse(origin) && new URL(origin).host === host))
     // Links on the portal's pages lead here from another port.
-    if (isForeign && !(isRead && isNavigation)) throw new LabError(403, 'A page of another site may not ask this.')
-    if (request.method === 'POST' && !/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
-      throw new LabError(415, 'Send application/json.')
+    if (isForeign && !(isRead && isNavigation))
+      throw new LabError(403, 'A page of another site may not send this request.')
+    if (request.method === 'POST') {
+      const { takesForms = false } = request.routeOptions.config as { takesForms?: boolean }
+      const type = takesForms ? 'application/x-www-form-urlencoded' : 'application/json'
+      const [given = ''] = (request.headers['content-type'] ?? '').split(';')
+      if (given.trim().toLowerCase() !== type) throw new LabError(415, `Send ${type}.`)
+      if (takesForms && origin === undefined && site !== 'same-origin')
+        throw new LabError(403, 'Send this form from a page of the laboratory.')
+    }
     if (token && !isEqual(readToken(request), token.reveal()))
       throw new LabError(401, 'Send Authorization: Bearer with the LAB_TOKEN, or enter that as the password.')
   }
@@ -34,7 +46,7 @@ function isOwnHost(host: string, hosts: ReadonlySet<string>): boolean {
   return URL.canParse(`http://${host}`) && loopbackNames.test(new URL(`http://${host}`).hostname)
 }
 
-/** Browsers cannot send Bearer by themselves: they ask for a password, and any name goes with it. */
+/** Browsers cannot send Bearer by themselves: they ask for a password. The user name does not matter. */
 function readToken({ headers }: FastifyRequest): string {
   const [, scheme = '', value = ''] = /^(bearer|basic) +(\S+)$/i.exec(headers.authorization ?? '') ?? []
   if (scheme.toLowerCase() !== 'basic') return value
@@ -47,7 +59,7 @@ function isEqual(given: string, expected: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** A preHandler hook. DELETE with {"clientId": …} would otherwise remove the faults of everybody. Throws LabError 422. */
+/** A preHandler hook that refuses bodies. Otherwise DELETE with {"clientId": …} would remove everybody's faults. Throws LabError 422. */
 export async function refuseUnreadBody({ routeOptions, body }: FastifyRequest): Promise<void> {
   const { body: schema, querystring } = (routeOptions.schema ?? {}) as Record<
     string,
@@ -57,7 +69,7 @@ export async function refuseUnreadBody({ routeOptions, body }: FastifyRequest): 
   const known = Object.keys(querystring?.properties ?? {})
   const accepted = known.length > 0 ? `This call takes ${known.join(', ')}.` : 'This call takes none.'
   throw new LabError(422, {
-    body: [`This call reads no body. Leave it out, or use the parameters of the address. ${accepted}`],
+    body: [`This call takes no body. Leave it out, or use the parameters of the address. ${accepted}`],
   })
 }
 

@@ -1,4 +1,4 @@
-// Errors of the laboratory: browsers get a page, and all other callers get the dialect of the application API.
+// Errors of the laboratory: browsers get a page, and other callers get the error format of the application API.
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyInstance } from 'fastify'
 import { faultOf, retryAfterFaultSeconds } from '../http/http-refusal.ts'
@@ -32,10 +32,10 @@ export function answerInLabDialect(scope: FastifyInstance): void {
     const { statusCode, explanation } = toLabError(error)
     if (statusCode === 503) reply.header('retry-after', retryAfterFaultSeconds)
     if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
-    // One header for each scheme. Chromium reads only the first scheme of a header, and would not ask for the password.
+    // One header for each scheme. Chromium reads only the first scheme of a header, so otherwise it would not ask for the password.
     if (statusCode === 401) reply.header('www-authenticate', ['Bearer realm="lab"', 'Basic realm="lab"'])
     reply.status(statusCode)
-    // Only browsers ask for text/html without being asked to. A described call answers as described, even to a browser.
+    // Only browsers ask for text/html by default. A call of the API answers as described, even to a browser.
     const isCall = request.routeOptions.schema !== undefined
     if (isCall || typeof explanation !== 'string' || !request.headers.accept?.includes('text/html'))
       return reply.send({ error: { status: statusCode, message: explanation } })
@@ -49,7 +49,7 @@ export function answerInLabDialect(scope: FastifyInstance): void {
   })
 }
 
-/** A page without a stylesheet, because that request would be refused, too. Nothing is escaped: pass only words of our own. */
+/** A page without a stylesheet, because the request for the stylesheet would be refused, too. Nothing is escaped: pass only fixed texts. */
 function refusalPage(title: string, message: string): string {
   return [
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title} · Laboratory</title>`,
@@ -70,7 +70,7 @@ function toLabError(error: unknown): LabError {
     : new LabError(500, 'Internal Server Error')
 }
 
-// What is wrong with a call, in the laboratory's words: from the errors that Ajv found with the schema of the call.
+// Describes what is wrong with a call, from the errors that Ajv found with the schema of the call.
 
 const mostUnknown = 10
 

@@ -1,4 +1,4 @@
-// Builds the laboratory as part of a sandbox, and gives it what it needs from the platform.
+// Builds the laboratory as part of a sandbox, and connects it to the platform.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { whoAndWhy } from '../observe/observe.ts'
 import type { Observer } from '../observe/steps.ts'
@@ -6,6 +6,7 @@ import { findApplicationNames } from '../store/applications.ts'
 import { isId } from '../values/is-id.ts'
 import type { Secret } from '../values/secret.ts'
 import { buildLab, type Lab } from './build-lab.ts'
+import type { NamesOf } from './explain/find-logins.ts'
 import type { PlatformAccess } from './faults/edge.ts'
 import {
   createOpaqueTokens,
@@ -14,7 +15,6 @@ import {
   enlargeAccessToken,
   findProvenClient,
 } from './faults/platform.ts'
-import type { NamesOf } from './pages/pages.ts'
 import type { LabStep } from './record/recorded.ts'
 import type { SetUpServices } from './set-up/set-up.ts'
 

@@ -21,4 +21,6 @@ export const labPageHeaders = {
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; '),
+  // Not no-referrer: browsers would then send Origin: null with forms of these pages, and the guard needs the Origin.
+  'referrer-policy': 'same-origin',
 }

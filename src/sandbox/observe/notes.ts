@@ -1,4 +1,4 @@
-// What the domain reports while it works on a request: whom the request is about, and the result of each check.
+// Reports from the domain about a request: whom it is about, and the result of each check.
 import type { FastifyRequest } from 'fastify'
 import { noteAbout, noteCheck } from './observe.ts'
 import type { About, Check } from './steps.ts'

@@ -1,4 +1,4 @@
-// Collects what a request is about and what was checked. When the request is answered, the observer gets all of that as one step.
+// Collects notes and checks about each request. When the request is answered, the observer gets them as one step.
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Reason } from './reasons.ts'
@@ -7,7 +7,7 @@ import type { About, Check, Observer, Step, StepKind } from './steps.ts'
 interface Notes {
   about: About
   reason?: Reason
-  /** Undefined without an observer: checks hold secrets, so they are not kept for nothing. */
+  /** Undefined without an observer: checks contain secrets, so they are kept only if somebody needs them. */
   checks?: Check[]
   stepId?: string
   /** Where a developer reads about this step. */
@@ -23,7 +23,7 @@ const longestAnswer = 16 * 1024
 
 type KindOfStep = StepKind | ((request: FastifyRequest) => StepKind)
 
-/** For a route in the list of its listener: which step of the protocol its requests are. */
+/** For a route in the list of its listener: the step of the protocol that its requests are. */
 export function step(kind: KindOfStep): { config: object } {
   return { config: { step: kind } }
 }
@@ -38,19 +38,19 @@ export function noteCheck(request: FastifyRequest, check: Check): boolean {
   return check.passed
 }
 
-/** For a refusal that is no error. For an error logRefusal calls it. */
+/** For a refusal that is not an error. For an error, logRefusal calls it. */
 export function noteReason(request: FastifyRequest, reason: Reason): void {
   notesOf(request).reason = reason
 }
 
-/** What the log says about a request. An unknown client is not named: its id is whatever a stranger sent. */
+/** What the log says about a request. An unknown client id is left out, because a stranger can send any text as the id. */
 export function whoAndWhy(request: FastifyRequest): { clientId?: string | undefined; reason?: Reason | undefined } {
   const { about: { knownClientId, provenClientId } = {}, reason } = notes.get(request) ?? {}
   const clientId = provenClientId ?? knownClientId
   return { ...(clientId !== undefined && { clientId }), ...(reason !== undefined && { reason }) }
 }
 
-/** The id of the step that this request is. It is ours: a caller may send one X-Request-Id with several requests. */
+/** The id of the step of this request. The sandbox makes it, because a caller may send one X-Request-Id with several requests. */
 export function stepIdOf(request: FastifyRequest): string {
   const found = notesOf(request)
   found.stepId ??= randomUUID()
@@ -64,14 +64,14 @@ export function stepUrlOf(request: FastifyRequest): string | undefined {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Only if there is an observer. Call it for a request that runs no hooks, because its address cannot be read. */
+    /** Does nothing without an observer. Call it for a request that runs no hooks because its address cannot be read. */
     observeRequest?(request: FastifyRequest, reply: FastifyReply): void
   }
 }
 
 /**
- * Tells the observer of every request that is a step or was refused. The portal's own pages and files are neither.
- * Without an observer nothing is collected.
+ * Tells the observer about every request that is a step or was refused. Answered requests for the portal's own pages and
+ * files are not reported. Without an observer nothing is collected.
  */
 export function observeRequests(
   server: FastifyInstance,
@@ -99,7 +99,7 @@ export function observeRequests(
     found.checks = []
     const url = observer?.urlOf?.(stepIdOf(request))
     if (url !== undefined) found.stepUrl = url
-    // A connection that is cut has no response, and Fastify then calls no onResponse hook.
+    // A connection that was cut has no response, so Fastify calls no onResponse hook.
     reply.raw.once('close', () => emit(request, reply))
   }
 

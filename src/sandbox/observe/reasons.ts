@@ -1,14 +1,14 @@
-// Every reason for which the portal or the API refuses a request, as a developer reads it. The laboratory, the portal's error
-// pages and the conformance suite take their words from here. What visitors read is in the tables of the dialects.
+// Every reason for which the portal or the API refuses a request, in words for developers. The laboratory, the portal's error
+// pages and the conformance suite use these texts. The tables of the dialects have the texts for visitors.
 
 export interface Guidance {
-  /** What was wrong with the request. One sentence or two, like all of these. */
+  /** What was wrong with the request. One or two sentences, like all of these texts. */
   found: string
   /** Why it is refused. */
   why: string
   /** How to fix it. */
   fix: string
-  /** The part of the specification, or the RFC and its section. */
+  /** The rules (docs/reference/platform.md), or the RFC and its section. */
   reference: string
 }
 
@@ -22,9 +22,9 @@ export const reasons = {
   },
   'body-unreadable': {
     found: 'The body of the request could not be read.',
-    why: 'Nothing can be read from a body that is not what its Content-Type says.',
-    fix: 'Send what the Content-Type says: a form to the portal (application/x-www-form-urlencoded), JSON to the application API.',
-    reference: 'specification 4.2; the API’s own description',
+    why: 'The Content-Type says how to read the body. This body is in another format, or damaged.',
+    fix: 'Send the format that the Content-Type names: a form to the portal (application/x-www-form-urlencoded), JSON to the application API.',
+    reference: 'rules TK-01 and AP-12',
   },
   'body-too-large': {
     found: 'The body of the request is too large.',
@@ -41,44 +41,44 @@ export const reasons = {
   'field-missing': {
     found: 'A required field is missing or empty.',
     why: 'Each required field binds the request to its client, its login or its address.',
-    fix: 'Compare the fields that arrived with those of the specification; generic OAuth libraries leave out state, cancel_url or client_id.',
-    reference: 'specification 4.2',
+    fix: 'Compare the fields that arrived with the required ones; generic OAuth libraries leave out state, cancel_url or client_id.',
+    reference: 'rules start-parameters and CL-14',
   },
   'field-repeated': {
     found: 'A field was sent more than once.',
-    why: 'Two values for one field leave open which one counts, and a proxy may see the other one.',
-    fix: 'Send each field once; look for a library and your own code adding the same one.',
+    why: 'If a field has two values, nobody knows which one counts. A proxy may have checked the other one.',
+    fix: 'Send each field once. Perhaps a library and your own code both add it.',
     reference: 'RFC 6749 3.1 and 3.2',
   },
   'field-misplaced': {
     found: 'A field was sent in the address or in a header. Only the body counts.',
-    why: 'Addresses and headers are written into logs, histories and Referer headers; and a request must not say in two ways who sends it.',
+    why: 'Addresses appear in logs, histories and Referer headers. And a request must not name its sender in two places.',
     fix: 'Send client_id, client_secret and all other fields in the body of the POST.',
-    reference: 'specification 4.2; RFC 6749 2.3.1',
+    reference: 'rule TK-01; RFC 6749 2.3.1',
   },
   'field-too-long': {
     found: 'A field is too long.',
     why: 'A value of this length is a mistake or an attack.',
     fix: 'Look at what your client puts into the field. A state needs no more than 43 characters.',
-    reference: 'specification 4.2',
+    reference: 'rule AZ-08',
   },
   'fields-invalid': {
     found: 'A field has a value that is not allowed.',
     why: 'The platform stores only values that it can show and use later.',
     fix: 'Read the message of the answer. It names each wrong field and what is allowed.',
-    reference: 'specification part 2',
+    reference: 'rule api-fields',
   },
   'grant-type-unsupported': {
     found: 'Unknown grant_type.',
     why: 'The grant_type decides which fields count.',
     fix: 'Use grant_type=authorization to start a login, authorization_code to exchange a code, and refresh_token to renew tokens.',
-    reference: 'specification 4.2; RFC 6749 5.2',
+    reference: 'rules AZ-04, CL-14 and RF-01; RFC 6749 5.2',
   },
   'response-type-unsupported': {
     found: 'The response_type is not code.',
     why: 'Other response types put tokens into addresses.',
     fix: 'Start a login with response_type=code.',
-    reference: 'specification 4.2; RFC 6749 3.1.1',
+    reference: 'rule AZ-04; RFC 6749 3.1.1',
   },
   'challenge-invalid': {
     found: 'The PKCE challenge is not a valid S256 challenge.',
@@ -87,7 +87,7 @@ export const reasons = {
     reference: 'RFC 7636 4.2 and 4.3',
   },
   'scope-refused': {
-    found: 'The renewal asks for a scope, but the login was given none.',
+    found: 'The renewal asks for a scope, but the login has no scope.',
     why: 'A renewal must not give more than the person allowed at the login.',
     fix: 'Leave scope out when you renew tokens.',
     reference: 'RFC 6749 6',
@@ -96,43 +96,43 @@ export const reasons = {
     found: 'There is no client with this client_id.',
     why: 'Only a registered client may send visitors here and receive tokens.',
     fix: 'Compare client_id with the one that the application shows. Was the application removed, or created in another sandbox?',
-    reference: 'specification 4.2; RFC 6749 5.2',
+    reference: 'rule AZ-01; RFC 6749 5.2',
   },
   'secret-wrong': {
     found: 'The client_secret is neither of the two latest secrets of this client.',
-    why: 'Only the client itself may get tokens for a code that somebody has seen on its way.',
+    why: 'Others may have seen the code on its way. Only the client knows the secret, so only the client can get tokens.',
     fix: 'Create a new secret for the application, and copy it into the settings of your client without spaces or quotation marks.',
-    reference: 'specification 4.2; RFC 6749 2.3.1',
+    reference: 'rules CL-14 and SE-02; RFC 6749 2.3.1',
   },
   'redirect-uri-unregistered': {
     found: 'The redirect_uri is not registered for this client.',
-    why: 'The code goes to this address, so the owner of the client must have registered it. The portal compares byte by byte.',
+    why: 'The portal sends the code to this address, so the owner of the client must have registered it. The portal compares byte by byte.',
     fix: 'Keep the redirect URI in one setting. Register it exactly as your client sends it: scheme, host, port, path and slash.',
-    reference: 'specification 4.2; RFC 6749 3.1.2.3 and 4.1.3',
+    reference: 'rule AZ-02; RFC 6749 3.1.2.3 and 4.1.3',
   },
   'redirect-uri-differs': {
     found: 'The redirect_uri of the exchange differs from the one that started the login.',
     why: 'The code went to the address that started the login. An exchange for another address may come from somebody who has stolen the code.',
     fix: 'Keep the redirect URI in one setting, and send the same text both times.',
-    reference: 'specification 4.2; RFC 6749 4.1.3',
+    reference: 'rule TK-07; RFC 6749 4.1.3',
   },
   'cancel-url-foreign': {
     found: 'The cancel_url is missing, or its origin is not that of a registered redirect URI.',
-    why: 'Visitors who decline are sent there. An address of another site would let the portal lead anywhere.',
-    fix: 'Send an address of your own site, where you tell visitors that they did not sign in.',
-    reference: 'specification 4.2; RFC 9700 4.11.2',
+    why: 'The portal sends visitors there if they decline. Without this rule, a link to the portal could lead visitors to any site.',
+    fix: 'Send the address of a page on your own site. The page tells visitors that they did not sign in.',
+    reference: 'rule AZ-06; RFC 9700 4.11.2',
   },
   'state-missing': {
     found: 'The login was started with a state, but the exchange has none.',
     why: 'Without the state the portal cannot tell that the code belongs to this login.',
-    fix: 'Send the state of the login as a field of the exchange. Generic OAuth libraries have to be told to do this.',
-    reference: 'specification 4.2 and part 5',
+    fix: 'Send the state of the login as a field of the exchange. Generic OAuth libraries do this only if you configure it.',
+    reference: 'rule TK-08',
   },
   'state-differs': {
     found: 'The state of the exchange differs from the one that started the login.',
-    why: 'The state ties the code to the browser that started the login, so that nobody is signed in to somebody else’s account.',
-    fix: 'Keep the state of each login in a cookie of its own, so that a second tab does not overwrite it.',
-    reference: 'specification 4.2; RFC 6749 10.12',
+    why: 'The state ties the code to the browser that started the login. Without it, an attacker could sign a visitor in to the attacker’s account.',
+    fix: 'Keep the state of each login in a separate cookie, so that a second tab does not overwrite it.',
+    reference: 'rule TK-08; RFC 6749 10.12',
   },
   'verifier-missing': {
     found: 'The login was started with a PKCE challenge, but the exchange has no verifier.',
@@ -142,8 +142,8 @@ export const reasons = {
   },
   'verifier-differs': {
     found: 'The PKCE verifier does not belong to the challenge of this login.',
-    why: 'The verifier ties the code to this one login of the client, so that a stolen code cannot be redeemed in another.',
-    fix: 'The challenge is the SHA-256 of the verifier in base64url without padding. Keep the verifier of each login apart.',
+    why: 'The verifier ties the code to one login of the client. Without it, a stolen code could be redeemed in another login.',
+    fix: 'The challenge is the SHA-256 of the verifier in base64url without padding. Keep a separate verifier for each login.',
     reference: 'RFC 7636 4.6; RFC 9700 2.1.1',
   },
   'verifier-unexpected': {
@@ -153,32 +153,32 @@ export const reasons = {
     reference: 'RFC 9700 4.8.2',
   },
   'code-unknown': {
-    found: 'No login was given this code.',
-    why: 'Only a code that the portal has given can be exchanged.',
-    fix: 'Send the code as it came, decoded once. Was it cut off, or does it belong to another sandbox?',
+    found: 'The portal never issued this code.',
+    why: 'Only a code that the portal issued can be exchanged.',
+    fix: 'Send the code exactly as you received it, URL-decoded once. Was it cut off, or does it belong to another sandbox?',
     reference: 'RFC 6749 4.1.3',
   },
   'code-used': {
     found: 'The code was already used.',
-    why: 'A code is good once. A second use looks like theft, and ends what the first use gave.',
+    why: 'A code works only once. A second use looks like theft, so it also ends the tokens of the first use.',
     fix: 'Exchange a code once. If the browser delivers the same address again, reuse the answer of the first exchange.',
     reference: 'RFC 6749 4.1.2',
   },
   'code-expired': {
     found: 'The code has expired.',
-    why: 'A code travels through the browser, so it is valid only as long as an exchange takes.',
-    fix: 'Exchange a code at once. If you do, compare the clocks of the two machines.',
+    why: 'A code travels through the browser, where others may see it. So it is valid only for a short time.',
+    fix: 'Exchange the code in the request that delivers it, before you do anything else.',
     reference: 'RFC 6749 4.1.2',
   },
   'code-revoked': {
     found: 'The login was ended before its code was exchanged.',
-    why: 'A login that the person has ended gives no tokens.',
+    why: 'After the person has ended the login, its code gives no tokens.',
     fix: 'Nothing is wrong with your client: the person signed out everywhere, or withdrew the consent.',
     reference: 'RFC 6749 4.1.2',
   },
   'code-of-another-client': {
-    found: 'The code was given to another client.',
-    why: 'A code is good only for the client that it was given to.',
+    found: 'The code was issued to another client.',
+    why: 'A code works only for the client that it was issued to.',
     fix: 'Compare the client_id of the start with that of the exchange.',
     reference: 'RFC 6749 4.1.3',
   },
@@ -186,41 +186,41 @@ export const reasons = {
     found: 'The visitor did not allow the application.',
     why: 'Only the person decides what an application may do for them.',
     fix: 'Nothing is wrong with your client. Show at your cancel_url that nothing was shared, and offer to sign in again.',
-    reference: 'specification 4.2; RFC 6749 4.1.2.1',
+    reference: 'rule AZ-12; RFC 6749 4.1.2.1',
   },
   'consent-missing': {
     found: 'The person has not allowed this application yet.',
     why: 'An application gets tokens only after the person has allowed it.',
     fix: 'Call /api/authorizeApplication first, or let the person answer the page of the portal.',
-    reference: 'specification 4.2',
+    reference: 'rule calls-without-browser',
   },
   'refresh-token-unknown': {
-    found: 'No login was given this refresh token.',
-    why: 'Only a refresh token that the portal has given can be renewed.',
-    fix: 'Send it as it came. Was it cut off, mixed up with the access token, or does it belong to another sandbox?',
+    found: 'The portal never issued this refresh token.',
+    why: 'Only a refresh token that the portal issued can be used.',
+    fix: 'Send it exactly as you received it. Was it cut off, did you send the access token instead, or does it belong to another sandbox?',
     reference: 'RFC 6749 6',
   },
   'refresh-token-used': {
     found: 'The refresh token was already replaced by a newer one.',
     why: 'Each refresh token is replaced when it is used, so that a stolen one is noticed: a second use ends the login.',
-    fix: 'Store the new refresh token before you use the new access token, where every process of yours reads it.',
+    fix: 'Store the new refresh token before you use the new access token. All your processes must read it from the same place.',
     reference: 'RFC 9700 4.14.2',
   },
   'refresh-token-expired': {
     found: 'The refresh token has expired or was revoked.',
-    why: 'A login that nobody has used for a long time, or that was ended, gives no tokens.',
+    why: 'A login gives no tokens after it has ended, or after nobody has used it for a long time.',
     fix: 'Let the visitor sign in again.',
     reference: 'RFC 6749 6',
   },
   'renewed-too-often': {
-    found: 'The session was renewed 60 times within a minute. The refresh token is still good.',
+    found: 'The session was renewed 60 times within a minute. The refresh token is still valid.',
     why: 'A client that renews in a loop slows the portal down for everybody.',
     fix: 'Wait as long as Retry-After says. Renew once when the access token is about to end, and share the result.',
     reference: 'RFC 6585 4',
   },
   'refresh-token-of-another-client': {
-    found: 'The refresh token was given to another client.',
-    why: 'A refresh token is good only for the client that it was given to.',
+    found: 'The refresh token was issued to another client.',
+    why: 'A refresh token works only for the client that it was issued to.',
     fix: 'Compare the client_id of the exchange with that of the renewal.',
     reference: 'RFC 6749 10.4',
   },
@@ -232,19 +232,19 @@ export const reasons = {
   },
   'token-malformed': {
     found: 'This portal did not sign the access token.',
-    why: 'Anybody could make a token that nobody has to sign.',
-    fix: 'Send it as it came. Was it cut off, or does it belong to another sandbox?',
+    why: 'Without a check of the signature, anybody could make a token.',
+    fix: 'Send it exactly as you received it. Was it cut off, or does it belong to another sandbox?',
     reference: 'RFC 6750 3.1; RFC 9068 4',
   },
   'token-expired': {
     found: 'The access token has expired.',
-    why: 'A stolen token is worth less the sooner it expires. A client knows the time from expires_in.',
+    why: 'The sooner a token expires, the less a thief can do with it. The client knows the time from expires_in.',
     fix: 'Renew the token, or ask the visitor to sign in, shortly before expires_in has passed.',
     reference: 'RFC 6750 3.1',
   },
   'token-revoked': {
     found: 'The access token was revoked: somebody signed out, withdrew the consent, or removed the application.',
-    why: 'After a user has signed out or withdrawn the consent, nobody may act for them any longer.',
+    why: 'After a user has signed out or withdrawn the consent, nobody may act for them.',
     fix: 'Forget the tokens of a session when it ends, in every process and cache. On a 401, ask the visitor to sign in.',
     reference: 'RFC 6750 3.1; RFC 7009',
   },
@@ -257,7 +257,7 @@ export const reasons = {
   'not-found': {
     found: 'There is nothing at this address, or nothing that this caller may see.',
     why: 'An id that the caller may not see is answered like one that does not exist.',
-    fix: 'Compare the address and the id.',
+    fix: 'Check the address.',
     reference: 'the API’s own description',
   },
   'method-not-allowed': {
@@ -268,19 +268,19 @@ export const reasons = {
   },
   'changed-meanwhile': {
     found: 'If-Match does not name the stored version: somebody else has changed the application.',
-    why: 'Writing now would undo the change of somebody else without anybody seeing it.',
-    fix: 'Get the application again, show what is stored beside what was typed, and send the new ETag.',
+    why: 'Writing now would silently undo the other person’s change.',
+    fix: 'Get the application again, show the stored values next to the typed ones, and send the new ETag.',
     reference: 'RFC 9110 13.1.1',
   },
   'password-wrong': {
     found: 'The e-mail address or the password is wrong.',
     why: 'The answer does not say which of the two is wrong, so that nobody can find out who has an account.',
     fix: 'Nothing is wrong with your client. In a test: does the account belong to this sandbox?',
-    reference: 'specification 4.2',
+    reference: 'the portal’s own pages',
   },
   'too-many-failures': {
-    found: 'There were too many failures. For a while even a right answer is refused.',
-    why: 'Passwords and secrets must not be found by trying.',
+    found: 'There were too many failures. For a while, even the right password or secret is refused.',
+    why: 'Nobody must be able to find a password or a secret by trying many.',
     fix: 'Wait as long as Retry-After says. Do not retry automatically.',
     reference: 'RFC 6585 4',
   },
@@ -298,129 +298,129 @@ export const reasons = {
   },
   'form-expired': {
     found: 'A page of the portal was open for too long.',
-    why: 'A form is valid for a limited time, so that a page that was left open cannot be used later by somebody else.',
+    why: 'A form is valid for a limited time. Otherwise somebody else could later use a page that was left open.',
     fix: 'Nothing is wrong with your client: start the login again.',
-    reference: 'specification 4.2',
+    reference: 'rule AZ-16',
   },
   'group-unknown': {
     found: 'There is no group with this id.',
     why: 'An application or a link needs an existing group.',
     fix: 'Use the id of one of your groups; the portal’s page and GET /identities/v1/{user_id}/links list them.',
-    reference: 'specification, part 1',
+    reference: 'rule AP-05',
   },
   'user-unknown': {
     found: 'There is no user with this id.',
     why: 'Only a person with an account can be in a group.',
     fix: 'Ask the person for the user ID on their account page.',
-    reference: 'specification, part 1',
+    reference: 'rule groups-invite',
   },
   'link-unknown': {
     found: 'The user is neither a member of the group nor invited to it.',
     why: 'Only an existing link can be ended.',
     fix: 'List the links of the group again: somebody else may have ended this one.',
-    reference: 'specification, part 1',
+    reference: 'rule groups-leave',
   },
   'member-already': {
     found: 'The user is a member of the group already.',
-    why: 'A person is a member of a group once.',
+    why: 'A person can be a member of a group only once.',
     fix: 'Treat this answer as success.',
-    reference: 'specification, part 1',
+    reference: 'rule groups-invite',
   },
   'invited-already': {
     found: 'The user has an open invitation to the group already.',
     why: 'A person has at most one open invitation to a group.',
     fix: 'Wait until the invitation is answered, or take it back first.',
-    reference: 'specification, part 1',
+    reference: 'rule groups-invite',
   },
   'last-member': {
     found: 'The last member of a group that has applications cannot leave it.',
     why: 'Nobody could manage the applications of a group without members.',
     fix: 'Remove the applications, or invite somebody and wait until they accept.',
-    reference: 'specification, part 1',
+    reference: 'rule groups-leave',
   },
   'too-many-groups': {
     found: 'The user is in as many groups as one user may be.',
     why: 'The limit keeps pages and answers small.',
     fix: 'Leave a group first.',
-    reference: 'specification, part 1',
+    reference: 'rule limit-groups',
   },
   'too-many-applications': {
     found: 'The group has as many applications as a group may have.',
     why: 'The limit keeps lists small.',
     fix: 'Remove an application, or use another group.',
-    reference: 'specification, part 1',
+    reference: 'rule limit-applications',
   },
   'too-many-bytes': {
     found: 'The applications of the group take as much room as a group may have.',
     why: 'The limit keeps lists small.',
     fix: 'Shorten some fields, or use another group.',
-    reference: 'specification, part 1',
+    reference: 'rule limit-applications',
   },
   'too-many-invitations': {
     found: 'The group has as many open invitations as a group may have.',
-    why: 'The limit keeps strangers from being flooded with invitations.',
+    why: 'The limit keeps a group from flooding strangers with invitations.',
     fix: 'Take an invitation back first.',
-    reference: 'specification, part 1',
+    reference: 'rule limit-invitations',
   },
   'invited-too-often': {
     found: 'This user was invited too often within 24 hours.',
     why: 'Nobody should be asked the same question again and again.',
     fix: 'Try again tomorrow.',
-    reference: 'specification, part 1',
+    reference: 'rule limit-invitations',
   },
   'signed-out': {
     found: 'The user signed out while the page was open.',
-    why: 'A form counts only in the session that it was shown in.',
+    why: 'A form works only in the session in which it was shown.',
     fix: 'Nothing is wrong with your client: start the login again.',
-    reference: 'specification 4.2',
+    reference: 'rule AZ-16',
   },
   'password-changed': {
     found: 'The password of the user was changed in the meantime.',
-    why: 'A change of password ends what was begun with the old one.',
+    why: 'A new password ends everything that was started with the old one.',
     fix: 'Nothing is wrong with your client: start the login again.',
     reference: 'the portal’s own pages',
   },
   'account-form-expired': {
     found: 'A page of the account was open for too long, or another user has signed in since.',
-    why: 'A form counts only for the user that it was shown to, and for a limited time.',
+    why: 'A form works only for the user who opened the page, and only for a limited time.',
     fix: 'Nothing is wrong with your client: open the page again.',
-    reference: 'specification 4.2',
+    reference: 'rule AZ-16',
   },
   'answered-already': {
-    found: 'The question on the consent page was answered already. An answer counts once.',
+    found: 'The question on the consent page was already answered. Only the first answer counts.',
     why: 'One answer must not give two codes.',
     fix: 'Nothing is wrong with your client: start the login again.',
-    reference: 'specification 4.2',
+    reference: 'rule AZ-11',
   },
   'token-shown': {
     found: 'The form that makes an access token was sent twice. Each token is shown once.',
     why: 'The portal does not keep the token, so it cannot show it again.',
     fix: 'Create another access token.',
-    reference: 'specification 5.2',
+    reference: 'rule portal-token',
   },
   'secret-shown': {
     found: 'The form that makes a client secret was sent twice. Each secret is shown once.',
     why: 'The portal keeps only a hash of the secret, so it cannot show it again.',
     fix: 'Create another secret.',
-    reference: 'specification 4.1',
+    reference: 'rule SE-02',
   },
   'application-unknown': {
     found: 'There is no application with this id.',
     why: 'Only an application that exists and belongs to a group of the person can be managed.',
     fix: 'Compare the id with the list of applications: this one was removed, or belongs to another sandbox.',
-    reference: 'specification 4.1',
+    reference: 'rule AP-04',
   },
   'link-expired': {
     found: 'The link to reset a password has expired or was used.',
     why: 'Somebody who finds an old link in a mailbox must not be able to change the password.',
     fix: 'Nothing is wrong with your client: ask for a new link.',
-    reference: 'specification 4.2',
+    reference: 'the portal’s own pages',
   },
   'last-secret': {
     found: 'An application keeps at least one secret.',
     why: 'A client without a secret could not prove who it is.',
     fix: 'Create a new secret instead.',
-    reference: 'specification 4.1',
+    reference: 'rule SE-02',
   },
   busy: {
     found: 'The sandbox is busy.',
@@ -436,11 +436,11 @@ export const reasons = {
   },
   internal: {
     found: 'The sandbox has failed.',
-    why: 'The fault is in the sandbox, or in its machine.',
-    fix: 'Nothing is wrong with your client. The log of the sandbox says more under the id of this request.',
+    why: 'The error is in the sandbox, or in its machine.',
+    fix: 'Nothing is wrong with your client. The log of the sandbox has details under the id of this request.',
     reference: 'RFC 9110 15.6.1',
   },
 } satisfies Record<string, Guidance>
 
-/** Why a request was refused. It is in the log and in the laboratory; the answer says less. */
+/** Why a request was refused. The log and the laboratory show it; the answer says less. */
 export type Reason = keyof typeof reasons

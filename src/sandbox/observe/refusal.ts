@@ -1,4 +1,4 @@
-// A refusal: something cannot be done, and why. It knows neither a status nor words; each dialect has a table for those.
+// A refusal: something cannot be done, with the reason. It has no status and no text; each dialect has a table for those.
 import type { Reason } from './reasons.ts'
 
 export interface RefusalDetails {
@@ -8,7 +8,7 @@ export interface RefusalDetails {
   /** Where the fields were, if not in the body. */
   place?: 'address' | 'header'
   isGetOnly?: boolean
-  /** A code came again soon and unchanged, so nothing was revoked. */
+  /** The client repeated an exchange at once and unchanged. The portal takes this for a retry and revokes nothing. */
   isReplay?: boolean
   /** The id of the user who sent the request, if the answer shows it. */
   userId?: string
@@ -20,7 +20,7 @@ export interface RefusalDetails {
   problems?: Record<string, string>
 }
 
-/** Thrown inside a transaction, it undoes what the transaction began. */
+/** Thrown inside a transaction, it rolls the transaction back. */
 export class Refusal extends Error {
   readonly reason: Reason
   readonly details: RefusalDetails
@@ -32,7 +32,7 @@ export class Refusal extends Error {
   }
 }
 
-/** For pages that show a refusal next to their form. Resolves to the result or to the refusal. Throws any other error. */
+/** For pages that show a refusal next to their form. Resolves to the result or the refusal. Throws any other error. */
 export async function catchRefusal<T>(work: Promise<T>): Promise<T | Refusal> {
   try {
     return await work

@@ -1,4 +1,4 @@
-// What a request to the portal or the API was: which step of the protocol, about whom, what was checked, and why it failed.
+// A request to the portal or the API as a step: the kind of step, whom it is about, what was checked, and why it failed.
 import type { FastifyRequest } from 'fastify'
 import type { Reason } from './reasons.ts'
 
@@ -24,7 +24,7 @@ export type CheckName =
   | 'code_verifier'
   | 'refresh_token'
 
-/** One comparison. The values are unchanged and may be secret: an observer must hide them before it shows them. */
+/** One comparison. The values are unchanged and may be secret: an observer must hide them before showing them. */
 export interface Check {
   name: CheckName
   passed: boolean
@@ -32,7 +32,7 @@ export interface Check {
   received?: string | undefined
 }
 
-/** Whom a request is about. A client id that is only claimed has another field than one that is proven. */
+/** Whom a request is about. A claimed client id and a proven one are in different fields. */
 export interface About {
   claimedClientId?: string | undefined
   /** A claimed client that exists. Nothing proves that the request comes from it. */
@@ -40,7 +40,7 @@ export interface About {
   provenClientId?: string | undefined
   userId?: string | undefined
   grantId?: string | undefined
-  /** For a form of the portal: the path and query that started the login. The form carries them. */
+  /** For a form of the portal: the path and query that started the login, which the form repeats. */
   startPath?: string | undefined
 }
 

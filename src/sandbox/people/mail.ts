@@ -1,4 +1,4 @@
-// Mail of the portal. A sandbox sends none: the laboratory keeps it and shows it. Without a laboratory there is no mail.
+// Mail of the portal. A sandbox sends none: the laboratory keeps each mail and shows it. Without a laboratory there is no mail.
 
 export interface Mail {
   /** The e-mail address of the account. */

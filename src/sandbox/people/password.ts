@@ -17,7 +17,7 @@ import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
 /** Marks a browser that has signed in before. Failures of strangers do not lock out the person who uses it. */
 export interface Mark {
   id: string
-  /** Hashes of the accounts, the latest first. */
+  /** Hashes of the accounts, the most recent first. */
   accounts: string[]
 }
 
@@ -29,19 +29,19 @@ export interface PasswordAttempt {
   mark?: Mark | undefined
 }
 
-// A cookie has room for more. A person with more accounts than this can wait a quarter of an hour.
+// A cookie has room for more. A person with more accounts can wait a quarter of an hour.
 const mostAccounts = 5
 
 /**
- * Counts failures for the account and for the source. While one of them has too many, even the right password is refused.
- * A browser with a mark for the account has a count of its own, so that strangers cannot lock out its person. When that count
- * is full, the browser counts like any other. Throws Refusal (password-wrong, too-many-failures) and Busy.
+ * Counts failures for the account and for the source. While either count is full, even the right password is refused.
+ * A browser with a mark for the account has its own count, so that strangers cannot lock out the person who uses it. When
+ * that count is full, the browser counts like any other. Throws Refusal (password-wrong, too-many-failures) and Busy.
  */
 export async function checkPassword(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
   { email, password, source, mark }: PasswordAttempt,
 ): Promise<Credentials> {
-  // PostgreSQL takes no NUL, so nobody has such an address.
+  // PostgreSQL stores no NUL, so nobody has such an address.
   const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
   const markBucket = findMarkBucket(mark, credentials)
   const everybody: Bucket[] = [
@@ -57,7 +57,7 @@ export async function checkPassword(
 
   await refuseIfFull(await findBuckets())
   const isRight = await passwords.verify(password, credentials?.passwordHash, source)
-  // Once more: of many attempts at once, those after the tenth failure must not learn whether they were right.
+  // Check again: of many attempts at once, those after the tenth failure must not learn whether they were right.
   const buckets = await findBuckets()
   await refuseIfFull(buckets)
   if (isRight && credentials) return credentials
@@ -65,7 +65,7 @@ export async function checkPassword(
   throw new Refusal('password-wrong')
 }
 
-/** Failures for an account are counted under this key. */
+/** The key under which failures for an account are counted. */
 export function accountBucket(email: string): string {
   return `account ${hashToken(normaliseEmail(email))}`
 }
@@ -85,14 +85,14 @@ function findMarkBucket(mark: Mark | undefined, credentials: Credentials | undef
   return { key: `mark ${mark.id} ${account}`, limit: 10, windowMs: failureWindowMs }
 }
 
-/** The hash of the password is part of it, so a new password ends every mark. Its salt keeps it from being guessed. */
+/** Contains the hash of the password, so a new password ends every mark. The salt in it keeps the mark from being guessed. */
 function hashAccount({ userId, passwordHash }: Credentials): string {
   return hashToken(`${userId} ${passwordHash}`)
 }
 
 /**
  * Ends every session at the portal and every grant (RFC 9700 4.14.2). Throws Refusal (password-changed) if the password was
- * changed since `credentials` were read: of two changes at once one counts. Throws Busy.
+ * changed after `credentials` were read: of two changes at once only one succeeds. Throws Busy.
  */
 export async function changePassword(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
@@ -112,10 +112,10 @@ const resetPurpose = 'reset link'
 export const resetLinkMinutes = 30
 export const mostResetLinks = 5
 
-/** Nothing is stored for a link: it names the password that it replaces, and so it works once. */
+/** Nothing is stored for a link. It contains the hash of the password that it replaces, so it works once. */
 interface ResetLink {
   userId: string
-  /** So a new password ends all links to the account, whatever has changed it. */
+  /** The link depends on this hash. So a new password ends all links, whoever has set it. */
   passwordHash: string
 }
 
@@ -123,8 +123,8 @@ interface ResetLink {
 const nobody: Credentials = { userId: '', passwordHash: '' }
 
 /**
- * Makes the token of a link that resets the password. `isForSomebody` is false without an account: then nobody gets it.
- * Throws Refusal (too-many-failures) after five in half an hour.
+ * Makes the token of a link that resets the password. `isForSomebody` is false if there is no account; then the token is not
+ * sent to anybody. Throws Refusal (too-many-failures) after five in half an hour.
  */
 export async function makeResetToken(
   { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,
@@ -132,13 +132,13 @@ export async function makeResetToken(
 ): Promise<{ token: string; isForSomebody: boolean }> {
   const credentials = await findCredentials(store.read, email)
   const { userId, passwordHash } = credentials ?? nobody
-  // A hash of the hash, whose salt is secret: links can be read.
+  // Hash the password hash again, because its salt is secret and links can be read.
   const link: ResetLink = { userId, passwordHash: hashToken(passwordHash) }
   const windowMs = resetLinkMinutes * 60_000
   const token = makeFormToken(keyRing.sealingKey, resetPurpose, link, new Date(clock().getTime() + windowMs))
-  // Requests count by source and account together, so that a stranger uses up nothing of the owner's. A new password ends
-  // every link, so it begins a new count. All addresses without an account share one bucket for each source: a stranger
-  // cannot fill the table. The window is as long as a link is valid, so at the limit the last link still works.
+  // Requests are counted for source and account together, so that a stranger does not use up the owner's attempts. A new
+  // password ends every link, so it begins a new count. All addresses without an account share one count per source: a
+  // stranger cannot fill the table. The window is as long as a link is valid, so at the limit the last link still works.
   const key = `resets of ${hashAccount({ userId, passwordHash })} from ${source}`
   const bucket: Bucket = { key, limit: mostResetLinks, windowMs }
   const retryAfterSeconds = await findBackOff(store.read, [bucket], clock())
@@ -147,7 +147,7 @@ export async function makeResetToken(
   return { token, isForSomebody: credentials !== undefined }
 }
 
-/** The account whose password the link resets. Throws Refusal (link-expired) if it is not ours, has expired or was used. */
+/** The account whose password the link resets. Throws Refusal (link-expired) if the portal did not make it, or if it has expired or was used. */
 export async function readResetToken(
   { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,
   token: unknown,

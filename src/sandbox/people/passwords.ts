@@ -1,4 +1,4 @@
-// Hashes passwords with argon2id of node:crypto, off the event loop and a few at once. The parameters are stored with the hash.
+// Hashes passwords with argon2id of node:crypto, outside the event loop, only a few at once. The parameters are stored with the hash.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { isLonger } from '../values/text-length.ts'
@@ -13,7 +13,7 @@ const tagLength = 32
 /** In characters. Nobody needs a longer password, and hashing one would take long. */
 export const longestPassword = 1000
 
-/** The source of the sandbox's own work, which no request has asked for. */
+/** The source of the sandbox's own work, which does not come from a request. */
 const ownWork = 'sandbox'
 
 export type Passwords = ReturnType<typeof createPasswords>
@@ -23,7 +23,7 @@ export function createPasswords(cost = usualCost) {
   const inTurn = createTurns()
 
   return {
-    /** `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. Throws Busy. `source`: for whom waiting places are counted. */
+    /** `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. Throws Busy. Waiting places are counted for `source`. */
     hash(password: string, source = ownWork): Promise<string> {
       return inTurn(source, async () => {
         const nonce = randomBytes(16)
@@ -34,8 +34,8 @@ export function createPasswords(cost = usualCost) {
     },
 
     /**
-     * Without a hash (no such user) it takes the same time and answers false, so that nobody learns by the clock
-     * which addresses have an account. Throws Busy.
+     * If there is no hash (no such user), it takes the same time and answers false. So the time does not show which addresses
+     * have an account. Throws Busy.
      */
     verify(password: string, storedHash: string | undefined, source = ownWork): Promise<boolean> {
       return inTurn(source, async () => {

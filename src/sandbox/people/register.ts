@@ -8,7 +8,7 @@ import { findPersonProblems, isTicked } from './rules.ts'
 const signUpsAnHour = 100
 const hourMs = 3_600_000
 
-/** `fields` as they came, of any type. Throws Refusal, Busy and what the store throws. */
+/** `fields` come from outside, of any type. Throws Refusal, Busy, and errors of the store. */
 export async function registerUser(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
   fields: Record<string, unknown>,
@@ -29,7 +29,7 @@ export async function registerUser(
   if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
   await store.write(db => countFailure(db, buckets, clock()))
 
-  // Hash before looking whether the address is taken: the work is the same either way.
+  // Hash first, then check whether the address is taken: the work is the same either way.
   const passwordHash = await passwords.hash(person.password, source)
   const userId = await store.write(db => createUser(db, { ...person, passwordHash }, clock()))
   if (userId === undefined)

@@ -1,4 +1,4 @@
-// The rules for the fields of an account. The sign-up page, POST /api/register and the laboratory give the same sentences.
+// The rules for the fields of an account. The sign-up page, POST /api/register and the laboratory show the same sentences.
 import type { JSONSchema } from 'json-schema-to-ts'
 import { longestEmail, normaliseEmail } from '../store/users.ts'
 import { isLonger } from '../values/text-length.ts'
@@ -11,13 +11,13 @@ export interface AccountFields {
   lastName: string
 }
 
-/** Pages name it beside the field. */
+/** Pages show it beside the field. */
 export const shortestPassword = 8
 const longestName = 100
 
 const name = { type: 'string', minLength: 1, maxLength: longestName } as const
 
-/** The fields of a new account, for the description of POST /api/register. The functions below say what is wrong with one. */
+/** The fields of a new account, for the description of POST /api/register. The functions below report wrong ones. */
 export const newPerson = {
   type: 'object',
   required: ['email', 'password', 'firstName', 'lastName', 'termsAccepted'],
@@ -36,13 +36,13 @@ export function isTicked(value: unknown): boolean {
   return value === true || words.includes(value)
 }
 
-/** One sentence for each field that is wrong. */
+/** One sentence for each wrong field. */
 export function findPersonProblems({ email, password, firstName, lastName }: AccountFields): Record<string, string> {
   const problems = {
     email: findEmailProblem(email),
     password: findPasswordProblem(password, email),
-    firstName: findNameProblem(firstName),
-    lastName: findNameProblem(lastName),
+    firstName: findNameProblem(firstName, 'first name'),
+    lastName: findNameProblem(lastName, 'last name'),
   }
   return Object.fromEntries(Object.entries(problems).flatMap(([field, text]) => (text ? [[field, text]] : [])))
 }
@@ -55,22 +55,22 @@ export function findEmailProblem(email: string): string | undefined {
   return isAddress ? undefined : 'Enter an e-mail address like name@example.org.'
 }
 
-/** The length counts, not the kind of characters. Nothing is cut off, trimmed or folded. */
+/** Only the length counts, not the kind of characters. Nothing is cut off, trimmed or case-folded. */
 export function findPasswordProblem(password: string, email: string): string | undefined {
   if (isLonger(password, longestPassword)) return `Use ${longestPassword} characters or fewer.`
   if (!isLonger(password, shortestPassword - 1)) return `Use at least ${shortestPassword} characters.`
   // Half a surrogate pair would be hashed as another character.
   if (!password.isWellFormed()) return 'Use only letters, numbers and symbols.'
   const address = normaliseEmail(email)
-  // A text that is no address normalises to an empty one. Then there is nothing to compare with.
+  // A text that is not an address normalises to an empty one. Then there is nothing to compare with.
   if (address !== '' && [address, address.split('@')[0]].includes(normaliseEmail(password)))
     return 'Choose a password that is not your e-mail address.'
   return undefined
 }
 
-function findNameProblem(name: string): string | undefined {
-  if (name === '') return 'Enter your name.'
+function findNameProblem(name: string, label: string): string | undefined {
+  if (name === '') return `Enter your ${label}.`
   if (isLonger(name, longestName)) return `Use ${longestName} characters or fewer.`
-  // Control characters have no place in a name, and PostgreSQL takes no NUL; half a surrogate pair is no text at all.
+  // Control characters do not belong in a name. PostgreSQL stores no NUL, and half a surrogate pair is not valid text.
   return /\p{Cc}/u.test(name) || !name.isWellFormed() ? 'Use only letters, spaces and symbols.' : undefined
 }

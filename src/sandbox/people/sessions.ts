@@ -16,7 +16,7 @@ import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 // A session ends an hour after its last use, and after eight hours in any case.
 export const sessionLifetimeMs = 8 * 3_600_000
 const idleLifetimeMs = 3_600_000
-// The end moves in steps, so that not every page writes to the store.
+// The end moves in steps, so that not every page view writes to the store.
 const stepMs = 60_000
 
 /** A user who is signed in at the portal, and the session that proves it. */
@@ -31,8 +31,8 @@ export interface ProvenUser {
 }
 
 /**
- * The user of a valid session. The call counts as a use of the session. `onNotExtended` is called if its new end could not be
- * stored.
+ * The user of a valid session. The call counts as a use of the session. `onNotExtended` is called if the new end of the
+ * session could not be stored.
  */
 export async function findSession(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -44,7 +44,7 @@ export async function findSession(
   if (!session) return undefined
   const endMs = Math.min(clock().getTime() + idleLifetimeMs, session.startedAt.getTime() + sessionLifetimeMs)
   if (endMs - session.expiresAt.getTime() >= stepMs)
-    // Not awaited: a page that only reads must not wait while nothing can be written (F-30, F-31).
+    // Not awaited: a page that only reads must not wait for a store that cannot write (F-30, F-31).
     store
       .write(db => extendPortalSession(db, idHash, { now: clock(), expiresAt: new Date(endMs) }))
       .catch(onNotExtended)
@@ -68,14 +68,14 @@ export async function startSession(
   return id
 }
 
-/** A copy of the id is worth nothing afterwards. */
+/** Afterwards a copy of the id is worthless. */
 export async function endSession({ store }: Pick<Services, 'store'>, id: string): Promise<void> {
   await store.write(db => deletePortalSession(db, hashToken(id)))
 }
 
 /**
- * Call this in the transaction that makes a code, a token or a session: signing out everywhere at the same moment must end
- * that, too. Throws Refusal (signed-out, password-changed).
+ * Call this in the transaction that makes a code, a token or a session. If the user signs out everywhere at the same moment,
+ * that new code, token or session must end, too. Throws Refusal (signed-out, password-changed).
  */
 export async function requireProof(db: Db, userId: string, proof: Proof): Promise<void> {
   if (!(await lockProof(db, userId, proof)))

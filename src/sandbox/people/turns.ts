@@ -1,4 +1,4 @@
-// Turns at expensive work: little of it runs at once, little waits, and each source has the same share of the waiting places.
+// A queue for expensive work: only a little runs at once, only a little waits, and each source gets an equal share of the waiting places.
 
 // Each hash takes 19 MiB and one of libuv's four threads; file system and DNS need the others.
 const maxAtOnce = 2
@@ -13,14 +13,14 @@ interface Waiter {
 }
 
 /**
- * The returned function does the work when it is its turn, or throws Busy. Sources take turns: a source with one piece of
- * work does not wait behind the fifty pieces of another. If no place is free, a source with fewer places takes one from the
- * source with the most, and the latest work of that one gets Busy.
+ * The returned function runs the work when it is its turn, or throws Busy. Sources take turns: a source with one task does
+ * not wait behind fifty tasks of another. If no place is free, a source with fewer places takes one from the source with the
+ * most, and the latest task of that source gets Busy.
  */
 export function createTurns(): <T>(source: string, work: () => Promise<T>) => Promise<T> {
   let running = 0
   let waiting = 0
-  // In the order of their turns; a source is in it while it waits.
+  // In the order of their turns. A source is in the map while it waits.
   const queues = new Map<string, Waiter[]>()
 
   function takePlace(source: string): Promise<void> {
@@ -44,7 +44,7 @@ export function createTurns(): <T>(source: string, work: () => Promise<T>) => Pr
       running -= 1
       return
     }
-    // The place goes directly to the next one, so that a new caller cannot take it.
+    // Pass the place directly to the next task, so that a new caller cannot take it.
     queue.shift()?.start()
     waiting -= 1
     queues.delete(source)

@@ -81,9 +81,12 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       const reset = resetPasswordRoutes(services)
       ownForms.get('/reset-password', reset.show)
       ownForms.post('/reset-password', reset.reset)
-      ownForms.get('/api/docs', showCallsPage(portalCallsPage(services.addresses)))
+      ownForms.get(
+        '/api/docs',
+        showCallsPage(portalCallsPage(services.addresses), () => portal.swagger()),
+      )
       ownForms.get('/api/openapi.json', async () => portal.swagger())
-      ownForms.get('/terms', show('terms', 'Terms'))
+      ownForms.get('/terms', show('terms', { title: 'Terms', width: 'text' }))
       await ownForms.register(async account => accountRoutes(account, services))
     })
     refuseOtherMethods(() => {
@@ -189,6 +192,6 @@ function redirectTo(path: string) {
 }
 
 /** A handler for a page that is always the same. */
-function show(page: string, title: string) {
-  return async (_request: FastifyRequest, reply: FastifyReply) => reply.viewAsync(page, { title })
+function show(page: string, data: { title: string; width?: string }) {
+  return async (_request: FastifyRequest, reply: FastifyReply) => reply.viewAsync(page, data)
 }

@@ -1,4 +1,4 @@
-// The calls of clients: exchanging a code or renewing tokens (specification 4.2), and revoking tokens (RFC 7009).
+// The calls of clients: exchanging a code or renewing tokens (CL-14, RF-01), and revoking tokens (RFC 7009).
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authenticateClient } from '../grants/clients.ts'

@@ -1,10 +1,10 @@
-// The title and introduction of the portal's description, and the page to read it and to try the calls.
+// The title and introduction of the portal's description, and the settings of the page for people.
 import type { Description } from '../http/describe.ts'
 import type { Addresses } from '../services.ts'
 
 const description =
-  'How an application signs people in: send the browser to GET /, take the code that it comes back with, and exchange it ' +
-  'for tokens from the server of the application. No page of another site may make these calls.'
+  'To sign a person in, an application sends the browser to GET /. The browser comes back with a code, and the server of ' +
+  'the application exchanges the code for tokens. Pages of other sites cannot make these calls.'
 
 /** For describeRoutes. */
 export function portalDescription({ portalUrl }: Pick<Addresses, 'portalUrl'>): Description {
@@ -18,16 +18,66 @@ export function portalDescription({ portalUrl }: Pick<Addresses, 'portalUrl'>): 
   }
 }
 
-/** Settings of the page for reading and trying the calls. */
-export function portalCallsPage({ portalUrl, apiUrl }: Addresses) {
+/** Settings of the page that describes the calls. */
+export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
   return {
-    title: 'The login portal’s calls',
+    title: 'Calls of the login portal',
     about: description,
-    documentPath: '/api/openapi.json',
     tokenUrl: `${portalUrl}/account/token`,
+    variables: [
+      { name: 'CLIENT_ID, CLIENT_SECRET', is: 'The credentials of your application.' },
+      {
+        name: 'REDIRECT_URI, CANCEL_URL',
+        is: 'Where the browser comes back to, and where it goes if the person declines. Register the redirect URI first.',
+      },
+      { name: 'CODE', is: 'It is in the address that the browser comes back to. It works once, for 60 seconds.' },
+      { name: 'STATE, CODE_VERIFIER', is: 'Random values that your application makes for each login.' },
+      { name: 'CODE_CHALLENGE', is: 'The SHA-256 hash of CODE_VERIFIER, in base64url.' },
+      { name: 'EMAIL, PASSWORD, USER_ID', is: 'An account for tests. Its user ID is on its account page.' },
+    ],
+    errorHelp:
+      'Errors of OAuth calls have this form. All other errors have one field, message. It is a text, except with status 422: then it is an object with a list of problems for each field.',
+    errorExample: { error: 'invalid_grant', error_description: 'The code is not valid, or not for this request.' },
+    samples: {
+      access_token: 'eyJhbGciOiJhdCtqd3Qi…',
+      refresh_token: 'v3Jm0Qh7sWc5Tz9rLb3NfYp8GdVa1Ue6Ro4Ai_0HskX',
+      expires_in: 3600,
+      state: 'af0ifjsldkj',
+      '@context': 'https://standards.oftrust.net/v2/Context/Identity/LegalParty/Person/',
+      '@id': userId,
+      userId,
+      clientId: '8f6f2f4e-6d1c-4a55-b6f0-3c8d1f0a9b21',
+      email: 'ada@example.test',
+      role: 'developer',
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      redirectUrl: 'http://localhost:3000/exchangeToken?code=…&state=af0ifjsldkj',
+      issuer: portalUrl,
+      authorization_endpoint: `${portalUrl}/`,
+      token_endpoint: `${portalUrl}/api/exchangeToken`,
+      revocation_endpoint: `${portalUrl}/api/revokeToken`,
+      end_session_endpoint: `${portalUrl}/sign-out`,
+      jwks_uri: `${portalUrl}/.well-known/jwks.json`,
+      response_types_supported: ['code'],
+      response_modes_supported: ['query'],
+      grant_types_supported: ['authorization_code', 'refresh_token'],
+      token_endpoint_auth_methods_supported: ['client_secret_post'],
+      revocation_endpoint_auth_methods_supported: ['client_secret_post'],
+      code_challenge_methods_supported: ['S256'],
+      kty: 'EC',
+      crv: 'P-256',
+      x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+      y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+      kid: '2026-03-01',
+      alg: 'ES256',
+      use: 'sig',
+    },
     links: [
       { href: '/api/openapi.json', label: 'OpenAPI 3.1' },
       { href: `${apiUrl}/apps/v1/docs`, label: 'The application API' },
+      ...(labUrl === undefined ? [] : [{ href: labUrl, label: 'The laboratory' }]),
     ],
   }
 }
+
+const userId = '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed'

@@ -15,13 +15,17 @@ import { findVisitor } from './session.ts'
 
 interface ErrorPage {
   status: number
+  /** If there is a better one than the title of the status. */
+  title?: string
   message: string
   /** A link for the visitor. Without `href` it leads to the page where they can start again, if there is one. */
   next?: { label: string; href?: string }
 }
 
+const wrongLink = 'You cannot sign in with this link'
 const notRegistered = 'The application that sent you here is not registered, so you cannot sign in to it.'
 const wrongAddress = 'The application that sent you here asked to send you on to an address that it has not registered.'
+const pageExpired = 'This page has expired'
 const groupGone = 'This group does not exist, or you cannot do this in it. Nothing was changed.'
 const busy = 'The login portal is very busy. Wait a moment and try again.'
 const unreadable = 'The login portal could not read the request.'
@@ -30,43 +34,54 @@ const groups = { href: '/account/groups', label: 'Your groups' }
 
 /** A field of the request that starts a login, or of one of the portal's own forms. */
 function incomplete({ field }: RefusalDetails): ErrorPage {
-  if (field === 'client_id') return { status: 400, message: notRegistered }
-  if (field === 'redirect_uri') return { status: 400, message: wrongAddress }
-  return { status: 400, message: 'The form was incomplete.', next: { label: 'Start again' } }
+  if (field === 'client_id') return { status: 400, title: wrongLink, message: notRegistered }
+  if (field === 'redirect_uri') return { status: 400, title: wrongLink, message: wrongAddress }
+  return {
+    status: 400,
+    title: 'The form was incomplete',
+    message: 'The form was incomplete.',
+    next: { label: 'Start again' },
+  }
 }
 
 const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => ErrorPage)>> = {
-  'client-unknown': { status: 400, message: notRegistered },
-  'redirect-uri-unregistered': { status: 400, message: wrongAddress },
+  'client-unknown': { status: 400, title: wrongLink, message: notRegistered },
+  'redirect-uri-unregistered': { status: 400, title: wrongLink, message: wrongAddress },
   'field-missing': incomplete,
   'field-repeated': incomplete,
   'field-too-long': ({ field }) => ({
     status: 400,
+    title: wrongLink,
     message: `The application sent a ${field} of more than ${longestText} characters.`,
   }),
-  'form-expired': { status: 400, message: 'This page was open for too long.' },
+  'form-expired': { status: 400, title: pageExpired, message: 'This page was open for too long.' },
   'account-form-expired': {
     status: 400,
+    title: pageExpired,
     message: 'This page was open for too long, or somebody else signed in in the meantime. Nothing was changed.',
     next: { label: 'Open the page again' },
   },
   'answered-already': {
     status: 409,
+    title: 'Answered already',
     message: 'You have already answered this question.',
     next: { label: 'Start again' },
   },
   'signed-out': {
     status: 403,
+    title: 'Sign in again',
     message: 'You were signed out in the meantime. Sign in again to continue.',
     next: { label: 'Sign in' },
   },
   'password-changed': {
     status: 409,
+    title: 'Sign in again',
     message: 'Your password was changed somewhere else in the meantime.',
-    next: { href: '/account', label: 'Sign in with the new one' },
+    next: { href: '/account', label: 'Sign in with the new password' },
   },
   'link-expired': {
     status: 400,
+    title: 'This link has expired',
     message: `This link does not work any more. A link is valid for ${resetLinkMinutes} minutes and works once.`,
     next: { href: '/forgot-password', label: 'Ask for a new link' },
   },
@@ -79,10 +94,16 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
   'not-allowed': { status: 404, message: groupGone, next: groups },
   'token-shown': {
     status: 409,
+    title: 'Shown already',
     message: 'This token has been shown already. Each is shown only once.',
-    next: { href: '/account/token', label: 'Create another one' },
+    next: { href: '/account/token', label: 'Create another token' },
   },
-  'secret-shown': { status: 409, message: 'This secret has been shown already. Each is shown only once.', next: made },
+  'secret-shown': {
+    status: 409,
+    title: 'Shown already',
+    message: 'This secret has been shown already. Each is shown only once.',
+    next: made,
+  },
   'last-secret': { status: 409, message: 'These are its only secrets. Create a new one instead.', next: made },
   'application-unknown': { status: 404, message: 'That is not there any more, or is not yours to change.', next: made },
   'not-found': {
@@ -130,7 +151,7 @@ export function showErrorPages(
     return reply
       .status(statusCode)
       .viewAsync('error', {
-        title: errorTitle(statusCode),
+        title: page.title ?? errorTitle(statusCode),
         message: page.message,
         next: page.next && href ? { href, label: page.next.label } : undefined,
         requestId: request.id,
@@ -160,7 +181,7 @@ async function answerLoginRefusal(
   // The linked site must not learn the address of this page. The page has no form, so it needs no Origin header either.
   reply.status(400).header('referrer-policy', 'no-referrer')
   return reply.viewAsync('wrong-start', {
-    title: 'You cannot sign in with this link',
+    title: wrongLink,
     applicationName: application.name,
     message: description,
     location,
@@ -172,8 +193,10 @@ async function answerLoginRefusal(
 }
 
 /** With a laboratory, a page also says to developers what is wrong. Without one it says no more than a real platform. */
-function forDevelopers(request: FastifyRequest, reason: Reason) {
-  return { reason, guidance: reasons[reason], explainedAt: stepUrlOf(request) }
+export function forDevelopers(request: FastifyRequest, reason: Reason) {
+  const explainedAt = stepUrlOf(request)
+  const reasonAt = explainedAt && new URL(`/reference#${reason}`, explainedAt).href
+  return { reason, guidance: reasons[reason], explainedAt, reasonAt }
 }
 
 /** False also if the store cannot be read now: this answers an error, and must not become another one. */

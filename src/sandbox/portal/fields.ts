@@ -21,7 +21,10 @@ export interface SentFields<Fields> {
  * field that is no text, before anything else is looked at. Unknown fields are ignored, repeated or not.
  */
 export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> {
-  const { client_id: claimed } = (request.body ?? {}) as { client_id?: unknown }
+  // A client that sends its fields in the address is refused, and named in the laboratory all the same.
+  const { client_id: claimed } = { ...(request.query as object), ...(request.body as object) } as {
+    client_id?: unknown
+  }
   if (typeof claimed === 'string') noteAbout(request, { claimedClientId: claimed.slice(0, longestText) })
   const { body: schema } = request.routeOptions.schema as { body: { properties: Record<string, object> } }
   const known = Object.keys(schema.properties)

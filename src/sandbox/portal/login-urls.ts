@@ -1,4 +1,4 @@
-// Addresses of a login: the portal's own path that starts it, and where it leads back to (specification, part 5).
+// Addresses of a login: the portal's own path that starts it, and where it leads back to (AZ-09).
 import type { LoginRefusal, LoginRequest, StartReason } from '../grants/login-request.ts'
 import type { RefusalDetails } from '../observe/refusal.ts'
 

@@ -14,9 +14,15 @@ function refusalsIn(schema: string) {
     403: answer('The call is from a page of another site.', schema),
     413: answer('The body is larger than 32 KiB.', schema),
     415: answer('The body is neither a form nor JSON.', schema),
-    429: { ...answer('Too many failures.', schema), headers: retryAfter },
-    500: answer('A fault of the server.', schema),
-    503: { ...answer('The database does not answer just now.', schema), headers: retryAfter },
+    429: {
+      ...answer('Too many attempts failed. Retry-After says how many seconds to wait.', schema),
+      headers: retryAfter,
+    },
+    500: answer('The server failed. The call may have been carried out.', schema),
+    503: {
+      ...answer('The database does not answer. Retry-After says how many seconds to wait.', schema),
+      headers: retryAfter,
+    },
   }
 }
 
@@ -25,7 +31,7 @@ const ofOAuth = refusalsIn('OAuthError')
 const { 401: _, ...ofScripts } = {
   ...refusalsIn('Message'),
   403: answer(
-    'E-mail address or password is incorrect, something has to be allowed first, or the call is from a page of another site.',
+    'The e-mail address or the password is incorrect, the person has not allowed the application, or the call is from a page of another site.',
     'Message',
   ),
 }
@@ -59,8 +65,8 @@ export const startLoginCall = {
 export const exchangeTokenCall = {
   ...oauth,
   operationId: 'exchangeToken',
-  summary: 'Exchange a code, or a refresh token, for tokens',
-  ...fieldsOf(tokenRequest, { grant_type: 'authorization_code' }),
+  summary: 'Exchange a code or a refresh token for tokens',
+  ...fieldsOf(tokenRequest, { grant_type: 'authorization_code', state: '$STATE', code_verifier: '$CODE_VERIFIER' }),
   response: { 200: answer('The tokens.', 'Tokens'), ...ofOAuth },
 }
 
@@ -69,7 +75,7 @@ export const revokeTokenCall = {
   operationId: 'revokeToken',
   summary: 'End a login and all its tokens (RFC 7009)',
   ...fieldsOf(revocationRequest),
-  response: { 200: empty('It is valid no longer, or never was.'), ...ofOAuth },
+  response: { 200: empty('The token is no longer valid. The answer is the same for an unknown token.'), ...ofOAuth },
 }
 
 export const meCall = {
@@ -78,7 +84,7 @@ export const meCall = {
   summary: 'Get the person who signed in',
   response: {
     200: answer('The person.', 'Person'),
-    403: answer('The access token is missing, not valid, or of nobody.', 'Message'),
+    403: answer('The access token is missing or not valid, or its account no longer exists.', 'Message'),
     500: ofScripts[500],
     503: ofScripts[503],
   },
@@ -95,7 +101,11 @@ export const registerCall = {
     lastName: 'One',
     termsAccepted: 'true',
   }),
-  response: { 201: answer('The person.', 'Person'), 422: answer('Sentences by field.', 'FieldMessages'), ...ofScripts },
+  response: {
+    201: answer('The person.', 'Person'),
+    422: answer('Fields are not valid. The message has a list of sentences for each.', 'FieldMessages'),
+    ...ofScripts,
+  },
 }
 
 export const authorizeCall = {
@@ -111,9 +121,9 @@ export const authorizeApplicationCall = {
   operationId: 'authorizeApplication',
   summary: 'Allow an application without a browser',
   description: 'Send the e-mail address and the password, or the cookie of a session at the portal.',
-  ...fieldsOf(consentRequest),
+  ...fieldsOf(consentRequest, { email: '$EMAIL', password: '$PASSWORD' }),
   response: {
-    200: answer('It is allowed.', 'Consent'),
+    200: answer('The application is allowed.', 'Consent'),
     404: answer('There is no such application.', 'Message'),
     ...ofScripts,
   },
@@ -122,13 +132,13 @@ export const authorizeApplicationCall = {
 export const metadataCall = {
   ...oauth,
   operationId: 'metadata',
-  summary: 'What the portal offers, for clients to find out (RFC 8414)',
+  summary: 'Read the metadata of the portal (RFC 8414)',
   response: { 200: answer('The metadata.', 'Metadata') },
 }
 
 export const keysCall = {
   ...oauth,
   operationId: 'keys',
-  summary: 'The public keys that access tokens are verified with (RFC 7517)',
+  summary: 'Read the public keys for verifying access tokens (RFC 7517)',
   response: { 200: answer('The keys.', 'Keys') },
 }

@@ -10,7 +10,7 @@ const client = {
   client_secret: {
     type: 'string',
     format: 'password',
-    description: 'Its client secret, which never leaves the server.',
+    description: 'The client secret. It never leaves the server of the application.',
   },
 } as const
 
@@ -25,13 +25,13 @@ export const tokenRequest = {
   // If several fields are wrong, the answer names the first of them in this order.
   properties: {
     grant_type: { type: 'string', enum: ['authorization_code', 'refresh_token'] },
-    code: { type: 'string', description: 'From the redirect: valid for 60 seconds, once.' },
-    refresh_token: { type: 'string', description: 'In place of code and redirect_uri, with grant_type refresh_token.' },
+    code: { type: 'string', description: 'From the redirect. It works once, for 60 seconds.' },
+    refresh_token: { type: 'string', description: 'Instead of code and redirect_uri, with grant_type refresh_token.' },
     ...client,
     // No format: parsing the address would take time, and only the one of the start is accepted.
-    redirect_uri: { type: 'string', description: 'The one of the start, byte for byte.' },
-    state: { type: 'string', description: 'The one of the start, if it had one.' },
-    code_verifier: { type: 'string', description: 'PKCE, if the start had a challenge.' },
+    redirect_uri: { type: 'string', description: 'The same as at the start of the login, byte for byte.' },
+    state: { type: 'string', description: 'The same as at the start of the login, if it had one.' },
+    code_verifier: { type: 'string', description: 'Required if the login started with a code_challenge (PKCE).' },
     scope: { type: 'string', description: 'Leave it out: renewing adds no scope.' },
   },
   if: { properties: { grant_type: { const: 'refresh_token' } } },

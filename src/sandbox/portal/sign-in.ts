@@ -8,6 +8,7 @@ import { shortestPassword } from '../people/rules.ts'
 import type { Services } from '../services.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
+import { forDevelopers } from './error-pages.ts'
 import { takeNotice } from './notice.ts'
 import { findVisitor, readMark, signBrowserIn, signBrowserOut } from './session.ts'
 
@@ -90,7 +91,7 @@ export function signInRoutes(services: SignInServices) {
     const problem =
       details.retryAfterSeconds === undefined
         ? // The same words whether or not there is such an account.
-          'The e-mail address or the password is incorrect.'
+          'The e-mail address or the password is incorrect. Check both, then try again.'
         : answerBackOff(reply, 'failed attempts', details.retryAfterSeconds)
     if (details.retryAfterSeconds === undefined) reply.status(403)
     return showSignInPage(reply, services, purpose, { signIn: { problem, email } })
@@ -169,6 +170,7 @@ function showMissingCookies(
       title: 'Cookies are missing',
       returnTo,
       isPlainHttp: portalUrl.startsWith('http:'),
+      ...forDevelopers(request, 'cookies-missing'),
     })
 }
 
@@ -181,7 +183,7 @@ export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyR
     return reply.viewAsync('sign-out', { title: 'Sign out', user: await findVisitor(services, request) })
   }
 
-  // No form token: the cross-site guard refuses other sites, and a person who is signed out by mistake signs in again.
+  // Signing out needs no form token. The cross-site guard refuses requests of other sites.
   async function signOut(_request: FastifyRequest, reply: FastifyReply) {
     await signBrowserOut(services, reply)
     return reply.redirect(signedOutPath, 303)

@@ -1,5 +1,5 @@
-// Makes the first user and client, with a group. A setting is applied only if it has changed since it was applied last:
-// a restart brings back nothing that people changed, and takes nothing that they made.
+// Makes the first user and client, with a group. A setting is applied only if it has changed since it was last applied. So a
+// restart neither restores what people changed nor removes what they made.
 import { randomUUID } from 'node:crypto'
 import { emptyFields } from '../applications/fields.ts'
 import type { Seed } from '../config.ts'
@@ -35,13 +35,13 @@ import { hashToken } from '../tokens/opaque-token.ts'
 export interface SeedReport {
   /** Names of the settings that took effect now. */
   applied: string[]
-  /** Sentences: what was not done, because somebody else has made it or there is no room. */
+  /** Sentences that say what was refused, because somebody else owns it or there is no room. */
   refused: string[]
-  /** Parts of sentences: what people have changed since, and stays so unless seeding is forced. */
+  /** Clauses that say what people have changed. Their changes stay unless seeding is forced. */
   outdated: string[]
 }
 
-/** One run. */
+/** One run of seeding. */
 interface Seeding {
   seed: Seed
   passwordHash: string
@@ -59,8 +59,8 @@ export async function seedStore(
 ): Promise<SeedReport> {
   const password = seed.userPassword.reveal()
   for (;;) {
-    // Hashed before the transaction, which must be short. Only the slow hash of the applied password is kept, so a
-    // verification like that of a sign-in says whether the setting has changed.
+    // Hashed before the transaction, which must be short. Only the slow hash of the applied password is stored, so verifying
+    // the password against it, as at a sign-in, shows whether the setting has changed.
     const known = await findSeededUser(store.read, seed.userEmail)
     const isPasswordChanged = !known || !(await passwords.verify(password, known.passwordHash))
     const passwordHash = isPasswordChanged ? await passwords.hash(password) : known.passwordHash
@@ -103,7 +103,7 @@ async function seedUser(
       return userId
     }
   }
-  // The person who signed up with this address before may still be signed in and would see the seeded client.
+  // The person who signed up with this address may still be signed in, and would see the seeded client.
   if (!account || account.userId !== known?.userId) {
     report.refused.push('SEED_USER_EMAIL names an account that seeding did not make. Choose another address.')
     return undefined
@@ -124,7 +124,7 @@ async function seedClient(db: Db, seeding: Seeding, userId: string | undefined):
   const wanted = { secretHash: hashToken(seed.clientSecret.reveal()), redirectUris: seed.redirectUris.join() }
   const application = await lockApplication(db, id)
   const last = await findSeededClient(db, id)
-  // Null: applied by the first version, which did not note the settings. They count as unchanged.
+  // Null: applied by the first version, which did not store the settings. They count as unchanged.
   const isSecretDue = isForced || (last?.secretHash ?? wanted.secretHash) !== wanted.secretHash
   const areUrisDue = isForced || (last?.redirectUris ?? wanted.redirectUris) !== wanted.redirectUris
 
@@ -136,7 +136,7 @@ async function seedClient(db: Db, seeding: Seeding, userId: string | undefined):
     report.outdated.push('the application was removed')
   } else if (!application) {
     if (!userId) {
-      report.refused.push('SEED_CLIENT_ID was not made into an application, which would have no owner.')
+      report.refused.push('No application was made for SEED_CLIENT_ID, because it would have no owner.')
       return
     }
     if (!(await insertSeededApplication(db, seeding, userId))) return
@@ -158,7 +158,7 @@ async function seedClient(db: Db, seeding: Seeding, userId: string | undefined):
   await noteSeededClient(db, id, wanted)
 }
 
-/** Returns false, and says so in the report, if the limits that hold for everybody leave no room. */
+/** Returns false, and notes it in the report, if the general limits leave no room. */
 async function insertSeededApplication(db: Db, { seed, now, report }: Seeding, userId: string): Promise<boolean> {
   const { clientId, redirectUris } = seed
   const fields = {
@@ -169,7 +169,7 @@ async function insertSeededApplication(db: Db, { seed, now, report }: Seeding, u
     defaultRedirectUri: redirectUris[0] ?? '',
   }
   const ownGroupId = await findOwnGroup(db, userId)
-  const hasRoom = await isAllowed(report, 'SEED_CLIENT_ID was not made into an application', async () => {
+  const hasRoom = await isAllowed(report, 'No application was made for SEED_CLIENT_ID', async () => {
     if (ownGroupId) {
       await lockGroup(db, ownGroupId)
       await requireRoomForApplication(db, ownGroupId, sizeOfFields(fields))
@@ -186,7 +186,7 @@ async function insertSeededApplication(db: Db, { seed, now, report }: Seeding, u
   return true
 }
 
-/** Returns false, and says so in the report, if they would take too much room. */
+/** Returns false, and notes it in the report, if the URIs would take too much room. */
 async function setSeededRedirectUris(db: Db, { seed, now, report }: Seeding, application: Application) {
   const { id, groupId } = application
   const fields = { ...application, redirectUris: seed.redirectUris, defaultRedirectUri: seed.redirectUris[0] ?? '' }
@@ -201,7 +201,7 @@ async function setSeededRedirectUris(db: Db, { seed, now, report }: Seeding, app
 }
 
 const reasons: Partial<Record<Reason, string>> = {
-  'too-many-groups': 'the account is in as many groups as one may be. Leave one.',
+  'too-many-groups': 'the account has reached the limit of groups. Leave one.',
   'too-many-applications': 'the oldest group of the account is full. Remove an application there.',
   'too-many-bytes': 'the fields of its group’s applications would take too much room. Shorten some.',
 }

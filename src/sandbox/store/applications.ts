@@ -5,14 +5,14 @@ import { deleteEmptyGroup } from './groups.ts'
 import { isPresent, removeApplications, selectApplications, updateApplications } from './present-applications.ts'
 import { type Db, type FieldName, fieldColumns, type Tables } from './schema.ts'
 
-// Reading so many takes a few milliseconds. Of applications as large as a request body allows, a portion has only a few.
+// Reading this many takes a few milliseconds. If applications are as large as a request body allows, a portion has only a few.
 const portionSize = 20
 const portionBytes = 32 * 1024
 
 /** The fields that a developer gives. */
 export type ApplicationFields = Record<Exclude<FieldName, 'redirectUris'>, string> & { redirectUris: string[] }
 
-/** Who made something, and with which client's token. Null: with a token from the portal's own page, or without one. */
+/** Who made something, and with which client's token. Null means a token from the portal's own page, or no token. */
 export interface Maker {
   userId: string
   clientId: string | null
@@ -25,11 +25,11 @@ export interface Application extends ApplicationFields {
   linkId: string
   createdAt: Date
   createdBy: string
-  /** See Maker. Empty if an earlier version made it, which did not store this. */
+  /** See Maker. Empty if an earlier version made the application: it did not store this. */
   madeByClient: string | null
   updatedAt: Date
   updatedBy: string
-  /** Every write increases it, so that two callers can tell whether they have read the same. */
+  /** Every write increases it, so that two callers can tell whether they have read the same version. */
   version: number
 }
 
@@ -99,7 +99,7 @@ export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerato
 type Portion = { applications: Application[]; isFull: boolean }
 
 async function readPortion(db: Db, userId: string, last?: Application): Promise<Portion> {
-  // First the ids, which the index has in order. Otherwise every portion would sort all rows.
+  // Read only the ids first, because the index has them in order. Otherwise every portion would sort all rows.
   let ids = db
     .selectFrom('memberships')
     .innerJoin('applications', 'applications.group_id', 'memberships.group_id')
@@ -130,9 +130,8 @@ async function readPortion(db: Db, userId: string, last?: Application): Promise<
 }
 
 /**
- * Notes that the user changes the application now, and locks its row until the transaction ends. The version in the
- * result is the new one; callers have read the version before it.
- * Undefined, and nothing is done, if the user is not one of its developers.
+ * Stores that the user changes the application now, and locks its row until the transaction ends. The result has the new
+ * version; callers have read the version before it. Undefined, without any change, if the user is not one of its developers.
  */
 export async function claimApplication(
   db: Db,
@@ -154,7 +153,7 @@ export async function setApplicationFields(db: Db, id: string, fields: Applicati
 
 /**
  * From now on no query finds the application, or the secrets, codes, tokens and consents of its client. There may be very
- * many such rows, so the sweep deletes them. False, and nothing is done, if the user is not one of its developers.
+ * many such rows, so the sweep deletes them later. False, without any change, if the user is not one of its developers.
  */
 export async function removeApplicationOf(
   db: Db,

@@ -1,4 +1,4 @@
-// Secrets of clients, as hashes. The two latest of a client are valid.
+// Secrets of clients, as hashes. The two latest secrets of a client are valid.
 import { sql } from 'kysely'
 import type { Maker } from './applications.ts'
 import { isPresent } from './present-applications.ts'
@@ -9,14 +9,14 @@ interface Origin {
   now: Date
 }
 
-/** For a new application. One statement, because everybody else waits for the lock on its group. */
+/** For a new application. A single statement, because others wait for the lock on its group. */
 export async function addFirstSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
   await insertSecret(db, applicationId, 1, hash, origin)
 }
 
 /**
- * Adds a secret. A third one drops the oldest. Three statements: call this in a transaction that has written to the row of
- * the application before, so that two of them cannot take the same generation.
+ * Adds a secret. A third one drops the oldest. Three statements: call this in a transaction that has already written to the
+ * row of the application, so that two calls cannot take the same generation.
  */
 export async function addClientSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
   const latest = await db

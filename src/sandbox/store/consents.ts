@@ -16,8 +16,8 @@ export async function hasConsent(db: Db, userId: string, applicationId: string):
 }
 
 /**
- * Like hasConsent, and the consent stays locked until the transaction ends: a withdrawal at the same time waits, and then
- * ends what the transaction has given.
+ * Like hasConsent, but locks the consent until the transaction ends. A withdrawal at the same time waits, and then ends
+ * everything that the transaction has given.
  */
 export async function lockConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
   const row = await db
@@ -79,12 +79,12 @@ export async function findAllowedName(db: Db, userId: string, applicationId: str
   return row?.name
 }
 
-/** The user is asked again next time. This does not end what the application was given. */
+/** The user is asked again next time. The application's tokens stay valid. */
 export async function deleteConsent(db: Db, userId: string, applicationId: string): Promise<void> {
   await db.deleteFrom('consents').where('user_id', '=', userId).where('application_id', '=', applicationId).execute()
 }
 
-/** A consent page that was answered. True for the first caller with this id, in whatever process; false for all others. */
+/** Marks a consent page as answered. True for the first caller with this id, in all processes together; false for all others. */
 export async function finishAuthorization(db: Db, id: string, expiresAt: Date): Promise<boolean> {
   const row = await db
     .insertInto('finished_authorizations')

@@ -1,4 +1,4 @@
-// Counts failures for each account, client and address, in all processes together, so that guessing comes to an end.
+// Counts failures for each account, client and address, in all processes together, so that guessing has a limit.
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
@@ -14,8 +14,8 @@ export interface Bucket {
 export const failureWindowMs = 15 * 60_000
 
 /**
- * Of two requests at once, the one that is counted second may have read the clock first. So its window would end before the
- * one that is counted already, and that is no sign of a wrong clock.
+ * If two requests come at once, the one that is counted second may have read the clock first. Then its window would end
+ * before the window that is counted already. That does not mean that a clock is wrong.
  */
 const clockToleranceMs = 60_000
 
@@ -35,7 +35,7 @@ export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise
   const waits = buckets.map(({ key, limit, windowMs }) => {
     const row = rows.find(({ bucket }) => bucket === key)
     const isFull = row !== undefined && row.count >= limit
-    // A window that ends much later than one that begins now was written while a clock was ahead. It no longer counts.
+    // If a window ends much later than one that begins now, it was written while a clock was ahead. It no longer counts.
     return isFull && row.windowEndsAt <= nowMs + windowMs + clockToleranceMs ? row.windowEndsAt - nowMs : 0
   })
   return Math.ceil(Math.max(0, ...waits) / 1000)
@@ -52,7 +52,7 @@ export async function forgetAllFailures(db: Db): Promise<void> {
 /** One statement. The window begins with its first failure, and later ones do not move it. */
 export async function countFailure(db: Db, buckets: Bucket[], now: Date): Promise<void> {
   const nowMs = now.getTime()
-  // `excluded` is the row that would begin a new window now. See findBackOff for windows that end later.
+  // `excluded` is the row that a new window would have now. See findBackOff for windows that end later.
   const isOver = sql`(failures.window_ends_at <= ${nowMs}
     or failures.window_ends_at > excluded.window_ends_at + ${clockToleranceMs})`
   await db

@@ -2,8 +2,8 @@
 import { DatabaseSync } from 'node:sqlite'
 
 /**
- * The first damage that SQLite finds, or the first incomplete record. Undefined if there is none. Throws what node:sqlite
- * throws if the file is no database at all. It reads the whole file.
+ * The first damage that SQLite finds, or the first incomplete record. Undefined if there is none. Reads the whole file. If
+ * the file is not a database, it throws the error of node:sqlite.
  */
 export function findDamage(path: string): string | undefined {
   const database = new DatabaseSync(path, { readOnly: true })

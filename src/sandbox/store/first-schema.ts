@@ -1,4 +1,4 @@
-// What the first version of the sandbox stored.
+// The schema of the first version of the sandbox.
 import type { Migration } from './migrate.ts'
 
 export const firstSchema: Migration = {

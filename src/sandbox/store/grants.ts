@@ -1,5 +1,5 @@
-// Grants: what one login of one user gave to one client. First a code, and once that is redeemed, a family of tokens. Grants to
-// no client are access tokens from the portal's own page.
+// Grants: a grant is the result of one login of one user for one client. First it is a code. When the code is redeemed, it
+// becomes a family of tokens. Grants without a client are access tokens from the portal's own page.
 import { randomUUID } from 'node:crypto'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { isPresent } from './present-applications.ts'
@@ -8,14 +8,14 @@ import type { Db, Tables } from './schema.ts'
 /** No access token of a user lives longer. The sweep keeps a family for this long after its end. */
 export const longestTokenSeconds = 86_400
 
-/** A family lives this long. If it is not used, it lives as long as the next line says. */
+/** The longest life of a family. An unused family ends sooner: see the next line. */
 export const familyLifetimeMs = 90 * 86_400_000
 export const idleLifetimeSeconds = 14 * 86_400
 
-/** Live grants of one user to one client. The oldest ends when another begins. */
+/** Live grants of one user for one client. The oldest ends when another begins. */
 const mostLiveGrants = 100
 
-/** What a code is bound to. A hash is empty if the login had no state, or no PKCE challenge. */
+/** The values that a code is bound to. A hash is empty if the login had no state, or no PKCE challenge. */
 export interface CodeBinding {
   codeHash: string
   clientId: string
@@ -55,7 +55,7 @@ export async function createGrant(
   return rows.length > 0
 }
 
-/** The number of the next grant of this user to this client. Null means the portal's own page. */
+/** The number of the next grant of this user for this client. Null means the portal's own page. */
 function nextSequence(userId: string, clientId: string | null): RawBuilder<number> {
   return sql<number>`(select coalesce(max(sequence), 0) + 1 from grants where ${isBetween(userId, clientId)})`
 }
@@ -67,9 +67,9 @@ function isBetween(userId: string, clientId: string | null): RawBuilder<boolean>
 }
 
 /**
- * Ends the oldest grants of this user to this client beyond the number that may live at once, and deletes ended ones beyond
- * that number again. So no number of logins fills the database. Null means the portal's own access tokens. Two statements:
- * call this in the transaction that has made another grant.
+ * Ends the oldest grants of this user for this client beyond the number that may live at once. Of the ended grants, it keeps
+ * that number again and deletes older ones, so that logins cannot fill the database. Null means the portal's own access
+ * tokens. Two statements: call this in the transaction that has made another grant.
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
   const nowMs = now.getTime()
@@ -81,8 +81,8 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
       select id from grants where ${isIts} and ${isLive} order by sequence desc, created_at desc limit ${mostLiveGrants}
     )
   `.execute(db)
-  // Leave expired families to the sweep, because their access tokens may still be valid. At most one row was added. Deleting
-  // two at a time catches up with many that were ended at once, and keeps the transaction short.
+  // Leave expired families to the sweep, because their access tokens may still be valid. Usually one grant was added, so
+  // deleting two at a time catches up when many ended at once, and keeps the transaction short.
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (
@@ -103,7 +103,7 @@ export async function redeemGrant(
 ): Promise<RedeemedCode | undefined> {
   const nowMs = now.getTime()
   const { codeHash, clientId, redirectUri, stateHash, codeChallenge } = binding
-  // A login without a state has none to compare, whatever the exchange sends. The statement is text, because building it with
+  // If the login had no state, the state of the exchange is not compared. The statement is text, because building it with
   // Kysely for each exchange takes longer than running it.
   const { rows } = await sql<RedeemedCode>`
     update grants
@@ -180,7 +180,7 @@ export async function findLiveGrant(db: Db, grantId: string): Promise<LiveGrant 
     .executeTakeFirst()
 }
 
-/** A grant to no application, for one access token. False if the id exists: a form was sent twice. */
+/** A grant without an application, for one access token. False if the id exists already: the form was sent twice. */
 export async function createPortalGrant(
   db: Db,
   { id, userId, now, expiresAt }: { id: string; userId: string; now: Date; expiresAt: Date },
@@ -213,7 +213,7 @@ export interface PortalGrant {
   expiresAt: Date
 }
 
-/** Those that are still valid, the newest first. There are as many as may live at once. */
+/** The access tokens that are still valid, the newest first: at most the number that may live at once. */
 export async function listPortalGrants(db: Db, userId: string, now: Date): Promise<PortalGrant[]> {
   const rows = await db
     .selectFrom('grants')

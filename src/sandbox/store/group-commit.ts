@@ -1,4 +1,4 @@
-// Statements that arrive at the same time share one transaction, because writing a transaction to the disk is what takes time.
+// Statements that arrive at the same time share one transaction, because writing a transaction to the disk takes most of the time.
 
 import type { Db } from './schema.ts'
 import type { Database } from './store.ts'
@@ -35,7 +35,7 @@ export function makeGroupCommit(writer: Db, patiently: Patiently): Database['wri
   return <T>(statement: (db: Db) => Promise<T>) =>
     new Promise<T>((resolve, reject) => {
       waiting.push({ statement, resolve: result => resolve(result as T), reject })
-      // Everything that has arrived by then shares the transaction.
+      // All statements that have arrived by then share the transaction.
       if (waiting.length === 1) setImmediate(commitGroup)
     })
 }

@@ -1,4 +1,4 @@
-// Keys of the sandbox: signing keys for access tokens (ES256) and one sealing key for everything that leaves and returns.
+// Keys of the sandbox: signing keys for access tokens (ES256), and one sealing key for values that browsers keep and send back.
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import type { Db } from './schema.ts'
 

@@ -1,4 +1,4 @@
-// What clients have made in a user's name and can still use after the user has withdrawn their consent.
+// Records that clients made in a user's name and can still use after the user has withdrawn their consent.
 import { sql } from 'kysely'
 import { selectApplicationsOf } from './applications.ts'
 import { selectApplications } from './present-applications.ts'
@@ -6,7 +6,7 @@ import type { Db } from './schema.ts'
 
 export interface MadeId {
   applicationId: string
-  /** Empty if an earlier version made it, which did not store this. */
+  /** Empty if an earlier version made it: that version did not store this. */
   clientId: string
 }
 
@@ -16,9 +16,9 @@ export interface MadeByClient extends MadeId {
   /** Null if the client was removed, or is unknown. */
   clientName: string | null
   what: 'application' | 'secret'
-  /** Whether the client has received a secret or a token of it that is still valid. */
+  /** Whether the client has received a secret or a token of the application that is still valid. */
   isKnown: boolean
-  /** Whether it has a valid secret that the client did not make. */
+  /** Whether the application has a valid secret that the client did not make. */
   hasOtherSecret: boolean
 }
 
@@ -74,8 +74,8 @@ export async function listMadeByClients(
 }
 
 /**
- * Ends every secret that the client has made. If it has made the application, it has received the tokens, so they end, too.
- * Call this in a transaction that has claimed the application, and add a secret if none is left.
+ * Ends every secret that the client has made. If the client made the application, it also received the application's tokens,
+ * so those end, too. Call this in a transaction that has claimed the application, and add a secret if none is left.
  */
 export async function endMadeByClient(db: Db, { applicationId, clientId, what }: MadeByClient): Promise<void> {
   await db

@@ -102,7 +102,7 @@ export interface GroupOfUser {
   memberCount: number
 }
 
-// A person reads the page. Nobody can join so many groups, but earlier versions had no limit.
+// A person reads the page. New memberships are limited, but earlier versions had no limit.
 const shownGroups = 100
 
 /** Groups that the user has made come first. At most 100, with two queries. */

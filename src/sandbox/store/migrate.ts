@@ -9,8 +9,8 @@ export interface Migration {
   /** What the step adds. Errors and the log show this name. */
   name: string
   /**
-   * In order. A text is SQL for both databases. An object has different statements for each of them.
-   * SQLite ignores foreign keys while steps run, so nothing cascades: a step itself deletes what belongs to its rows.
+   * In order. A text is SQL for both databases. An object has separate statements for each of them. SQLite ignores foreign
+   * keys while steps run, so deletes do not cascade: a step must itself delete the rows that belong to its rows.
    */
   statements: readonly (string | Record<DatabaseKind, readonly string[]>)[]
 }
@@ -63,7 +63,7 @@ export async function migrate(
 async function readVersion(db: Db): Promise<number> {
   const rows = await db.selectFrom('sandbox_schema').select('version').execute()
   const version = rows[0]?.version ?? 0
-  // With a negative number, slice would count from the end and run steps again.
+  // slice with a negative number would count from the end and run steps again.
   if (rows.length !== 1 || !Number.isInteger(version) || version < 1)
     throw new UnusableDatabase('The database does not say which schema it has. Restore it from a copy.')
   return version

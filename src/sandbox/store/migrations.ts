@@ -3,7 +3,7 @@
 import { firstSchema } from './first-schema.ts'
 import type { Migration } from './migrate.ts'
 
-/** The maker of earlier rows is unknown, which is written as ''. Null means that no client has made the row. */
+/** Rows of earlier versions have an unknown maker, stored as ''. Null means that no client has made the row. */
 export const makers: Migration = {
   name: 'makers',
   statements: [
@@ -13,8 +13,8 @@ export const makers: Migration = {
   ],
 }
 
-// Before this step, seeding made the user, the group and the membership in one transaction, with one time. No user who signed
-// up has that. An application that was made by a call has tokens, and a seeded one has none.
+// Before this step, seeding made the user, the group and the membership in one transaction, with the same time. Users who
+// signed up never have that. An application that was made by a call has tokens; a seeded one has none.
 const isSeededUser = `exists (select 1 from groups where groups.created_by = users.id
   and groups.created_at = users.created_at and groups.name = 'Sandbox developers')`
 const isSeededClient = 'not exists (select 1 from app_access_tokens where application_id = applications.id)'
@@ -51,7 +51,7 @@ const sizedFields = [
   ['defaultScopes', 'default_scopes'],
 ]
 
-/** Invitations, and what an application counts for towards the bounds of its group. */
+/** Invitations, and the size of each application, which counts towards the limits of its group. */
 const invitations: Migration = {
   name: 'invitations',
   statements: [
@@ -80,7 +80,7 @@ const invitations: Migration = {
   ],
 }
 
-/** A removed application is gone at once for everybody. The sweep deletes its rows in portions. */
+/** Nobody can find an application after its removal. The sweep deletes its rows in portions. */
 const removedApplications: Migration = {
   name: 'removed applications',
   statements: [
@@ -97,7 +97,7 @@ const unredeemedCodes: Migration = {
 
 const markedTables = ['users', 'groups', 'applications']
 
-/** Marks what the laboratory made, so that it ends and removes nothing else, and lets access tokens expire early. */
+/** Marks what the laboratory made, so that it removes nothing else, and lets access tokens expire early. */
 const setUp: Migration = {
   name: 'set-up',
   statements: [
@@ -117,7 +117,7 @@ const applicationVersions: Migration = {
 }
 
 /**
- * Bounds on what one client can store: the newest 100 replaced tokens of a family, and the order of a person's grants.
+ * Limits what one client can store: the newest 100 replaced tokens of a family, and the order of a person's grants.
  */
 export const boundsOfGrants: Migration = {
   name: 'bounds of grants',

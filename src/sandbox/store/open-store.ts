@@ -8,8 +8,8 @@ import type { Store, StoreOptions } from './store.ts'
 import { makeTemporaryFile } from './temporary-file.ts'
 
 /**
- * `steps` are the migrations of this version, unless a test gives others.
- * Throws UnusableDatabase with a message for the operator, or the driver's own error if no database answers.
+ * `steps`: the migrations of this version; tests may give others. Throws UnusableDatabase with a message for the operator, or
+ * the driver's own error if no database answers.
  */
 export async function openStore(databaseUrl: Secret, options: StoreOptions, steps = migrations): Promise<Store> {
   const url = databaseUrl.reveal()
@@ -25,8 +25,8 @@ export async function openStore(databaseUrl: Secret, options: StoreOptions, step
       temporary?.remove()
     },
     async probe() {
-      // Uses some pages and frees them again, because a change in place succeeds even on a full disk. It uses more pages than
-      // a new application, so that a store without room for an application is not ready.
+      // Use some pages and free them again, because a change in place succeeds even on a full disk. This takes more pages than a
+      // new application, so a store without room for an application is not ready.
       const ids = Array.from({ length: 12 }, () => randomBytes(1000).toString('base64url'))
       await database.transaction(async db => {
         const rows = ids.map(id => ({ id, expires_at: 0 }))

@@ -13,7 +13,7 @@ export interface NewPortalSession {
 export interface PortalSession {
   user: User
   startedAt: Date
-  /** Moves while the session is used. */
+  /** Moves later while the session is used. */
   expiresAt: Date
 }
 
@@ -63,7 +63,7 @@ export async function listPortalSessions(db: Db, userId: string, now: Date, limi
   return rows.map(({ idHash, startedAt }) => ({ idHash, startedAt: new Date(startedAt) }))
 }
 
-/** The end never moves back: of two requests at once the later end counts. A session that has ended stays ended. */
+/** The end never moves back: if two requests come at once, the later end stays. A session that has ended stays ended. */
 export async function extendPortalSession(
   db: Db,
   idHash: string,
@@ -96,7 +96,7 @@ export type Proof = { sessionHash: string } | { passwordHash: string }
 
 /**
  * False if it is no longer valid. Otherwise it stays locked until the transaction ends. A request that ends the session or
- * changes the password at the same time waits, and then ends what the transaction has made.
+ * changes the password at the same time waits, and then ends everything that the transaction has made.
  */
 export async function lockProof(db: Db, userId: string, proof: Proof): Promise<boolean> {
   const update =

@@ -9,7 +9,7 @@ import { type StoreFault, StoreUnreachable, storeFaultOf } from './store-fault.t
 
 const bigintOid = 20
 
-// Together they are the two seconds that a request may wait for the database (F-30): first for a connection, then for a lock.
+// Together these are the two seconds that a request may wait for the database (F-30): first for a connection, then for a lock.
 const connectionTimeoutMs = 1000
 const lockTimeoutMs = 1000
 
@@ -32,7 +32,7 @@ export async function openPostgresDatabase(
   const { reader, writer } = openPostgres(url, onLost)
   return {
     read: reader,
-    // The database itself lets transactions wait for each other, and limits the wait.
+    // PostgreSQL itself makes transactions wait for each other, and limits the wait.
     write: statement => statement(writer),
     transaction: work => writer.transaction().execute(work),
     async close() {
@@ -60,7 +60,7 @@ function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db
   }
 }
 
-/** One connection without a short time limit. A new index on a large table takes long, and a second instance waits for it. */
+/** One connection with a long time limit. A new index on a large table takes long, and a second instance waits for it. */
 function openPostgresForMigration(url: string): Db {
   return connect(
     { connectionString: url, max: 1, connectionTimeoutMillis: connectionTimeoutMs, lock_timeout: 60_000 },
@@ -90,8 +90,8 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discardLost(pool) }) })
 }
 
-// pg puts a connection that no longer answers back into its pool, and the next request waits for it in vain. A connection
-// whose server has become a replica accepts no changes, while a new connection may reach the new primary.
+// If a connection no longer answers, pg puts it back into its pool, and the next request waits for it in vain. If its server
+// has become a replica, it accepts no changes, while a new connection may reach the new primary.
 const hopeless: (StoreFault | undefined)[] = ['unreachable', 'read-only']
 
 function discardLost(pool: pg.Pool): PostgresPool {
@@ -116,7 +116,7 @@ function discardLost(pool: pg.Pool): PostgresPool {
 
 /**
  * A server refuses connections with many codes: the database is closed or gone, the role or its password is no longer valid,
- * TLS is missing. Whatever the code is, the statement of the request is not the cause.
+ * TLS is missing. In all these cases the statement of the request is not the cause.
  */
 function throwUnreachable(error: Error & { code?: string }): never {
   // An AggregateError (a host with several addresses) has no message of its own.
@@ -139,7 +139,7 @@ async function listPostgresTables(db: Db): Promise<string[]> {
   return rows.map(row => row.name)
 }
 
-/** No other process passes this line until the transaction ends. */
+/** Until the transaction ends, every other process waits here. */
 async function lockForMigration(db: Db): Promise<void> {
   await sql`select pg_advisory_xact_lock(7236431)`.execute(db)
 }

@@ -1,11 +1,11 @@
-// An application that is removed is gone at once for everybody. Its row stays until the sweep has deleted what belongs to it,
-// so every query for applications begins here: no other file names the column.
+// Nobody can find an application after its removal. Its row stays until the sweep has deleted the rows that belong to it. So
+// every query for applications uses these conditions: no other file names the column.
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
 /** For a `where` of a query that joins or names the table `applications`. */
 export const isPresent = sql<boolean>`applications.removed_at is null`
-/** Written so that the index of removed applications serves it. */
+/** Written like this so that the database can use the index of removed applications. */
 export const isRemoved = sql<boolean>`applications.removed_at > 0`
 
 export function selectApplications(db: Db) {

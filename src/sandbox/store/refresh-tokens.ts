@@ -15,7 +15,7 @@ const mostReplaced = 100
 const renewalsAMinute = 60
 const minuteMs = 60_000
 
-/** The family was renewed 60 times within a minute. Its refresh token stays good. */
+/** The family was renewed 60 times within a minute. Its refresh token stays valid. */
 export class RenewedTooOften extends Error {
   readonly retryAfterSeconds: number
 
@@ -27,8 +27,8 @@ export class RenewedTooOften extends Error {
 
 /**
  * Replaces the token with its successor, once. Only the first of several callers gets an answer, in all processes together;
- * the others get undefined. The end of the family does not move. Several statements: call this in a transaction, so that
- * nothing has changed if it throws RenewedTooOften.
+ * the others get undefined. The family's end stays the same. Several statements: call this in a transaction, so that nothing
+ * has changed if it throws RenewedTooOften.
  */
 export async function replaceRefreshToken(
   db: Db,
@@ -80,7 +80,7 @@ async function refuseTooOften(db: Db, { grantId, generation }: TokenFamily, nowM
     .where('generation', '=', generation - renewalsAMinute)
     .executeTakeFirst()
   const waitMs = sixtyBefore ? sixtyBefore.spentAt + minuteMs - nowMs : 0
-  // A wait of more than a minute was written while a clock was ahead. It no longer counts.
+  // If the wait is more than a minute, it was written while a clock was ahead. It no longer counts.
   if (waitMs > 0 && waitMs <= minuteMs) throw new RenewedTooOften(Math.ceil(waitMs / 1000))
 }
 
@@ -115,7 +115,7 @@ export async function findFamilyId(
   db: Db,
   { tokenHash, clientId }: { tokenHash: string; clientId: string },
 ): Promise<string | undefined> {
-  // Not one join with an "or": no index would serve it.
+  // Two queries, not one join with an "or": no index would serve it.
   const row = await db
     .selectFrom('grants')
     .select('id')
@@ -133,7 +133,7 @@ export async function findFamilyId(
   return row?.id
 }
 
-/** For the reason of a refusal: the client that the token was given to, and whether it was replaced. */
+/** For the reason of a refusal: the client that received the token, and whether the token was replaced. */
 export async function describeToken(
   db: Db,
   tokenHash: string,

@@ -17,7 +17,7 @@ export interface Tables {
   grants: GrantTable
   spent_refresh_tokens: { hash: string; grant_id: string; generation: number; spent_at: number }
   failures: { bucket: string; count: number; window_ends_at: number }
-  /** These two refer to no other table, so that what was seeded stays marked after it was removed. */
+  /** These two tables refer to no other table, so that seeded records stay marked after they were removed. */
   seeded_users: { email: string; user_id: string; password_hash: string }
   seeded_clients: SeededClientTable
 }
@@ -38,7 +38,7 @@ interface UserTable extends MarkedTable {
   created_at: number
 }
 
-/** The column of each field that a developer gives. The types of the table and of the record follow from it. */
+/** The column of each field that a developer fills in. The types of the table and of the record are derived from it. */
 export const fieldColumns = {
   name: 'name',
   description: 'description',
@@ -63,7 +63,7 @@ interface ApplicationTable extends MarkedTable, FieldColumns {
   group_id: string
   /** Id of the DeveloperOf link from the group to the application. */
   link_id: string
-  /** Of the fields that the developer gives, as JSON; see sizeOfFields. */
+  /** The size of the fields that the developer fills in, as JSON; see sizeOfFields. */
   fields_bytes: number
   created_at: number
   created_by: string
@@ -81,7 +81,7 @@ interface ClientSecretTable {
   generation: number
   hash: string
   created_at: number
-  /** Empty, like made_by_client, if an earlier version made it, which did not store this. */
+  /** Empty, like made_by_client, if an earlier version made the secret: that version did not store this. */
   created_by: string
   made_by_client: string | null
 }
@@ -91,14 +91,14 @@ interface AppAccessTokenTable {
   application_id: string
   created_at: number
   expires_at: number
-  /** Set if the token has expired before its time. The row stays, so that the answer says that it has expired. */
+  /** Set if the token has expired early. The row stays, so that the answer can say that the token has expired. */
   expired_at: Generated<number | null>
 }
 
 interface SeededClientTable {
   /** Empty for a client that was removed before seeds were marked, because its id is unknown. */
   id: string
-  /** As in client_secrets. Null, like the redirect URIs, if an earlier version applied it, which did not mark seeds. */
+  /** As in client_secrets. Null, like the redirect URIs, if an earlier version applied the seed: that version did not mark seeds. */
   secret_hash: string | null
   redirect_uris: string | null
 }

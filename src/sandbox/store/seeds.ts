@@ -1,4 +1,4 @@
-// What seeding has made, and with which settings. It is apart from the records themselves, which people change and remove.
+// The records that seeding made, and the settings that it applied. Kept apart from the records, because people change and remove those.
 import type { Db } from './schema.ts'
 import { normaliseEmail } from './users.ts'
 
@@ -8,7 +8,7 @@ export interface SeededUser {
   passwordHash: string
 }
 
-/** The settings that were applied last. Null if an earlier version applied them, which did not note this. */
+/** The settings that were applied last. Null if an earlier version applied them: that version did not store this. */
 export interface SeededClient {
   secretHash: string | null
   /** Comma-separated. */

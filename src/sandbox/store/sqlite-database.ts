@@ -68,7 +68,7 @@ async function untilFree<T>(run: () => Promise<T>, deadline: number): Promise<T>
       return await run()
     } catch (error) {
       if (storeFaultOf(error) !== 'busy') throw error
-      // Checked after an attempt, because a process that was suspended for two seconds has not tried yet.
+      // Check after an attempt, because a process that was suspended for two seconds has not tried yet.
       if (performance.now() > deadline) throw new StoreBusy('the database stayed locked')
       await wait(5 + Math.random() * 20)
     }
@@ -79,7 +79,7 @@ function refuseDamage(error: unknown): never {
   // SQLITE_CORRUPT and SQLITE_NOTADB.
   const code = (error as { errcode?: number }).errcode
   if (code === 11 || code === 26)
-    throw new UnusableDatabase('The database file is damaged, or no SQLite database. Restore it from a copy.', {
+    throw new UnusableDatabase('The database file is damaged, or is not a SQLite database. Restore it from a copy.', {
       cause: error,
     })
   throw error

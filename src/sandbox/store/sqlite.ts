@@ -6,7 +6,7 @@ import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDr
 import type { Db, Tables } from './schema.ts'
 
 // node:sqlite blocks the event loop while it waits for a lock. So this wait is short, about as long as a transaction of
-// another process. The store waits longer without blocking.
+// another process. The store then waits longer without blocking.
 const busyTimeoutMs = 20
 
 // There are few different statements, but lists of values have several lengths.

@@ -1,4 +1,4 @@
-// Distinguishes faults of the database (a lock, a full disk, a lost connection, damage) from our own mistakes.
+// Separates failures of the database (a lock, a full disk, a lost connection, damage) from programming errors.
 
 export type StoreFault = 'busy' | 'full' | 'read-only' | 'unreachable' | 'damaged'
 
@@ -32,7 +32,7 @@ const codeFaults: [RegExp, StoreFault][] = [
 const lostConnection =
   /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 
-/** Undefined when the error is not a fault of the database. */
+/** Undefined if the error does not come from the database. */
 export function storeFaultOf(error: unknown): StoreFault | undefined {
   if (error instanceof StoreBusy) return 'busy'
   if (error instanceof StoreUnreachable) return 'unreachable'

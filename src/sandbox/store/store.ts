@@ -8,7 +8,7 @@ export interface Database {
   /** For one statement that changes something. When it resolves, the change is on the disk. */
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>
   /**
-   * For several statements, all or none. If another process has a lock, the work runs again, so it must only send queries.
+   * For several statements: all or none. If another process has a lock, the work runs again, so it must only send queries.
    */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>
@@ -23,6 +23,6 @@ export interface StoreOptions {
   clock: () => Date
   /** Called for each connection that was lost. */
   onLost: (error: Error) => void
-  /** Called if the database was empty and was made now. `wasThere`: the file existed before this start. */
+  /** Called if the database was empty and its tables were created now. `wasThere`: the file existed before this start. */
   onNew?: (wasThere: boolean) => void
 }

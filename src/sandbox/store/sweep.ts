@@ -11,7 +11,7 @@ const portionSize = 100
 
 // An access token that was issued at the end of a grant's life must still find the grant.
 const graceMs = longestTokenSeconds * 1000
-// A code that comes a little late is refused as expired, not as unknown.
+// A code that comes a little late is still known, so that it is refused as expired, not as unknown.
 const lateCodeMs = 10 * 60_000
 
 const expiring = [
@@ -44,7 +44,7 @@ export async function sweep(store: Store, now: Date, signal?: AbortSignal): Prom
   return swept + (await deleteRemovedApplications(store, isRemoved, signal))
 }
 
-/** Call this before making an application with a given id: a removed one may still have the id. */
+/** Call this before making an application with a given id: a removed one may still have that id. */
 export async function makeRoomFor(store: Store, applicationId: string): Promise<void> {
   await deleteRemovedApplications(store, sql`${isRemoved} and id = ${applicationId}`)
 }
@@ -73,8 +73,8 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
 
 function inPortions(store: Store, signal: AbortSignal | undefined) {
   /**
-   * Waiting requests have their turn between two portions. A portion that deletes nothing is not the last one: another process
-   * may have deleted its rows.
+   * Waiting requests have their turn between two portions. A portion that deletes nothing does not end the loop: another
+   * process may have deleted its rows.
    */
   async function deleteRows(table: keyof typeof keys, condition: Condition): Promise<number> {
     const key = sql.join(keys[table].map(column => sql.ref(column)))

@@ -29,8 +29,8 @@ export const longestEmail = 254
 
 /**
  * Addresses are stored and compared in this form, so that no second account can look like the first. Normalise before
- * validating: NFKC turns a full-width ＠ into @. A text that is too long for an address becomes an empty one, because
- * normalising takes time that grows with the square of the length.
+ * validating: NFKC turns a full-width ＠ into @. A text that is too long for an address becomes empty, because the time to
+ * normalise it grows with the square of its length.
  */
 export function normaliseEmail(email: string): string {
   const text = email.trim()
@@ -55,7 +55,7 @@ export async function createUser(db: Db, user: NewUser, now: Date): Promise<stri
   return row?.id
 }
 
-/** For checking a password. The hash goes nowhere else. */
+/** For checking a password. The hash must not go anywhere else. */
 export interface Credentials {
   userId: string
   passwordHash: string
@@ -72,7 +72,7 @@ export async function findCredentialsOf(db: Db, userId: string): Promise<Credent
   return db.selectFrom('users').select(credentialColumns).where('id', '=', userId).executeTakeFirst()
 }
 
-/** False, and nothing is done, if the password was changed since `credentials` were read. */
+/** False, without any change, if the password was changed after `credentials` were read. */
 export async function replacePasswordHash(db: Db, credentials: Credentials, passwordHash: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')

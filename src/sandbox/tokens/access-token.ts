@@ -19,8 +19,8 @@ export interface AccessTokenClaims {
   iat: number
   exp: number
   /**
-   * For a user's token the id of its grant, a dot, a part of its own, _ and the generation that it was given with; for an
-   * application's token its record's id.
+   * For a user's token: the id of its grant, a dot, a random part, an underscore, and the generation in which it was issued.
+   * For an application's token: the id of its record.
    */
   jti: string
   type: 'User' | 'App'
@@ -33,7 +33,7 @@ export interface AccessTokenOrder {
   now: Date
 }
 
-/** A token that ends with its grant: 24 hours, unless the order says less. */
+/** A token that ends with its grant: after 24 hours, unless the order says less. */
 export async function signUserToken(
   keyRing: KeyRing,
   order: AccessTokenOrder & { grantId: string; generation?: number; lifetimeSeconds?: number },
@@ -42,17 +42,17 @@ export async function signUserToken(
   return signAccessToken(keyRing, { ...claimsOf(order, order.lifetimeSeconds ?? userTokenLifetime), jti, type: 'User' })
 }
 
-/** One of the tokens listed with an application's credentials: two years. */
+/** One of the tokens listed with an application's credentials. It lives for two years. */
 export async function signAppToken(keyRing: KeyRing, order: AccessTokenOrder & { tokenId: string }) {
   return signAccessToken(keyRing, { ...claimsOf(order, appTokenLifetime), jti: order.tokenId, type: 'App' })
 }
 
-/** The grant that a user's token lives and ends with. */
+/** The grant that a user's token belongs to. */
 export function grantIdOf({ jti }: AccessTokenClaims): string {
   return jti.split('.')[0] ?? ''
 }
 
-/** How often the family's refresh token had been replaced. Tokens of before this was noted count as the first. */
+/** How often the family's refresh token had been replaced. Tokens of earlier versions, which lack this number, count as the first. */
 export function generationOf({ jti }: AccessTokenClaims): number {
   return Number(/_(\d+)$/.exec(jti)?.[1] ?? 0)
 }
@@ -62,8 +62,8 @@ function claimsOf({ issuer, userId, clientId, now }: AccessTokenOrder, lifetime:
   return { iss: issuer, sub: userId, aud: clientId, client_id: clientId, iat, exp: iat + lifetime }
 }
 
-// jose's signature takes three times the processor time of this one, and `dsaEncoding: 'ieee-p1363'` of node:crypto twice.
-// Signing is most of the work of an exchange, and leaves nothing to get wrong.
+// jose takes three times the processor time of this function to sign, and `dsaEncoding: 'ieee-p1363'` of node:crypto twice
+// the time. Signing is most of the work of an exchange, and a wrong signature would fail every verification.
 export async function signAccessToken(keyRing: KeyRing, claims: AccessTokenClaims): Promise<string> {
   const { id, privateKey } = await keyRing.currentSigningKey()
   const header = { alg: 'ES256', typ: 'at+jwt', kid: id }
@@ -71,7 +71,7 @@ export async function signAccessToken(keyRing: KeyRing, claims: AccessTokenClaim
   return `${content}.${toJoseSignature(sign('sha256', Buffer.from(content), privateKey)).toString('base64url')}`
 }
 
-/** OpenSSL's signature is a DER sequence of two numbers. JOSE wants the two numbers alone, 32 bytes each (RFC 7518 3.4). */
+/** OpenSSL's signature is a DER sequence of two numbers. JOSE wants only the two numbers, 32 bytes each (RFC 7518 3.4). */
 export function toJoseSignature(der: Buffer): Buffer {
   // Two bytes for the sequence, then a tag, a length and the bytes of each number.
   const first = der.subarray(4, 4 + der[3]!)
@@ -79,7 +79,7 @@ export function toJoseSignature(der: Buffer): Buffer {
   return Buffer.concat([to32Bytes(first), to32Bytes(second)])
 }
 
-/** DER drops zeros in front, and puts one there if the number would otherwise be negative. */
+/** DER drops leading zeros, and adds one if the number would otherwise be negative. */
 function to32Bytes(number: Buffer): Buffer {
   return Buffer.concat([Buffer.alloc(32), number]).subarray(-32)
 }
@@ -88,7 +88,7 @@ function encode(part: object): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url')
 }
 
-/** The claims of a token that we signed and that has not expired, else undefined. */
+/** The claims of a token that we signed and that has not expired. Undefined for any other token. */
 export async function verifyAccessToken(
   keyRing: KeyRing,
   token: string,
@@ -99,7 +99,7 @@ export async function verifyAccessToken(
 }
 
 /**
- * The claims of a token that we signed, or why it does not count. Whether it was revoked is in the store.
+ * The claims of a token that we signed, or why it is not accepted. The store knows whether it was revoked.
  * One algorithm, one type, our own keys by their id: the header decides nothing else (RFC 8725 3.1, 3.11).
  */
 export async function readAccessToken(
@@ -120,9 +120,9 @@ export async function readAccessToken(
         typ: 'at+jwt',
         issuer,
         currentDate: now,
-        // For a token that another instance has just made. None of it is for its end, which clients know to the second.
+        // Tolerates the clock of another instance that has just made the token. The end has no tolerance: clients know it to the second.
         clockTolerance: 60,
-        // Older than any token of ours; jose then also refuses one from the future.
+        // Older than any token of ours. With this limit, jose also refuses tokens from the future.
         maxTokenAge: appTokenLifetime,
         requiredClaims: ['sub', 'aud', 'iat', 'exp', 'jti', 'type'],
       },
@@ -136,7 +136,7 @@ export async function readAccessToken(
   }
 }
 
-/** What can be in the store: PostgreSQL, for one, takes no NUL. jose looks whether the claim is there, not what it is. */
+/** Claims must be texts that can be stored: PostgreSQL stores no NUL. jose checks that a claim is there, but not its value. */
 function isTokenId(jti: unknown): boolean {
   return typeof jti === 'string' && /^[\w-]{1,64}(\.[\w-]{1,64})?$/.test(jti)
 }

@@ -1,4 +1,4 @@
-// Who calls: reads an Authorization header, and asks the store whether its access token still counts.
+// Identifies the caller: reads the Authorization header, and asks the store whether the access token is still valid.
 import { decodeJwt } from 'jose/jwt/decode'
 import type { Services } from '../services.ts'
 import { findAppAccessToken } from '../store/app-access-tokens.ts'
@@ -7,24 +7,24 @@ import { isId } from '../values/is-id.ts'
 import { type AccessTokenClaims, generationOf, grantIdOf, readAccessToken } from './access-token.ts'
 
 /**
- * What an access token is: made on the portal's own page, given to a client at a login, or listed with an application's
- * credentials. The first two do what their user may; the third acts for its application alone.
+ * The kind of an access token: made on the portal's own page, given to a client at a login, or listed with an application's
+ * credentials. With the first two, a caller may do what the user may. The third gives access only to its application.
  */
 export type TokenKind = 'portal' | 'client' | 'application'
 
-/** On whose behalf a request is made, and through which client. */
+/** The user on whose behalf a request is made, and the client. */
 export interface Caller {
   kind: TokenKind
-  /** Of an application's token: who made the application, which lends the token none of their rights. */
+  /** For an application's token: the user who made the application. The token has none of their rights. */
   userId: string
-  /** Of the portal's own tokens its address; of an application's token its own id. */
+  /** For the portal's own tokens: the address of the portal. For an application's token: its own id. */
   clientId: string
 }
 
-/** Why nobody is known to call. */
+/** Why the caller is unknown. */
 export type CallerFault = 'token-missing' | 'token-malformed' | 'token-expired' | 'token-revoked'
 
-/** A token that is not accepted. If its signature is right, the client and user in it are known. Otherwise they are claimed. */
+/** A refused token. If its signature is right, the client and the user in it are known. Otherwise they are only claimed. */
 export interface RefusedToken {
   refusal: CallerFault
   userId?: string
@@ -32,7 +32,7 @@ export interface RefusedToken {
   claimedClientId?: string
 }
 
-/** Whose access token it is (RFC 6750 2.1), or why it does not count. */
+/** The caller whose access token it is (RFC 6750 2.1), or why the token is refused. */
 export async function findCaller(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   authorization: string | undefined,
@@ -43,7 +43,7 @@ export async function findCaller(
   const { addresses, keyRing, clock } = services
   const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
   if (claims === 'token-malformed') return { refusal: claims, ...claimIn(token) }
-  // Its signature is right: that is looked at first.
+  // The signature is right, because it is checked first.
   if (claims === 'token-expired') return { refusal: claims, ...ownerOf(decodeJwt<AccessTokenClaims>(token), services) }
   const refusal = await findFault(services, claims)
   if (refusal) return { refusal, ...ownerOf(claims, services) }
@@ -69,9 +69,9 @@ function kindOf({ type, aud }: AccessTokenClaims, portalUrl: string): TokenKind 
 }
 
 /**
- * A user's token lives with its grant, an application's own with its record; both are gone when the application is,
- * so a token whose client was removed finds nothing. The tokens that the portal gives its own users have no client:
- * their audience is the portal.
+ * A user's token ends with its grant. An application's own token ends with its record. Both are gone when the application is
+ * removed, so the token of a removed client finds nothing. Tokens that the portal gives its own users have no client: their
+ * audience is the portal.
  */
 async function findFault(
   { store, addresses }: Pick<Services, 'addresses' | 'store'>,

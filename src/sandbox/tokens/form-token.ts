@@ -1,4 +1,4 @@
-// A text that travels through the browser and back: readable, but made by us, for one purpose and a limited time.
+// A text that goes to the browser and comes back. It is readable, but signed by us for one purpose and a limited time.
 import { createHmac, hkdfSync } from 'node:crypto'
 import { isEqualHash } from './opaque-token.ts'
 

@@ -1,10 +1,10 @@
-// Finds the caller by the access token. The step of the call belongs to the client that got the token.
+// Identifies the caller by the access token. The call is recorded as a step of the client that received the token.
 import type { FastifyRequest } from 'fastify'
 import { noteAbout } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
 import { type Caller, type CallerFault, findCaller } from './find-caller.ts'
 
-/** The caller, or why nobody is known to call. */
+/** The caller, or why the caller is unknown. */
 export async function identifyCaller(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   request: FastifyRequest,
@@ -16,7 +16,7 @@ export async function identifyCaller(
     return refusal
   }
   const { kind, userId, clientId } = found
-  // The audience of the portal's own tokens is the portal, which is no client.
+  // The audience of the portal's own tokens is the portal, which is not a client.
   noteAbout(request, { userId, ...(kind !== 'portal' && { knownClientId: clientId, provenClientId: clientId }) })
   return found
 }

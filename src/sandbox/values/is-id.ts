@@ -1,6 +1,6 @@
-// What can be the id of anything here: a UUID, or what the operator named the first client.
+// The form of every id: a UUID, or the id that the operator chose for the first client.
 
-/** What is no id is not looked for in the store: to PostgreSQL a NUL, for one, is a fault. */
+/** The store is not asked for any other text: PostgreSQL, for example, fails on a NUL. */
 export function isId(value: unknown): value is string {
   return typeof value === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(value)
 }

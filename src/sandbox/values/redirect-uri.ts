@@ -1,4 +1,4 @@
-// What may be registered as a redirect URI, and which loopback hosts may go without TLS.
+// Which redirect URIs may be registered, and which loopback hosts may do without TLS.
 import { isPlainHost } from './plain-host.ts'
 
 /**

@@ -1,4 +1,4 @@
-// A value that is never printed: however it reaches a log, an error or JSON, it reads [redacted].
+// A value that is never printed. In a log, an error or JSON it reads [redacted].
 import { inspect } from 'node:util'
 
 export class Secret {
@@ -8,7 +8,7 @@ export class Secret {
     this.#value = value
   }
 
-  /** The value itself. Call it where the bytes are used, and nowhere earlier. */
+  /** The value itself. Call this only where the bytes are used. */
   reveal(): string {
     return this.#value
   }

@@ -1,6 +1,6 @@
-// Which texts can be stored and shown at all.
+// Which texts can be stored and shown.
 
-/** NUL has no place in PostgreSQL's text, and half a surrogate pair none in UTF-8. */
+/** PostgreSQL stores no NUL, and UTF-8 has no form for half a surrogate pair. */
 export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }

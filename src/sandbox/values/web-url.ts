@@ -1,4 +1,4 @@
-// The addresses that a link may have: http and https, and nothing that a browser would run.
+// Addresses that are safe in a link: http and https, and nothing that a browser would execute.
 import { isPlainHost } from './plain-host.ts'
 
 /** True for an absolute http or https address without white space. Call it when an address arrives, and again before it is shown. */

@@ -1,4 +1,4 @@
-// Stylesheets, scripts and icons, read once for all servers of the process, under names that change with their content.
+// Stylesheets, scripts and icons. They are read once for all servers of the process. Their names change with their content.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename, extname, isAbsolute, resolve } from 'node:path'

@@ -1,39 +1,41 @@
-// A page on which people read an OpenAPI document and try its calls: Swagger UI, from files of our own, inside our layout.
-import { fileURLToPath } from 'node:url'
+// The page that describes each call for developers. It needs no script.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readAsset } from './assets.ts'
 import { setPageHeaders } from './page-headers.ts'
+import { describeCalls, type OpenApi, type Reference, type Samples } from './reference.ts'
 
 /** For registerViews, in the scope that shows the page. */
-export const callsAssets = [
-  fileURLToPath(import.meta.resolve('@fastify/swagger-ui/static/swagger-ui.css')),
-  fileURLToPath(import.meta.resolve('@fastify/swagger-ui/static/swagger-ui-bundle.js')),
-  'calls.css',
-  'calls.js',
-].map(readAsset)
+export const callsAssets = [readAsset('calls.css')]
 
 interface CallsPage {
   title: string
   brand?: string
   about: string
-  /** The path of the document, on the origin of the page: calls go there, wherever it says it is served. */
-  documentPath: string
-  /** Where an access token is got, if the calls need one. */
-  tokenUrl?: string
-  /** Whether the examples have the ids of the authorized user. This needs the calls of the application API. */
-  hasOwnExamples?: boolean
+  /** Where a person gets an access token. */
+  tokenUrl: string
+  /** The variables of the example commands, except TOKEN, and the value that belongs in each. */
+  variables: { name: string; is: string }[]
+  /** The body of an error, as an example. */
+  errorExample: object
+  errorHelp: string
+  samples: Samples
   /** Other things to read. */
   links: { href: string; label: string }[]
 }
 
-export function showCallsPage(page: CallsPage) {
+export function showCallsPage({ samples, errorExample, ...page }: CallsPage, readDocument: () => unknown) {
+  let reference: Reference | undefined
   return async (_request: FastifyRequest, reply: FastifyReply) => {
-    setPageHeaders(reply, { hasScript: true, makesCalls: true })
+    // The document is complete only after every route was added.
+    reference ??= describeCalls(readDocument() as OpenApi, samples)
+    setPageHeaders(reply, { hasScript: true })
     return reply.viewAsync('calls', {
       ...page,
-      isWide: true,
-      stylesheets: ['swagger-ui.css', 'calls.css'],
-      scripts: ['swagger-ui-bundle.js', 'calls.js'],
+      ...reference,
+      errorExample: JSON.stringify(errorExample, null, 2),
+      width: 'reference',
+      stylesheets: ['calls.css'],
+      scripts: ['copy-buttons.js'],
     })
   }
 }

@@ -1,4 +1,4 @@
-// The pages: templates, and the files that they link to, served by ourselves.
+// Renders the pages: templates, and the files that they link to, which the sandbox serves itself.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import view from '@fastify/view'
@@ -7,22 +7,27 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isWebUrl } from '../values/web-url.ts'
 import { type Asset, readAsset, viewsFolder } from './assets.ts'
 
-/** Every page's. */
+/** The data of every page. */
 export const stylesheet = readAsset('sandbox.css')
 export const localTimes = readAsset('local-times.js')
 
 const templates = readTemplates()
 
 /**
- * From here on `reply.viewAsync(name, data)` renders views/sandbox/name.eta inside the layout; `data.title` is needed.
+ * From here on `reply.viewAsync(name, data)` renders views/sandbox/name.eta inside the layout. `data.title` is required.
  * Templates find the address of an asset under its name in `assets`.
  */
 export async function registerViews(
   scope: FastifyInstance,
-  { layout = 'layout', icon, assets }: { layout?: string; icon: Asset; assets: readonly Asset[] },
+  {
+    layout = 'layout',
+    icon,
+    assets,
+    context = {},
+  }: { layout?: string; icon: Asset; assets: readonly Asset[] /** What every page is given. */; context?: object },
 ): Promise<void> {
   for (const asset of [...assets, icon]) scope.get(asset.path, send(asset, '31536000, immutable'))
-  // What browsers ask for by themselves.
+  // Browsers ask for this without a link.
   scope.get('/favicon.ico', send(icon, '86400'))
   const paths = Object.fromEntries(assets.map(({ name, path }) => [name, path]))
   await scope.register(view, {
@@ -31,11 +36,11 @@ export async function registerViews(
     viewExt: 'eta',
     layout,
     production: true,
-    defaultContext: { assets: paths, icon: icon.path, isWebUrl, formatTime },
+    defaultContext: { assets: paths, icon: icon.path, isWebUrl, formatTime, ...context },
   })
 }
 
-/** All at the start: where no file can be opened any more, there must be a page to say so. */
+/** All templates are read at the start: if no file can be opened later, there must still be an error page. */
 function readTemplates(): Eta {
   const eta = new Eta()
   for (const name of readdirSync(viewsFolder, { encoding: 'utf8', recursive: true })) {

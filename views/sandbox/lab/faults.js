@@ -1,47 +1,127 @@
-// Orders and removes faults. The laboratory accepts only JSON, so a form without this script cannot do that.
-const clientOf = element => element.closest('[data-client]').dataset.client
+// The page of faults: finds faults while the visitor types, and orders and cancels them in place. Without this script its forms do the same.
+const status = document.getElementById('announced')
+const finder = document.getElementById('find-faults')
+const pauseMs = 200
 
-async function send(method, path, body) {
-  const response = await fetch(`/lab/v1/faults${path}`, {
-    method,
-    ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+function announce(text) {
+  // The same text again is announced only if it was gone.
+  status.textContent = ''
+  requestAnimationFrame(() => {
+    status.textContent = text
   })
-  if (response.ok) return location.reload()
-  const { message } = (await response.json()).error
-  showProblem(
-    typeof message === 'string'
-      ? message
-      : Object.entries(message)
-          .map(([field, [text]]) => `${field}: ${text}`)
-          .join(' '),
-  )
 }
 
-function showProblem(text) {
-  document.getElementById('fault-problem').textContent = text
+/** Resolves to the page that the laboratory answers with, whatever its status. */
+async function load(url, options) {
+  const response = await fetch(url, options)
+  const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+  if (!page.getElementById('ordered')) throw new Error('another page')
+  return { page, isRefused: !response.ok, url: response.url }
 }
 
-document.addEventListener('click', event => {
-  const button = event.target.closest('[data-order], [data-remove]')
-  if (!button) return
-  const { order, remove } = button.dataset
-  if (remove) send('DELETE', `/${remove}`)
-  else send('POST', '', { fault: order, clientId: clientOf(button) })
+function replace(id, page) {
+  document.getElementById(id).replaceChildren(...page.getElementById(id).childNodes)
+}
+
+let isOld = new AbortController()
+let timer
+
+async function find() {
+  isOld.abort()
+  isOld = new AbortController()
+  const url = `/faults?${new URLSearchParams(new FormData(finder))}`
+  try {
+    const { page } = await load(url, { signal: isOld.signal })
+    replace('catalogue', page)
+    replace('ordered', page)
+    history.replaceState(null, '', url)
+    const found = document.getElementById('found')
+    announce(found ? `${found.textContent} found` : 'All faults of one place')
+  } catch (error) {
+    if (error.name !== 'AbortError') announce('The laboratory does not answer. Try again.')
+  }
+}
+
+finder.addEventListener('input', () => {
+  clearTimeout(timer)
+  timer = setTimeout(find, pauseMs)
 })
 
-document.addEventListener('submit', event => {
-  if (event.target.id !== 'order-fault') return
-  event.preventDefault()
-  const { fault, skip, times, options } = event.target.elements
+const busy = new WeakSet()
+
+async function send(form) {
+  if (busy.has(form)) return
+  busy.add(form)
   try {
-    const numbers = { skip: Number(skip.value), times: Number(times.value) }
-    send('POST', '', {
-      fault: fault.value,
-      clientId: clientOf(event.target),
-      ...numbers,
-      options: JSON.parse(options.value),
-    })
+    const answer = await load(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) })
+    if (form.classList.contains('order')) showOrdered(form, answer)
+    else showCancelled(answer)
   } catch {
-    showProblem('The options must be JSON, such as {"seconds":2}.')
+    announce('The laboratory does not answer. Try again.')
+  } finally {
+    busy.delete(form)
   }
+}
+
+/** The focus stays on the button, or goes to the first wrong field. */
+function showOrdered(form, { page, isRefused }) {
+  const { fault } = form.dataset
+  const entry = document.getElementById(`fault-${fault}`)
+  const next = page.getElementById(`fault-${fault}`)
+  entry.querySelector('.said').replaceWith(next.querySelector('.said'))
+  replace('ordered', page)
+  for (const problem of form.querySelectorAll('.field-problem')) problem.remove()
+  for (const field of form.querySelectorAll('[aria-invalid]')) {
+    field.removeAttribute('aria-invalid')
+    field.setAttribute('aria-describedby', `${field.id}-hint`)
+  }
+  if (isRefused) {
+    const wrong = next.querySelector('[autofocus]')
+    wrong?.removeAttribute('autofocus')
+    form.replaceWith(next.querySelector('form.order'))
+    wrong?.focus()
+  }
+  const problems = [...entry.querySelectorAll('.field-problem, .said .problem')].map(({ textContent }) =>
+    textContent.trim(),
+  )
+  announce(isRefused ? `Not ordered. ${problems.join(' ')}` : `Ordered ${fault}.`)
+}
+
+/** The button is gone, so the focus goes to the next one, or to the heading. */
+function showCancelled({ page }) {
+  replace('ordered', page)
+  const ordered = document.getElementById('ordered')
+  const next = ordered.querySelector('button') ?? ordered.querySelector('h2')
+  next.focus()
+  announce(ordered.querySelector('.done').textContent)
+}
+
+document.addEventListener('submit', event => {
+  if (event.target === finder) {
+    event.preventDefault()
+    find()
+  } else if (event.target.matches('form.order, form.cancel')) {
+    event.preventDefault()
+    send(event.target)
+  }
+})
+
+/** Shows how often the ordered faults have happened, unless somebody is just about to cancel one. */
+async function refresh() {
+  const ordered = document.getElementById('ordered')
+  if (ordered.contains(document.activeElement)) return
+  const { page } = await load(`/faults?${new URLSearchParams(new FormData(finder))}`)
+  if (!ordered.contains(document.activeElement)) replace('ordered', page)
+}
+
+let isWaiting = false
+const events = new EventSource('/live')
+events.addEventListener('changes', () => {
+  if (isWaiting || !document.querySelector('#ordered form.cancel')) return
+  isWaiting = true
+  // A busy client must not make the page ask without end.
+  setTimeout(() => {
+    isWaiting = false
+    refresh().catch(() => {})
+  }, 1000)
 })

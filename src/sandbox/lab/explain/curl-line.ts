@@ -1,4 +1,4 @@
-// A request as a line for curl, with a placeholder for every value that is not shown.
+// A request as a curl command, with a placeholder for every hidden value.
 import type { RecordedStep, Value, Values } from '../record/recorded.ts'
 
 /** Where browsers and clients reach the portal, the API and the laboratory. */

@@ -10,7 +10,7 @@ import { severities } from './notices/notice.ts'
 import { findNotices } from './notices/notices.ts'
 import { verdictOf } from './verdict.ts'
 
-/** What a login is described with. */
+/** What is needed to describe a login. */
 export interface LoginReader {
   logins: Logins
   addresses: LabAddresses
@@ -85,7 +85,7 @@ export function describeNotices(login: RecordedLogin, logins: Logins) {
   })
 }
 
-/** The names of the fields are older than those of the catalogue. Programs read them. */
+/** The names of these fields are older than those of the catalogue. Programs read them, so they stay. */
 function describeGuidance({ found, why, fix, reference }: Guidance) {
   return { found, why, mend: fix, source: reference }
 }
@@ -154,6 +154,7 @@ export const loginSchemas: Record<string, Schema> = {
   LoginSummary: object(summary),
   LoginList: object({
     logins: listOf(ref('LoginSummary')),
+    total: { ...count, description: 'How many logins were found. A call lists at most a hundred of them.' },
     cursor: { ...count, description: 'Send it as `after` in the next call, to get only what is newer.' },
   }),
   Check: object(
@@ -191,6 +192,10 @@ export const loginSchemas: Record<string, Schema> = {
     fault: {
       anyOf: [object({ id: text, name: text, acted: only('before', 'after') }), { type: 'null' }],
       description: 'The ordered fault that made the answer go wrong.',
+    },
+    leftOutBefore: {
+      ...count,
+      description: 'How many steps just before this one were left out, because there were too many.',
     },
     isShortened: {
       type: 'boolean',

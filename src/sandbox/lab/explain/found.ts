@@ -1,5 +1,5 @@
-// What was wrong with one request, as exactly as its step shows it: the field that is missing, or how two addresses differ.
-import { firstOf, identityOf, type RecordedLogin, type RecordedStep, stepsOf, type Value } from '../record/recorded.ts'
+// What was wrong with one request, as exactly as its step shows it: the missing field, or how two addresses differ.
+import { firstOf, identityOf, type RecordedLogin, type RecordedStep, stepsOf, type Values } from '../record/recorded.ts'
 import { guidanceOf } from './guidance.ts'
 
 /** What was found, and how to fix it. Call this for a step that was refused. */
@@ -8,10 +8,12 @@ export function explainRefusal(
   login: Pick<RecordedLogin, 'steps'>,
 ): { found: string; fix: string } {
   const { found, fix } = guidanceOf(step.reason!)
-  return addressFound(step) ?? { found: fieldFound(step) ?? repeatFound(step, login) ?? found, fix }
+  const exact = addressFound(step) ?? groupFound(step)
+  if (exact) return exact
+  return { found: fieldFound(step) ?? codeFound(step, login) ?? tokenFound(step) ?? found, fix }
 }
 
-/** An address that is not the expected one. */
+/** An address that differs from the expected one. */
 function addressFound({ reason, checks }: RecordedStep): { found: string; fix: string } | undefined {
   const failed = checks.find(({ name, passed }) => !passed && (name === 'redirect_uri' || name === 'cancel_url'))
   if (failed === undefined || typeof failed.expected !== 'string') return undefined
@@ -24,7 +26,7 @@ function addressFound({ reason, checks }: RecordedStep): { found: string; fix: s
     }
   if (name === 'cancel_url')
     return {
-      found: `cancel_url is ${received}, which is no address at ${expected}.`,
+      found: `cancel_url is ${withoutQuery(received)}, which is not an address at ${expected}.`,
       fix: guidanceOf('cancel-url-foreign').fix,
     }
   const others = expected.split(', ')
@@ -33,17 +35,17 @@ function addressFound({ reason, checks }: RecordedStep): { found: string; fix: s
   return {
     found: difference
       ? `redirect_uri ${difference.received}, ${other} ${difference.expected}.`
-      : `redirect_uri is ${received}, ${other} is ${others.join(' or ')}.`,
+      : `redirect_uri is ${withoutQuery(received)}, ${other} is ${others.map(withoutQuery).join(' or ')}.`,
     fix: isStart ? 'Send the registered one, or register the one that you send.' : 'Send the same text both times.',
   }
 }
 
-/** How two addresses differ, if they differ in one thing that is easily overlooked. */
+/** How two addresses differ, if they differ in a single thing that is easy to overlook. */
 function differenceOf(received: string, expected: string): { received: string; expected: string } | undefined {
   if (received === `${expected}/`) return { received: 'ends with /', expected: 'does not' }
   if (`${received}/` === expected) return { received: 'does not end with /', expected: 'does' }
   if (received.toLowerCase() === expected.toLowerCase())
-    return { received: 'has other capital letters', expected: `is ${expected}` }
+    return { received: 'has other capital letters', expected: `is ${withoutQuery(expected)}` }
   if (!URL.canParse(received) || !URL.canParse(expected)) return undefined
   const [sent, registered] = [new URL(received), new URL(expected)]
   for (const [part, words] of urlParts) {
@@ -52,7 +54,14 @@ function differenceOf(received: string, expected: string): { received: string; e
     if (sent[part] !== registered[part] && changed.href === registered.href)
       return { received: `has ${words} ${sent[part] || '(none)'}`, expected: `has ${registered[part] || '(none)'}` }
   }
-  return undefined
+  if (sent.origin + sent.pathname !== registered.origin + registered.pathname) return undefined
+  if (sent.search === '') return { received: 'has no query', expected: 'has one' }
+  return { received: 'has another query', expected: registered.search ? `is ${withoutQuery(expected)}` : 'has none' }
+}
+
+/** The sentence is in the log, too. A query may hold secrets, so only the evidence of the step shows it. */
+function withoutQuery(address: string): string {
+  return address.replace(/\?.*$/s, '?…')
 }
 
 const urlParts = [
@@ -60,7 +69,6 @@ const urlParts = [
   ['port', 'the port'],
   ['protocol', 'the scheme'],
   ['pathname', 'the path'],
-  ['search', 'the query'],
 ] as const
 
 const fieldReasons = ['field-missing', 'field-repeated', 'field-too-long', 'fields-invalid']
@@ -71,21 +79,52 @@ function fieldFound({ reason, listener, response }: RecordedStep): string | unde
   const described = firstOf(response.body, 'error_description') ?? firstOf(response.location, 'error_description')
   if (typeof described === 'string') return described
   if (listener !== 'api') return undefined
-  const fields = Object.entries(response.body).flatMap(([path, value]) => problemOf(path, value))
-  return fields.length > 0 ? fields.join(' ') : undefined
+  const problems = problemsOf(response.body)
+  return problems.length > 0 ? problems.join(' ') : undefined
 }
 
-function problemOf(path: string, value: Value | Value[]): string[] {
-  const [, field] = /^error\.message\.(.+)$/.exec(path) ?? []
-  const [first] = [value].flat()
-  return field !== undefined && typeof first === 'string' ? [`${field}: ${first}`] : []
+/** What the application API says about each field, such as `name: Not a valid string.` */
+function problemsOf(body: Values): string[] {
+  return Object.entries(body).flatMap(([path, value]) => {
+    const [, field] = /^error\.message\.(.+)$/.exec(path) ?? []
+    const [first] = [value].flat()
+    if (field === undefined || typeof first !== 'string') return []
+    return [first === 'Missing data for required field.' ? `${field} is missing.` : `${field}: ${first}`]
+  })
 }
 
-/** When the code was used the first time. */
-function repeatFound(step: RecordedStep, login: Pick<RecordedLogin, 'steps'>): string | undefined {
-  if (step.reason !== 'code-used') return undefined
+/** What is wrong with the groupId of an application. */
+function groupFound({ reason, route, request, response }: RecordedStep): { found: string; fix: string } | undefined {
+  if (`${request.method} ${route}` !== 'POST /apps/v1') return undefined
+  const { fix } = guidanceOf('group-unknown')
+  if (reason === 'fields-invalid') {
+    const problems = problemsOf(response.body)
+    return problems.length === 1 && problems[0]!.startsWith('groupId') ? { found: problems[0]!, fix } : undefined
+  }
+  if (reason !== 'not-allowed') return undefined
+  const groupId = firstOf(request.body, 'data.groupId') ?? firstOf(request.body, 'groupId')
+  return { found: `The visitor is not a member of the group ${groupId}.`, fix }
+}
+
+/** When the code was issued, or first used. */
+function codeFound(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): string | undefined {
   const code = identityOf(firstOf(step.request.body, 'code'))
-  const first = stepsOf(login, 'exchange').find(({ request }) => identityOf(firstOf(request.body, 'code')) === code)
-  if (code === undefined || first === undefined || first === step) return undefined
-  return `The code was already used at step ${login.steps.indexOf(first) + 1}.`
+  if (code === undefined) return undefined
+  if (step.reason === 'code-expired') {
+    const given = steps.find(({ response }) => identityOf(firstOf(response.location, 'code')) === code)
+    if (given === undefined) return undefined
+    const seconds = Math.round((step.at.getTime() - given.at.getTime()) / 1000)
+    return `The code has expired. It was issued at step ${steps.indexOf(given) + 1}, ${seconds} seconds before.`
+  }
+  if (step.reason !== 'code-used') return undefined
+  const first = stepsOf({ steps }, 'exchange').find(({ request }) => identityOf(firstOf(request.body, 'code')) === code)
+  if (first === undefined || first === step) return undefined
+  return `The code was already used at step ${steps.indexOf(first) + 1}.`
+}
+
+/** For a call whose token is in the wrong place. */
+function tokenFound({ reason, request }: RecordedStep): string | undefined {
+  if (reason !== 'token-missing') return undefined
+  if (request.headers.authorization !== undefined) return 'The Authorization header does not begin with Bearer.'
+  return request.query.access_token === undefined ? undefined : 'The access token was sent in the address.'
 }

@@ -7,15 +7,15 @@ export function guidanceOf(reason: StepReason): Guidance {
   return reason === 'redirect-followed' ? redirectFollowed : reasons[reason]
 }
 
-/** The trap of a fault refuses this. No platform does. */
+/** The reason for which the trap of a fault refuses a request. A real platform has no such reason. */
 const redirectFollowed: Guidance = {
   found: 'The client’s server followed a redirect.',
-  why: 'A redirect names any address, and what was sent goes there: with 307 the client secret, the code or the token.',
-  fix: 'Turn redirects off for every call of your server, and treat a redirect as an error. Neither the portal nor the application API answers a call with one.',
+  why: 'A redirect can lead to any address. With 307, the client secret, the code or the token goes there, too.',
+  fix: 'Turn redirects off for every call of your server, and treat a redirect as an error. Neither the portal nor the application API redirects a call.',
   reference: 'RFC 9700 4.12; RFC 9110 15.4.8',
 }
 
-/** Why the check is made: the reason for which it fails says so. */
+/** Why the check is made. The reason of a failed check says this. */
 export function guidanceOfCheck(name: CheckName): Guidance {
   return reasons[reasonsOfChecks[name]]
 }

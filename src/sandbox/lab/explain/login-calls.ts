@@ -1,30 +1,54 @@
-// GET /lab/v1/logins, GET /lab/v1/logins/{id} and the same login as HAR: what clients did, as JSON.
+// Lists and searches logins, and shows one, as JSON and as HAR.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
+import type { FromSchema } from 'json-schema-to-ts'
 import { answer } from '../../http/describe.ts'
-import { clientIdInQuery, idInPath, queryOf, refuse } from '../call-schemas.ts'
+import { clientIdInQuery, idInPath, queryOf, refuse, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import type { Hide } from '../record/hide.ts'
-import type { LoginFilter, Logins } from '../record/logins.ts'
+import type { Logins } from '../record/logins.ts'
 import { identityOf, type RecordedLogin } from '../record/recorded.ts'
 import type { LabAddresses } from './curl-line.ts'
 import { describeLogin, describeSummary } from './describe-login.ts'
+import { isFoundBy, loginQueryParameters, type NamesOf, readLoginQuery, searchLogins } from './find-logins.ts'
 import { toHar } from './har.ts'
 
 const mostListed = 100
 
 const tags = ['What happened']
 
+const page = {
+  type: 'string',
+  pattern: '^0*[1-9]\\d{0,3}$',
+  title: 'a whole number from 1 to 9,999',
+  description: 'The number of the page. Each has a hundred logins; 1 has the newest.',
+}
+
+/** The body of a search. */
+const searchBody = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['text'],
+  properties: {
+    text: storableText(1, 8192, {
+      description:
+        'A request id, a state, a code, a token, a client id, or words, such as `401 code-used`. Each word must occur in the login.',
+    }),
+  },
+} as const
+
 export function loginCalls({
   logins,
   hide,
   addresses,
   clock,
+  namesOf,
 }: {
   logins: Logins
   hide: Hide
   addresses: LabAddresses
   clock: () => Date
+  namesOf: NamesOf
 }) {
   const waits = new Set<AbortController>()
   const reader = { logins, addresses, clock }
@@ -51,25 +75,43 @@ export function loginCalls({
             title: 'a whole number from 0 to 30',
             description: 'How many seconds to wait if there is nothing yet.',
           },
+          ...loginQueryParameters,
+          page,
         }),
         response: { 200: answer('The newest login comes first.', 'LoginList'), ...refuse() },
       },
       async handler(request: FastifyRequest) {
-        const given = Object.entries(request.query as Record<string, string>).filter(([, value]) => value !== '')
-        const { clientId, state, after, wait = '0' }: Partial<Record<string, string>> = Object.fromEntries(given)
+        const given = givenIn(request)
+        const { clientId, state, after, wait = '0' } = given
         const waitSeconds = Number(wait)
         const stateHash = state === undefined ? undefined : identityOf(hide.value('state', state, clock()))
         const filter = { clientId, state: stateHash, after: after === undefined ? undefined : Number(after) }
-        const found = logins.list(filter)
-        if (found.length === 0 && waitSeconds > 0 && !isStopping) await somethingNew(request, filter, waitSeconds)
-        const cursor = logins.newest()
-        return {
-          logins: logins
-            .list(filter)
-            .slice(0, mostListed)
-            .map(login => describeSummary(login, reader)),
-          cursor,
-        }
+        const find = () => selectWith(given, logins.list(filter))
+        if (waitSeconds > 0 && !isStopping && find().length === 0)
+          await somethingNew(
+            request,
+            login => logins.isSelected(login, filter) && selectWith(given, [login]).length > 0,
+            waitSeconds,
+          )
+        return describeList(given, find())
+      },
+    },
+
+    search: {
+      schema: {
+        tags,
+        operationId: 'searchLogins',
+        summary: 'Find logins by a request id, a state, a code, a token, a client id, or words',
+        description:
+          'The text is not in the address, because it may be a secret. The laboratory keeps only hashes of secrets, and compares those.',
+        querystring: queryOf({ ...clientIdInQuery, ...loginQueryParameters, page }),
+        body: searchBody,
+        response: { 200: answer('The newest login comes first.', 'LoginList'), ...refuse(413, 415) },
+      },
+      async handler(request: FastifyRequest<{ Body: FromSchema<typeof searchBody> }>) {
+        const given = givenIn(request)
+        const found = await searchLogins(request.body.text, { ...reader, hide, namesOf })
+        return describeList(given, selectWith(given, found))
       },
     },
 
@@ -111,16 +153,42 @@ export function loginCalls({
     return login
   }
 
-  /** Resolves when the filter selects a new step, the time has passed, or the caller has gone. */
-  async function somethingNew(request: FastifyRequest, filter: LoginFilter, seconds: number): Promise<void> {
+  function selectWith(given: Given, all: RecordedLogin[]): RecordedLogin[] {
+    const query = readLoginQuery(given)
+    const now = clock()
+    return all.filter(login => isFoundBy(query, login, now))
+  }
+
+  function describeList({ page = '1' }: Given, found: RecordedLogin[]) {
+    const first = (Number(page) - 1) * mostListed
+    return {
+      logins: found.slice(first, first + mostListed).map(login => describeSummary(login, reader)),
+      total: found.length,
+      cursor: logins.newest(),
+    }
+  }
+
+  /** Resolves when a login that the caller asks for has a new step, the time has passed, or the caller has gone. */
+  async function somethingNew(
+    request: FastifyRequest,
+    isAskedFor: (login: RecordedLogin) => boolean,
+    seconds: number,
+  ): Promise<void> {
     const enough = new AbortController()
     waits.add(enough)
     const stop = logins.listen(login => {
-      if (logins.isSelected(login, filter)) enough.abort()
+      if (isAskedFor(login)) enough.abort()
     })
     request.raw.once('close', () => enough.abort())
     await wait(seconds * 1000, undefined, { signal: enough.signal }).catch(() => {})
     stop()
     waits.delete(enough)
   }
+}
+
+type Given = Record<string, string | undefined>
+
+/** The parameters of the address that are not empty. */
+function givenIn({ query }: { query: unknown }): Given {
+  return Object.fromEntries(Object.entries(query as Given).filter(([, value]) => value !== ''))
 }

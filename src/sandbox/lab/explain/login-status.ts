@@ -1,4 +1,4 @@
-// What became of a login. It depends on nothing but its steps and the time.
+// The outcome of a login. It depends only on the steps of the login and the time.
 import { gaveTokens, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
 
 export const outcomes = [
@@ -12,14 +12,14 @@ export const outcomes = [
 ] as const
 
 /**
- * `never exchanged` if the portal gave a code and nothing has happened for two minutes, `abandoned` if nothing has happened
- * for two minutes and there was no code. `no login` is for requests that a program may make without a login.
+ * `never exchanged` if the portal gave a code and nothing has happened for two minutes. `abandoned` if nothing has happened
+ * for two minutes and there was no code. `no login` for requests that a program may make without a login.
  */
 export type LoginOutcome = (typeof outcomes)[number]
 
 export interface LoginStatus {
   outcome: LoginOutcome
-  /** The step that decided it. For a login that is under way, the last step that led on. */
+  /** The step that decided the outcome. For a login that is under way, the last step that took it further. */
   step: RecordedStep
   /** The calls that were refused after somebody had signed in. */
   refusedCalls: RecordedStep[]
@@ -51,13 +51,13 @@ export function statusOf({ steps }: Pick<RecordedLogin, 'steps'>, now: Date): Lo
   return because(hasCode(step) ? 'never exchanged' : 'abandoned', step)
 }
 
-/** Whether the portal shows its form once more, because of what the visitor typed. The login goes on. */
+/** Whether the visitor made a mistake in the portal's form. The portal shows the form again, and the login goes on. */
 export function isAskedAgain({ kind, reason }: RecordedStep): boolean {
   const typed = ['password-wrong', 'fields-invalid', 'field-missing', 'field-too-long']
   return (kind === 'sign-in' || kind === 'sign-up') && reason !== undefined && typed.includes(reason)
 }
 
-/** Whether the visitor declined. An exchange after that has the same reason, and is the client's mistake. */
+/** Whether the visitor declined. An exchange after that has the same reason, but is a mistake of the client. */
 export function isDeclined({ kind, reason }: RecordedStep): boolean {
   return kind !== 'exchange' && reason === 'consent-declined'
 }

@@ -1,9 +1,9 @@
-// Why a client may start a login again although the visitor has just signed in, the likeliest cause first.
+// Why a client may start a login again although the visitor has just signed in, the most likely cause first.
 import { firstOf, type RecordedLogin } from '../record/recorded.ts'
 
 export interface LoopCause {
   cause: string
-  /** How to find out whether it is this one. */
+  /** How to check this cause. */
   check: string
 }
 
@@ -15,7 +15,7 @@ const strictCookie: LoopCause = {
 const secureCookie: LoopCause = {
   cause: 'The session cookie is Secure, or its name begins with __Host- or __Secure-, and the client is at http.',
   check:
-    'Look at the cookies of the client in the developer tools of the browser: if the cookie is not there, use https, or a browser that keeps Secure cookies at http://localhost.',
+    'Look at the cookies of the client in the developer tools of the browser: if the cookie is missing, use https, or a browser that keeps Secure cookies at http://localhost.',
 }
 const twoHosts: LoopCause = {
   cause: 'The login begins at localhost and comes back to 127.0.0.1, or the other way round.',
@@ -30,10 +30,10 @@ const largeCookie: LoopCause = {
 const changedKeys: LoopCause = {
   cause: 'The client cannot read the cookie any more, because its keys have changed.',
   check:
-    'Look whether the keys are made anew at each start, or differ between two processes. Set the same keys for all of them.',
+    'Look whether the client makes new keys at each start, or whether two processes have different keys. Set the same keys for all of them.',
 }
 
-/** Causes that the redirect URI excludes are left out. */
+/** Leaves out causes that the redirect URI excludes. */
 export function causesOfLoop({ steps }: Pick<RecordedLogin, 'steps'>): LoopCause[] {
   const address = steps
     .map(({ request }) => firstOf(request.query, 'redirect_uri'))

@@ -6,7 +6,7 @@ import { hasCode, isAskedAgain, type LoginStatus, statusOf, wordsFor } from './l
 import { causesOfLoop, type LoopCause } from './loop-causes.ts'
 
 export interface Verdict extends Pick<LoginStatus, 'outcome'> {
-  /** The outcome, and how many calls were refused since. */
+  /** The outcome, and how many calls were refused after it. */
   status: string
   refusedCalls: number
   isLoop: boolean
@@ -18,7 +18,7 @@ export interface Verdict extends Pick<LoginStatus, 'outcome'> {
   step: RecordedStep | undefined
   /** The step with the ordered fault that caused it. */
   faulted: RecordedStep | undefined
-  /** Why a login may come round again and again, the likeliest cause first. Empty for all others. */
+  /** Why a login may repeat in a loop, the most likely cause first. Empty for other logins. */
   causes: LoopCause[]
 }
 
@@ -73,7 +73,7 @@ function sayRefused(how: string, step: RecordedStep, login: Pick<RecordedLogin, 
 
 function saySignedIn({ step, refusedCalls }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
   const signedIn = `${step.kind === 'refresh' ? 'Renewed' : 'Signed in'} at step ${numberOf(step, login)}`
-  // The first call that was refused since a call worked says why the others were refused.
+  // Look at the calls after the last success: the first refused one explains why the others were refused.
   const worked = login.steps.findLastIndex(({ kind, reason }) => (kind === 'api' || kind === 'refresh') && !reason)
   const open = refusedCalls.find(call => login.steps.indexOf(call) > worked)
   const refused = open ?? refusedCalls.at(-1)
@@ -95,16 +95,16 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   const faulted = login.steps.slice(login.steps.indexOf(step)).findLast(({ fault }) => fault !== undefined)
   if (faulted)
     return {
-      sentence: `${name}: the client has not gone on after ${nameFault(faulted, login)}.${since}`,
+      sentence: `${name}: the ${isAtStart(faulted) ? 'browser' : 'client'} has not gone on after ${nameFault(faulted, login)}.${since}`,
       fix: fixAfter(faulted, 'After an answer of this kind a client shows an error, or tries again.'),
       step: faulted,
       faulted,
     }
   if (hasCode(step)) {
-    const address = firstOf(step.response.location, 'redirect_uri')
+    const { found, fix } = explainUnusedCode(step, login)
     return {
-      sentence: `${name}: the portal gave a code at ${at}, and no client has exchanged it.${since}`,
-      fix: `Look at what answers at ${typeof address === 'string' ? address : 'the redirect URI'}: it must send the code to /api/exchangeToken.`,
+      sentence: `${name}: the portal gave a code at ${at}, and no client has exchanged it.${found}${since}`,
+      fix,
       step,
       faulted,
     }
@@ -123,18 +123,40 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   return { sentence: `${name}: ${doing}${since}`, fix, step, faulted }
 }
 
+/** Why the client may not have used its code. */
+function explainUnusedCode(
+  { response }: RecordedStep,
+  { steps }: Pick<RecordedLogin, 'steps'>,
+): { found: string; fix: string } {
+  const address = firstOf(response.location, 'redirect_uri')
+  const callback = typeof address === 'string' ? address : 'the redirect URI'
+  const look = `Look at what answers at ${callback}: it must send the code to /api/exchangeToken.`
+  const begun = firstOf(steps.find(({ kind }) => kind === 'authorize')?.request.headers ?? {}, 'referer')
+  if (typeof begun !== 'string' || !isLoopback(begun) || !isLoopback(callback)) return { found: '', fix: look }
+  const { origin, hostname } = new URL(callback)
+  if (new URL(begun).hostname === hostname) return { found: '', fix: look }
+  return {
+    found: ` The login began at ${begun}, and came back to ${origin}.`,
+    fix: `Open the client at ${origin}, or register the other address: a browser keeps the cookies of localhost and 127.0.0.1 apart, so the client does not find the login that it began.`,
+  }
+}
+
+function isLoopback(address: string): boolean {
+  return URL.canParse(address) && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(address).hostname)
+}
+
 function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
   return {
     sentence: `Signed in at step ${numberOf(step, login)}. This is one of ${times} logins in one browser without a call between them: possibly a loop.`,
-    fix: 'Probably your client does not get its session cookie back, and starts again. Check the causes that the login lists, one after the other.',
+    fix: 'Probably your client does not receive its session cookie, so it starts again. Check the causes that the login lists, one after the other.',
     step,
     faulted: undefined,
   }
 }
 
 /**
- * The refusals that a fault of an earlier step can cause, by the place of the fault. After a redirect with another state,
- * say, the client may send that state; its secret is wrong for another reason.
+ * The refusals that a fault of an earlier step can cause, by the place of the fault. For example, after a redirect with
+ * another state the client may send that state. But if its secret is wrong, the fault is not the cause.
  */
 const causedBy: [place: RegExp, reasons: RegExp][] = [
   [/^redirect-/, /^(state-|code-|consent-|field-missing|verifier-|client-unknown)/],
@@ -146,7 +168,7 @@ const causedBy: [place: RegExp, reasons: RegExp][] = [
   ],
 ]
 
-/** The step whose ordered fault caused that this step was refused. */
+/** The step whose ordered fault caused the refusal of this step. */
 function causeOf(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): RecordedStep | undefined {
   if (step.fault) return step
   return steps
@@ -160,8 +182,15 @@ function nameFault(step: RecordedStep, login: Pick<RecordedLogin, 'steps'>): str
   return `the ordered fault ${step.fault!.name} at step ${numberOf(step, login)}`
 }
 
-function fixAfter({ fault, kind }: RecordedStep, fix: string): string {
+/** The client sees nothing of a fault on the portal's first page. */
+function isAtStart({ fault }: RecordedStep): boolean {
+  return fault?.name.startsWith('start-') ?? false
+}
+
+function fixAfter(step: RecordedStep, fix: string): string {
+  const { fault, kind } = step
   if (kind === 'trap') return fix
+  if (isAtStart(step)) return 'Reload the page of the portal, or start the login again.'
   if (!fault!.name.startsWith('redirect-')) return fix
   return 'Check error, state and iss of the redirect before you send anything, and show the visitor that the login has failed.'
 }

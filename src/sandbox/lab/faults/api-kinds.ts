@@ -1,4 +1,4 @@
-// Faults in the content of API answers: refusals of other shapes, unexpected texts and members, long lists.
+// Faults in the content of API answers: refusals in other formats, unexpected texts and members, long lists.
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { type Answer, anyJson, json, type Kind, type Kinds, textUpTo, wholeNumberFrom } from './kind.ts'
@@ -42,7 +42,7 @@ const refusalKinds: Kinds = {
         },
       },
       '422-oauth': {
-        does: '422 whose body is in the dialect of the portal.',
+        does: '422 whose body has the error format of the portal.',
         fixed: { body: { error: 'invalid_request', error_description: 'The name is taken.' } },
       },
     },
@@ -105,7 +105,7 @@ const listKinds: Kinds = {
       ...(answer as Members),
       ItemList: Array.from({ length: count as number }, (_, index) => makeApplication(index)),
     })),
-    options: { count: wholeNumberFrom(0, 10_000, { about: 'The number of applications.' }) },
+    options: { count: wholeNumberFrom(0, 10_000, { about: 'The number of applications.', unit: 'applications' }) },
     presets: { '5000': { does: 'There are 5,000 applications.', fixed: { count: 5000 } } },
   },
   large: {
@@ -116,10 +116,10 @@ const listKinds: Kinds = {
       return { ...answer, body: Readable.from(spacesBefore(answer.body), { objectMode: false }) }
     },
   },
-  'not-a-list': change('ItemList is an object.', answer => ({ ...(answer as Members), ItemList: {} })),
+  'not-a-list': change('ItemList is an object.', answer => ({ ...(answer as Members), ItemList: { first: {} } })),
 }
 
-/** The kinds for a place of the API only. */
+/** The kinds that only one place of the API has. */
 export function apiKindsAt(place: Place): Kinds {
   const hasContent = place !== 'remove' && place !== 'unlink' && place !== 'api'
   return { ...refusalKinds, ...(hasContent && contentKinds), ...(place === 'list' && listKinds) }

@@ -1,6 +1,7 @@
 // Every fault by name. A fault is data: a place, a kind, whether the platform has acted by then, and options.
 import { apiKindsAt } from './api-kinds.ts'
 import { connectionKinds } from './connection-kinds.ts'
+import { adviceFor } from './good-client.ts'
 import type { Kind, Kinds, Options, Preset, When } from './kind.ts'
 import { metadataKinds } from './metadata-kinds.ts'
 import { type Place, type PlaceWords, places } from './places.ts'
@@ -16,9 +17,11 @@ export interface Fault {
   when: When
   /** One sentence. */
   does: string
-  /** The options that its name decides. */
+  /** What a good client does about it, in one or two short sentences. */
+  goodClient: string
+  /** The options that the name fixes. */
   fixed: Record<string, unknown>
-  /** The options that an order may give. */
+  /** The options that an order may set. */
   options: Options
   run: Kind['run']
 }
@@ -52,6 +55,7 @@ function faultsAt(place: Place): Fault[] {
         kind,
         when: time,
         does,
+        goodClient: adviceFor({ place, kind, when: time, fixed }),
         fixed,
         options: Object.fromEntries(options),
         run: definition.run,
@@ -65,19 +69,20 @@ export const catalogue: ReadonlyMap<string, Fault> = new Map(
 )
 
 /** The catalogue's entry in an answer. `acted` says the same as `when`; programs rely on it. */
-export function describeFault({ name, place, kind, when, does, fixed, options }: Fault) {
+export function describeFault({ name, place, kind, when, does, goodClient, fixed, options }: Fault) {
   return {
     fault: name,
     place,
     kind,
     when,
     does: `${capitalized(places[place].about)}: ${does}`,
+    goodClient,
     acted: when,
     fixed,
     options: Object.fromEntries(
-      Object.entries(options).map(([name, { about, allowed, default: usual }]) => [
+      Object.entries(options).map(([name, { about, allowed, schema, unit, default: usual }]) => [
         name,
-        { about, allowed, default: usual ?? null },
+        { about, allowed, schema, unit: unit ?? null, default: usual ?? null },
       ]),
     ),
   }
@@ -87,7 +92,7 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** At most three names that are like the wrong one, the most similar first. */
+/** At most three names that are similar to the wrong one, the most similar first. */
 export function nearestNames(wrong: string, names: Iterable<string>): string[] {
   // A caller may send 64 KB, and comparing takes time.
   const text = wrong.slice(0, 60)

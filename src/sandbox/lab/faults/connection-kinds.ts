@@ -1,4 +1,4 @@
-// Faults that every answer can have: in its connection, its timing, and the bytes of its body.
+// Faults that every answer can have: in the connection, the timing, and the bytes of the body.
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
@@ -16,11 +16,14 @@ import {
 } from './kind.ts'
 
 const both: Kind['when'] = ['before', 'after']
-/** A place that only reads has these after the platform has acted, so that the body is the platform's own. */
+/**
+ * If a place only reads, these faults happen after the platform has made its answer. So they damage the platform's real
+ * body.
+ */
 const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
 
-/** Unpacked: more than a client should ever hold of one answer, and no harm to the machine of a developer. */
+/** After unpacking: more than a client should ever keep of one answer, but harmless for a developer's machine. */
 const bombMiB = 32
 const bombPieceMiB = 16
 
@@ -30,13 +33,14 @@ function spaces(): Buffer[] {
   return Array.from({ length: bombMiB / bombPieceMiB }, () => piece)
 }
 
-/** Of the body and the connection: another value would make an answer that nobody can read. */
+/** Headers of the body and the connection. With other values, nobody could read the answer. */
 const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
 
 const furtherHeaders: Option = {
   about: 'The headers, by name.',
   isRequired: true,
-  allowed: `an object of at most 20 headers with texts of printable ASCII characters, none of them ${ownHeaders.join(', ')}`,
+  allowed: `at most 20 headers by name, with texts of printable ASCII characters, none of them ${ownHeaders.join(', ')}`,
+  schema: { type: 'object', additionalProperties: { type: 'string', maxLength: 2000 } },
   isAllowed: value =>
     typeof value === 'object' &&
     value !== null &&
@@ -67,7 +71,9 @@ export const connectionKinds: Kinds = {
   late: {
     does: 'The answer comes late. If the platform has not acted yet, it acts after the wait, unless the client has left.',
     when: both,
-    options: { seconds: numberFrom(0, 30, { about: 'The delay in seconds.', default: 5 }) },
+    options: {
+      seconds: numberFrom(0, longestSeconds, { about: 'The delay in seconds.', default: 5, unit: 'seconds' }),
+    },
     async run({ options, connection }) {
       await connection.wait(options.seconds as number)
       return connection.isLeft() ? noAnswer : undefined
@@ -85,7 +91,9 @@ export const connectionKinds: Kinds = {
   drip: {
     does: 'The body comes one byte at a time.',
     when: after,
-    options: { seconds: numberFrom(0.001, 30, { about: 'The seconds between two bytes.', default: 0.05 }) },
+    options: {
+      seconds: numberFrom(0.001, 30, { about: 'The seconds between two bytes.', default: 0.05, unit: 'seconds' }),
+    },
     run({ answer, options, connection }) {
       const bytes = Buffer.from(answer.body)
       return stream(answer, drip(bytes, options.seconds as number, connection), bytes.length)
@@ -181,7 +189,7 @@ function stream(answer: Answer, pieces: AsyncIterable<string | Buffer>, length?:
 
 async function* cut(text: string, connection: Connection): AsyncGenerator<string> {
   yield text
-  // So that the text has left: unsent bytes are lost when the connection is reset.
+  // Wait until the text has left: a reset connection loses unsent bytes.
   await pause(50)
   connection.reset()
 }

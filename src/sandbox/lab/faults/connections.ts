@@ -1,4 +1,4 @@
-// The connections on which a fault is happening. No fault outlives its client, the sandbox or a minute.
+// The connections on which a fault is happening. Every fault ends with its client, with the sandbox, or after a minute.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Connection, longestSeconds } from './kind.ts'
@@ -37,7 +37,7 @@ export function trackConnections() {
       }
     },
 
-    /** So that the stop of the sandbox waits for no fault. */
+    /** So that no fault delays the stop of the sandbox. */
     endAll(): void {
       for (const over of open) over.abort()
     },

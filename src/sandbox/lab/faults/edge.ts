@@ -1,4 +1,4 @@
-// Makes answers of the portal and the API go wrong, in hooks around their handlers. The handlers know nothing of faults.
+// Changes answers of the portal and the API in hooks around their handlers. The handlers know nothing about faults.
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -9,13 +9,13 @@ import { identityOf, type StepFault } from '../record/recorded.ts'
 import { trackConnections } from './connections.ts'
 import { type Answer, type FaultContext, json, noAnswer, type When } from './kind.ts'
 import { type OrderedFault, type OrderedFaults, type RequestSource, stepFaultOf } from './orders.ts'
-import { type Listener, type Place, type PlaceWords, places, placesOf } from './places.ts'
+import { type Listener, type Place, type PlaceWords, places, placesOf, startedBy } from './places.ts'
 import { findRedirectBack } from './redirect-kinds.ts'
 import type { Traps } from './traps.ts'
 
 /** What faults need from the platform: the client of a request, and a place to note what happened to the request. */
 export interface PlatformAccess {
-  /** The client of a request, as far as the platform knows it yet. */
+  /** The client of a request, if the platform knows it already. */
   clientOf(request: FastifyRequest): string | undefined
   /** The client that the request proves. The check counts no failure and stores nothing. */
   provenClientOf(request: FastifyRequest): Promise<string | undefined>
@@ -37,9 +37,9 @@ interface EdgeOptions {
   clock: () => Date
 }
 
-/** Takes the place of the platform's answer if the platform has not acted. */
+/** Replaces the platform's answer if the platform has not acted. */
 const substitute = json(200, {
-  answer: 'The platform has not acted, so nothing in here is true.',
+  answer: 'The platform has not acted, so this answer is made up.',
 }) as FaultContext['answer']
 
 export function actAtEdge(
@@ -67,7 +67,7 @@ export function actAtEdge(
     return goNoFurther()
   })
 
-  // If the platform refuses, it has not acted: faults after it has acted wait for another request.
+  // If the platform refuses, it has not acted. Faults that happen after it has acted then wait for another request.
   server.addHook('onSend', async (request, reply, payload) => {
     if (orderedFaults.isEmpty() || reply.statusCode >= 400 || withFault.has(request)) return payload
     const headers = toTexts(reply.getHeaders())
@@ -101,15 +101,24 @@ export function actAtEdge(
     return taken
   }
 
-  /** Before the portal has acted, it has not proven the client yet. */
+  /**
+   * Before the portal has acted, it has not authenticated the client. So this function authenticates the client itself,
+   * if one of the faults is for one client.
+   */
   async function findSource(
     request: FastifyRequest,
     candidates: OrderedFault[],
     back?: string,
   ): Promise<RequestSource> {
     const isAsked = candidates.some(({ clientId }) => clientId !== undefined)
-    const clientId = isAsked ? (platform.clientOf(request) ?? (await platform.provenClientOf(request))) : undefined
+    const isStart = candidates.every(({ fault }) => fault.place === 'start')
+    const clientId = isAsked ? await (isStart ? startedBy(request) : findClient(request)) : undefined
     return { clientId, isOfState: state => isOfState(request, state, back) }
+  }
+
+  /** A start proves no client. Its fault harms only the browser that sent it, so the claimed client is enough there. */
+  async function findClient(request: FastifyRequest): Promise<string | undefined> {
+    return platform.clientOf(request) ?? (await platform.provenClientOf(request))
   }
 
   function act(taken: OrderedFault, request: FastifyRequest, reply: FastifyReply, answer: FaultContext['answer']) {
@@ -133,8 +142,8 @@ export function actAtEdge(
 }
 
 /**
- * Returns a function that says whether a request belongs to the login that was started with a state: the request has
- * the state, or a token of that login. The state is given as its hash.
+ * Returns a function that checks whether a request belongs to the login that was started with a state: the request has the
+ * state, or a token of that login. The state is given as its hash.
  */
 function stateReader({ logins, hide, clock }: Pick<EdgeOptions, 'logins' | 'hide' | 'clock'>) {
   const hash = (name: string, value: string) => identityOf(hide.value(name, value, clock()))
@@ -142,7 +151,8 @@ function stateReader({ logins, hide, clock }: Pick<EdgeOptions, 'logins' | 'hide
     const back = addressBack === undefined ? {} : Object.fromEntries(new URL(addressBack).searchParams)
     const { state: sent, refresh_token: refreshToken, token } = (request.body ?? {}) as Record<string, unknown>
     const bearer = request.headers.authorization?.replace(/^\S+\s+/, '')
-    const isSent = [back.state, sent].some(one => typeof one === 'string' && hash('state', one) === state)
+    const { state: started } = request.query as Record<string, unknown>
+    const isSent = [back.state, sent, started].some(one => typeof one === 'string' && hash('state', one) === state)
     return (
       isSent ||
       [refreshToken, token, bearer].some(
@@ -152,7 +162,7 @@ function stateReader({ logins, hide, clock }: Pick<EdgeOptions, 'logins' | 'hide
   }
 }
 
-/** A hook that resolves is followed by the handler, even if an answer has begun and its client has left. */
+/** Fastify runs the handler after a hook that resolves, even if an answer has begun and its client has left. */
 function goNoFurther(): Promise<never> {
   return new Promise(() => {})
 }

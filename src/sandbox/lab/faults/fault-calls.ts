@@ -6,7 +6,7 @@ import { LabError } from '../lab-error.ts'
 import { catalogue, describeFault } from './catalogue.ts'
 import { describeOrdered, type OrderedFault, type OrderedFaults, waitMinutes } from './orders.ts'
 import { places } from './places.ts'
-import { orderBody } from './read-order.ts'
+import { longestOrder, orderBody } from './read-order.ts'
 
 const tags = ['Faults']
 
@@ -25,6 +25,7 @@ export function faultCalls(faults: OrderedFaults) {
         body: orderBody,
         response: { 201: answer('The fault waits for a matching request.', 'OrderedFault'), ...refuse(413, 415, 429) },
       },
+      bodyLimit: longestOrder,
       // readOrder checks the body, because it knows the faults and their options.
       attachValidation: true,
       async handler(request: FastifyRequest, reply: FastifyReply) {
@@ -41,7 +42,7 @@ export function faultCalls(faults: OrderedFaults) {
         description: 'Each has the ids of the requests that it happened to.',
         querystring: queryOf(clientIdInQuery),
         response: {
-          200: answer('The faults that wait, and those that ended in the last ten minutes.', 'OrderedFaults'),
+          200: answer('The waiting faults, and those that ended in the last ten minutes.', 'OrderedFaults'),
           ...refuse(),
         },
       },
@@ -85,7 +86,8 @@ export function faultCalls(faults: OrderedFaults) {
         tags,
         operationId: 'removeFaults',
         summary: 'Remove all ordered faults, or those of one client',
-        description: 'Two suites on one sandbox each name their client, and so leave each other’s faults alone.',
+        description:
+          'If two suites share a sandbox, each names its client, so that the faults of the other suite stay.',
         querystring: queryOf(clientIdInQuery),
         response: { 200: answer('How many were removed.', 'RemovedFaults'), ...refuse(415) },
       },
@@ -144,6 +146,7 @@ export const faultSchemas: Record<string, Schema> = {
       description: 'Before or after the platform has done what the request asks for.',
     },
     does: text,
+    goodClient: { ...text, description: 'What a good client does about it.' },
     acted: { ...only('before', 'after'), description: 'The same as when.' },
     fixed: { ...anyFields, description: 'The options that the name decides.' },
     options: {
@@ -151,6 +154,8 @@ export const faultSchemas: Record<string, Schema> = {
       additionalProperties: object({
         about: text,
         allowed: { ...text, description: 'The end of “This must be …”.' },
+        schema: { ...anyFields, description: 'The allowed values as JSON Schema.' },
+        unit: { type: ['string', 'null'], description: 'The unit of a number.' },
         default: { description: 'The value if the option is left out.' },
       }),
     },
@@ -172,7 +177,7 @@ export const faultSchemas: Record<string, Schema> = {
       consumed: { ...count, description: 'How often it has happened.' },
       requestIds: { ...listOf(text), description: 'The ids of the last steps that it happened to.' },
       orderedAt: time,
-      dropsAt: { ...time, description: 'While it waits: when it is dropped, unless a request matches before.' },
+      dropsAt: { ...time, description: 'While it waits: the time when it is dropped if no request matches.' },
       overAt: { ...time, description: 'When it ended.' },
       message: text,
     },

@@ -1,4 +1,4 @@
-// A kind of fault: one way in which an answer goes wrong, at every place where that can happen.
+// A kind of fault: one way in which an answer can go wrong, at every place where that can happen.
 import type { Readable } from 'node:stream'
 import type { PlaceWords } from './places.ts'
 
@@ -8,7 +8,7 @@ export type When = 'before' | 'after'
 export interface Kind {
   /** What the client sees, in one sentence. */
   does: string
-  /** A place that only reads has only the first. */
+  /** A place that only reads has only the first time. */
   when: readonly [When, ...When[]]
   options?: Options
   /** Short names for this kind with fixed options: `exchange-503` is the kind `status` with the status 503. */
@@ -17,10 +17,10 @@ export interface Kind {
 }
 
 export interface Preset {
-  /** In place of the kind's sentence. */
+  /** Replaces the sentence of the kind. */
   does: string
   fixed: Record<string, unknown>
-  /** If not the same as the kind's. */
+  /** Undefined if it is the same as the kind's. */
   when?: Kind['when']
 }
 
@@ -34,15 +34,15 @@ export interface FaultContext {
   connection: Connection
   /** Makes a trap on the same listener, for this answer only. Returns its path. */
   setTrap(): string
-  /** Returns an access token of so many bytes that works like the given one. */
+  /** Returns an access token of this size that works like the given one. */
   enlargeToken(token: string, bytes: number): Promise<string>
-  /** Returns the same access token, but it ends in so many seconds. */
+  /** Returns the same access token with another end: after this many seconds. */
   endTokenIn(token: string, seconds: number): Promise<string>
-  /** Returns a text that says nothing and works like the given access token. */
+  /** Returns an opaque text that works like the given access token. */
   makeOpaque(token: string, form: OpaqueForm): string
 }
 
-/** `dotted` has three parts like a JWT, but is none. */
+/** `dotted` has three parts like a JWT, but is not one. */
 export type OpaqueForm = 'plain' | 'dotted'
 
 export interface Answer {
@@ -51,18 +51,18 @@ export interface Answer {
   body: string | Buffer | Readable
 }
 
-/** In place of an answer: the kind has dealt with the connection itself. */
+/** There is no answer: the kind has handled the connection itself. */
 export const noAnswer: unique symbol = Symbol('no answer')
 
-/** Undefined: go on as if there were no fault. */
+/** Undefined means: continue as if there were no fault. */
 export type FaultResult = Answer | typeof noAnswer | undefined
 
-/** No answer hangs, drips or goes on for longer than this. */
+/** No answer waits, drips or goes on for longer than this. */
 export const longestSeconds = 60
 
 /** What a kind may do to the connection. All of it ends when the connection closes, when the sandbox stops, or after a minute. */
 export interface Connection {
-  /** Resolves after so many seconds, or at that end. */
+  /** Resolves after this many seconds, or at that end. */
   wait(seconds: number): Promise<void>
   /** False after that end. */
   isOpen(): boolean
@@ -82,6 +82,10 @@ export interface Option {
   about: string
   /** The end of a sentence that begins with "This must be". */
   allowed: string
+  /** The same as JSON Schema: the form field of the option is made from this. */
+  schema: OptionSchema
+  /** Of a number. */
+  unit?: string
   /** The value if the option is left out. */
   default?: unknown
   isRequired?: true
@@ -90,32 +94,62 @@ export interface Option {
 
 export type Options = Record<string, Option>
 
-export function numberFrom(least: number, most: number, words: { about: string; default: number }): Option {
+/** The part of JSON Schema that options need. Without a type, any JSON is allowed. */
+export interface OptionSchema {
+  type?: 'number' | 'integer' | 'string' | 'object'
+  minimum?: number
+  maximum?: number
+  maxLength?: number
+  enum?: readonly unknown[]
+  anyOf?: readonly OptionSchema[]
+  additionalProperties?: OptionSchema
+}
+
+interface Words<Default> {
+  about: string
+  default?: Default
+  unit?: string
+}
+
+export function numberFrom(least: number, most: number, words: Words<number> & { default: number }): Option {
   const isAllowed = (value: unknown) => typeof value === 'number' && value >= least && value <= most
-  return { ...words, allowed: `a number from ${least} to ${most}`, isAllowed }
+  const schema = { type: 'number', minimum: least, maximum: most } as const
+  return { ...words, allowed: `a number from ${least} to ${most}`, schema, isAllowed }
 }
 
-export function wholeNumberFrom(least: number, most: number, words: { about: string; default?: number }): Option {
+export function wholeNumberFrom(least: number, most: number, words: Words<number>): Option {
   const isAllowed = (value: unknown) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most
-  return { ...requiredWithoutDefault(words), allowed: `a whole number from ${least} to ${most}`, isAllowed }
+  const schema = { type: 'integer', minimum: least, maximum: most } as const
+  return { ...requiredWithoutDefault(words), allowed: `a whole number from ${least} to ${most}`, schema, isAllowed }
 }
 
-export function textUpTo(longest: number, words: { about: string; default?: string }): Option {
+export function textUpTo(longest: number, words: Words<string>): Option {
   const isAllowed = (value: unknown) => typeof value === 'string' && value.length <= longest
-  return { ...words, allowed: `a text of at most ${longest} characters`, isAllowed }
+  const schema = { type: 'string', maxLength: longest } as const
+  return { ...words, allowed: `a text of at most ${longest} characters`, schema, isAllowed }
 }
 
-export function oneOf(values: readonly unknown[], words: { about: string; default?: unknown }): Option {
+/** In bytes of UTF-8. */
+export const longestBody = 64 * 1024
+
+export function bodyText(words: Words<string>): Option {
+  const isAllowed = (value: unknown) => typeof value === 'string' && Buffer.byteLength(value) <= longestBody
+  const schema = { type: 'string', maxLength: longestBody } as const
+  return { ...words, allowed: `a text of at most ${longestBody / 1024} KiB in UTF-8`, schema, isAllowed }
+}
+
+export function oneOf(values: readonly unknown[], words: Words<unknown>): Option {
   return {
     ...requiredWithoutDefault(words),
     allowed: `one of ${values.join(', ')}`,
+    schema: { enum: values },
     isAllowed: value => values.includes(value),
   }
 }
 
 export function anyJson(about: string): Option {
   const isAllowed = (value: unknown) => value !== undefined && JSON.stringify(value).length <= 10_000
-  return { about, isRequired: true, allowed: 'any JSON of at most 10,000 characters', isAllowed }
+  return { about, isRequired: true, allowed: 'any JSON of at most 10,000 characters', schema: {}, isAllowed }
 }
 
 function requiredWithoutDefault<Words extends { default?: unknown }>(words: Words) {

@@ -1,4 +1,4 @@
-// Faults in what the portal's metadata says.
+// Faults in the portal's metadata.
 import { anyJson, type Kinds, type Preset } from './kind.ts'
 
 const anotherPortal = 'https://portal.example'
@@ -6,7 +6,7 @@ const anotherPortal = 'https://portal.example'
 const presets: Record<string, Preset> = {
   'issuer-other': preset('It is the document of another issuer.', { issuer: anotherPortal }),
   'pkce-missing': preset('It does not say that the portal takes PKCE.', { code_challenge_methods_supported: null }),
-  'pkce-plain': preset('It says that the portal takes PKCE with the method plain alone.', {
+  'pkce-plain': preset('It says that the portal takes PKCE only with the method plain.', {
     code_challenge_methods_supported: ['plain'],
   }),
   'iss-not-promised': preset('It does not promise iss in the answers of the portal.', {
@@ -18,7 +18,14 @@ export const metadataKinds: Kinds = {
   members: {
     does: 'Members have the values that you give. A member whose value is null is missing.',
     when: ['after'],
-    options: { members: { ...anyJson('The members, by name.'), allowed: 'an object', isAllowed: isObject } },
+    options: {
+      members: {
+        ...anyJson('The members, by name.'),
+        allowed: 'an object',
+        schema: { type: 'object' },
+        isAllowed: isObject,
+      },
+    },
     presets,
     run({ answer, options }) {
       const all = { ...JSON.parse(answer.body), ...(options.members as object) }

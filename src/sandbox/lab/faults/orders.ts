@@ -1,4 +1,4 @@
-// The faults that were ordered. Each happens exactly as often as its order says.
+// The ordered faults. Each happens exactly as often as its order says.
 import { randomUUID } from 'node:crypto'
 import { LabError } from '../lab-error.ts'
 import type { StepFault } from '../record/recorded.ts'
@@ -37,7 +37,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
   /** Oldest first. */
   let all: OrderedFault[] = []
 
-  /** There is no timer: faults that are too old are dropped before anybody can see or consume them. */
+  /** There is no timer: faults that are too old are removed before anybody can see or consume them. */
   function dropOld(): OrderedFault[] {
     const now = clock()
     const isOld = ({ since }: OrderedFault) => now.getTime() - since.getTime() >= waitMs
@@ -90,20 +90,20 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
       return before - all.length
     },
 
-    /** The faults that wait at these places, for any source. */
+    /** The faults that wait at these places, for any client or login. */
     waitingAt: (places: readonly Place[], when: When): OrderedFault[] =>
       waiting().filter(({ fault }) => fault.when === when && places.includes(fault.place)),
 
-    /** Asked for every request, so it costs nothing. */
+    /** Called for every request, so it must be fast. */
     isEmpty: (): boolean => all.length === 0,
 
     /**
-     * The first of the candidates that waits for this source. A caller that a candidate lets pass counts as a match, too.
-     * This is synchronous, so that two requests never share one fault.
+     * The first of the candidates that matches this client and login. A request that a candidate lets pass counts as a match,
+     * too. The function is synchronous, so that two requests never share one fault.
      */
     take(candidates: readonly OrderedFault[], source: RequestSource, requestId: string): OrderedFault | undefined {
       for (const one of candidates) {
-        // It may have been removed since waitingAt.
+        // It may have been removed after waitingAt was called.
         if (one.status !== 'waiting' || !all.includes(one) || !isMeant(one, source)) continue
         one.since = clock()
         if (one.skipped < one.skip) one.skipped++
@@ -119,7 +119,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
   }
 }
 
-/** What a step says about the fault that happened to it. */
+/** The description of a fault in the step that it happened to. */
 export function stepFaultOf({ id, fault: { name, when } }: OrderedFault): StepFault {
   return { id, name, acted: when }
 }
@@ -128,7 +128,7 @@ function isMeant({ clientId, state }: Order, source: RequestSource): boolean {
   return (clientId === undefined || clientId === source.clientId) && (state === undefined || source.isOfState(state))
 }
 
-/** An ordered fault in an answer. It says that there is a state, but not which one. */
+/** An ordered fault in an answer. It shows whether there is a state, but not which one. */
 export function describeOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: OrderedFault) {
   const { orderedAt, since, consumed, requestIds } = rest
   return {

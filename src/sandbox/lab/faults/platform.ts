@@ -1,4 +1,4 @@
-// What faults need from the platform: the client that a request proves, access tokens of another form, and a note in the step.
+// What faults need from the platform: the client that a request proves, access tokens in other forms, and a note in the step.
 import { randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Step } from '../../observe/steps.ts'
@@ -29,7 +29,7 @@ async function isClientSecret({ store }: Pick<Services, 'store'>, clientId: stri
   return (await listSecretHashes(store.read, clientId)).some(valid => isEqualHash(valid, hash))
 }
 
-/** The same token with `padding` as an additional claim, so that it has so many bytes. */
+/** The same token with `padding` as an additional claim, so that it has this size. */
 export async function enlargeAccessToken(
   { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
   token: string,
@@ -42,7 +42,7 @@ export async function enlargeAccessToken(
   return signAccessToken(keyRing, padded)
 }
 
-/** Notes which ordered fault happened to which request, and adds that to the steps. The platform knows no faults. */
+/** Notes which ordered fault happened to which request, and adds that to the steps. The platform knows nothing about faults. */
 export function createStepFaults() {
   const faults = new WeakMap<FastifyRequest, StepFault>()
   const trapped = new WeakSet<FastifyRequest>()
@@ -76,10 +76,10 @@ export async function endAccessTokenIn(
   return signAccessToken(keyRing, { ...claims, exp: Math.floor(now.getTime() / 1000) + seconds })
 }
 
-/** The oldest are forgotten first; the platform then refuses them. */
+/** The oldest are forgotten first. The platform then refuses them. */
 const mostOpaqueTokens = 1000
 
-/** Texts that stand for access tokens, as a platform without JWTs would give them. */
+/** Opaque texts in place of access tokens, as a platform without JWTs would issue. */
 export function createOpaqueTokens() {
   const tokens = new Map<string, string>()
   const random = (bytes: number) => randomBytes(bytes).toString('base64url')

@@ -1,11 +1,14 @@
-// Reads an order: which fault, for whom, how often, with which options.
+// Reads an order of a fault: its name, client, login, number of times and options.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { type FieldMessages, LabError } from '../lab-error.ts'
 import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catalogue.ts'
+import { longestBody } from './kind.ts'
 import { type Place, places } from './places.ts'
 
 const mostTimes = 1000
 const longestText = 200
+/** In bytes. One byte of a body takes at most six in JSON, and three in a form. */
+export const longestOrder = 7 * longestBody
 const textOrNull = { type: ['string', 'null'], minLength: 1, maxLength: longestText } as const
 
 /** For OpenAPI and for the type. readOrder checks orders, because the allowed values depend on the catalogue. */
@@ -20,12 +23,13 @@ export const orderBody = {
       type: 'string',
       enum: ['before', 'after'],
       description:
-        'Instead of fault: before or after the platform has acted. If it is left out, before, unless the kind needs the ' +
+        'Instead of fault: before or after the platform has acted. The default is before, unless the kind needs the ' +
         'platform’s own answer.',
     },
     clientId: {
       ...textOrNull,
-      description: 'Only requests of this client match. If a request proves its client, a mere claim does not count.',
+      description:
+        'Only requests of this client match. If a request proves its client, a claimed client id is ignored.',
     },
     state: {
       ...textOrNull,
@@ -82,7 +86,7 @@ export function readOrder(body: unknown): Order {
       problems[field] = [`This must be a text of 1 to ${longestText} characters, or be left out.`]
   if (fault && (fault.place === 'metadata' || fault.place === 'keys'))
     for (const [field, value] of Object.entries({ clientId, state }))
-      if (value != null) problems[field] = ['Requests for this do not say whose they are, so leave it out.']
+      if (value != null) problems[field] = ['Requests at this place do not name a client, so leave it out.']
   if (!isCount(skip, 0)) problems.skip = [`This must be a whole number from 0 to ${mostTimes}.`]
   if (times !== 'always' && !isCount(times, 1))
     problems.times = [`This must be a whole number from 1 to ${mostTimes}, or "always".`]

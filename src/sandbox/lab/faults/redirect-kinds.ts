@@ -1,4 +1,4 @@
-// Faults in the address that leads the browser back to the client.
+// Faults in the redirect that sends the browser back to the client.
 import { randomBytes } from 'node:crypto'
 import { type Answer, type Kind, type Kinds, type Options, oneOf, type Preset, textUpTo } from './kind.ts'
 
@@ -32,11 +32,11 @@ export const redirectKinds: Kinds = {
     ...change('A parameter has another value.', (query, { name }) =>
       query.set(`${name}`, name === 'iss' ? 'https://portal.example' : random()),
     ),
-    ...about(replaceable, 'other', name => `${name} is another one.`),
+    ...about(replaceable, 'other', name => `${name} has another value.`),
   },
   'parameter-twice': {
-    ...change('A parameter is there twice, with two values.', (query, { name }) => query.append(`${name}`, random())),
-    ...about(['code', 'state'], 'twice', name => `${name} is there twice, with two values.`),
+    ...change('A parameter appears twice, with two values.', (query, { name }) => query.append(`${name}`, random())),
+    ...about(['code', 'state'], 'twice', name => `${name} appears twice, with two values.`),
   },
   'parameter-empty': {
     ...change('A parameter is empty.', (query, { name }) => query.set(`${name}`, '')),
@@ -100,7 +100,7 @@ function change(does: string, to: Change): Kind {
   }
 }
 
-/** The address with a code that the answer leads to. Undefined if it leads to none. */
+/** The address with a code to which the answer redirects. Undefined if there is none. */
 export function findRedirectBack({ headers, body }: Pick<Answer, 'headers'> & { body: unknown }): string | undefined {
   const isInBody = typeof body === 'string' && body.startsWith('{"redirectUrl":')
   const address = headers.location ?? (isInBody ? (JSON.parse(body) as { redirectUrl: string }).redirectUrl : undefined)

@@ -1,10 +1,14 @@
-// Errors in place of an answer, each in the dialect of its call.
+// Errors in place of an answer, each in the error format of its call.
 import { STATUS_CODES } from 'node:http'
 import {
   type Answer,
+  bodyText,
   json,
   type Kind,
   type Kinds,
+  longestSeconds,
+  noAnswer,
+  numberFrom,
   type Option,
   oneOf,
   type Preset,
@@ -28,13 +32,19 @@ const errorCodes: Record<number, string> = {
 }
 
 const error = textUpTo(100, {
-  about: 'The error code in the body (RFC 6749 5.2); without it, the one that goes with the status.',
+  about: 'The error code in the body (RFC 6749 5.2); without it, the usual code for the status.',
 })
 
 /** Any text is possible, but a header takes only Latin-1 without control characters. */
 const retryAfter: Option = {
   about: 'The Retry-After header, in seconds, as a date, or as any text; without it there is none.',
   allowed: 'a whole number from 0 to 86400, or a text of at most 200 printable ASCII characters',
+  schema: {
+    anyOf: [
+      { type: 'integer', minimum: 0, maximum: 86_400 },
+      { type: 'string', maxLength: 200 },
+    ],
+  },
   isAllowed: value =>
     (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 86_400) ||
     (typeof value === 'string' && /^[\x20-\x7e]{0,200}$/.test(value)),
@@ -43,7 +53,7 @@ const retryAfter: Option = {
 export function statusKinds(dialect: Dialect): Kinds {
   return {
     status: {
-      does: 'The status that you give, with the JSON that this call has for errors.',
+      does: 'The status that you give, with the JSON of this call’s errors.',
       when: ['before', 'after'],
       options: {
         status: wholeNumberFrom(400, 599, { about: 'The status.' }),
@@ -54,18 +64,19 @@ export function statusKinds(dialect: Dialect): Kinds {
       run: ({ options }) => refuse(options.status as number, dialect, options),
     },
     answer: {
-      does: 'The status, the body and the content type that you give.',
+      does: 'The status, the body and the content type that you give, after a delay if you like.',
       when: ['before', 'after'],
       options: {
         status: wholeNumberFrom(200, 599, { about: 'The status.' }),
-        body: textUpTo(10_000, { about: 'The body.', default: '' }),
+        body: bodyText({ about: 'The body. The statuses 204 and 304 have none.', default: '' }),
         type: oneOf(bodyTypes, { about: 'The content type.', default: bodyTypes[0] }),
+        seconds: numberFrom(0, longestSeconds, { about: 'The delay of the answer.', default: 0, unit: 'seconds' }),
       },
-      run: ({ options: { status, body, type } }) => ({
-        status: status as number,
-        headers: { 'content-type': `${type}` },
-        body: `${body}`,
-      }),
+      async run({ options: { status, body, type, seconds }, connection }) {
+        if (Number(seconds) > 0) await connection.wait(Number(seconds))
+        if (connection.isLeft()) return noAnswer
+        return { status: status as number, headers: { 'content-type': `${type}` }, body: `${body}` }
+      },
     },
   }
 }
@@ -73,7 +84,7 @@ export function statusKinds(dialect: Dialect): Kinds {
 function presetOf(status: number): Preset {
   // A 5xx answer may mean that the request was carried out anyway.
   const when: Kind['when'] = status >= 500 || status === 408 ? ['before', 'after'] : ['before']
-  const does = `${status} ${STATUS_CODES[status]}, with the JSON that this call has for errors.`
+  const does = `${status} ${STATUS_CODES[status]}, with the JSON of this call’s errors.`
   return { does, fixed: { status }, when }
 }
 

@@ -1,4 +1,4 @@
-// Faults in a token response: a member that is missing, or has a value that it should not have.
+// Faults in a token response: a missing member, or a member with a wrong value.
 import { randomBytes } from 'node:crypto'
 import { anyJson, type Kind, type Kinds, oneOf, type Preset, wholeNumberFrom } from './kind.ts'
 
@@ -54,16 +54,16 @@ export const tokenKinds: Kinds = {
       members.map(member => [`${hyphens(member)}-missing`, { does: `There is no ${member}.`, fixed: { member } }]),
     ),
   },
-  'state-other': change('state is one of another login.', tokens => ({
+  'state-other': change('state has another value.', tokens => ({
     ...tokens,
     state: randomBytes(32).toString('base64url'),
   })),
-  'unknown-member': change('There is one more member, which no document names.', tokens => ({
+  'unknown-member': change('There is an additional member that no document names.', tokens => ({
     ...tokens,
     unknown_member: { of: ['this', 'answer'] },
   })),
   'tokens-with-status': {
-    does: 'The tokens come with the status that you give, which says that there are none.',
+    does: 'The tokens come with the error status that you give.',
     when: ['after'],
     options: { status: wholeNumberFrom(400, 599, { about: 'The status.' }) },
     run: ({ answer, options }) => ({ ...answer, status: Number(options.status) }),
@@ -71,7 +71,7 @@ export const tokenKinds: Kinds = {
   'large-access-token': {
     does: 'The access token has the size that you give, and works.',
     when: ['after'],
-    options: { kilobytes: wholeNumberFrom(1, 64, { about: 'The size in KB.' }) },
+    options: { kilobytes: wholeNumberFrom(1, 64, { about: 'The size in KB.', unit: 'KB' }) },
     presets: Object.fromEntries(
       sizes.map(kilobytes => [
         `access-token-${kilobytes}-kb`,
@@ -87,7 +87,7 @@ export const tokenKinds: Kinds = {
   'early-end-of-access-token': {
     does: 'The access token ends after the seconds that you give, whatever expires_in says.',
     when: ['after'],
-    options: { seconds: wholeNumberFrom(1, 86_400, { about: 'How long the access token works.' }) },
+    options: { seconds: wholeNumberFrom(1, 86_400, { about: 'How long the access token works.', unit: 'seconds' }) },
     async run({ answer, options, endTokenIn }) {
       const tokens = JSON.parse(answer.body) as { access_token: string }
       const access_token = await endTokenIn(tokens.access_token, Number(options.seconds))
@@ -97,7 +97,7 @@ export const tokenKinds: Kinds = {
   'short-session': {
     does: 'expires_in is the seconds that you give, and there is no refresh token. The access token works for longer.',
     when: ['after'],
-    options: { seconds: wholeNumberFrom(1, 86_400, { about: 'The value of expires_in.' }) },
+    options: { seconds: wholeNumberFrom(1, 86_400, { about: 'The value of expires_in.', unit: 'seconds' }) },
     run({ answer, options }) {
       const { refresh_token: _, ...tokens } = JSON.parse(answer.body) as Tokens
       return { ...answer, body: JSON.stringify({ ...tokens, expires_in: Number(options.seconds) }) }

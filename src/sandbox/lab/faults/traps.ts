@@ -1,4 +1,4 @@
-// Traps: the addresses that a redirect fault leads to. A client that arrives at one has followed the redirect.
+// Traps: the addresses to which a redirect fault leads. A client that arrives at a trap has followed the redirect.
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { step } from '../../observe/observe.ts'

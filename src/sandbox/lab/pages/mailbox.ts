@@ -1,4 +1,4 @@
-// The mail that the portal would have sent, as JSON and as a page. Its links open accounts; tests need them for that.
+// The mail that the portal would have sent, as JSON and as a page. Tests need its links, for example to reset a password.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { answer, listOf, object, type Schema, text } from '../../http/describe.ts'
@@ -11,7 +11,7 @@ interface DeliveredMail extends Mail {
   at: Date
 }
 
-// The limit counts per address. A stranger who requests mail to many accounts must not push out the link of another person.
+// The limit is per address. Otherwise a stranger who requests mail for many accounts could push out another person's link.
 const mostForOneAddress = 10
 const mostKept = 1000
 const mostShown = 100
@@ -21,7 +21,7 @@ export interface KeptMail extends Mailbox {
   list(to?: string): DeliveredMail[]
 }
 
-/** In memory: the latest ten for each address, and the latest thousand in all. */
+/** In memory: the latest ten messages for each address, and the latest thousand in total. */
 export function createMailbox({ clock, labUrl }: { clock: () => Date; labUrl: string }): KeptMail {
   let mails: DeliveredMail[] = []
   return {

@@ -1,12 +1,12 @@
-// A value as a page shows it: where it differs from another one, and where a line may end.
+// A value as a page shows it: where it differs from another value, and where a line may break.
 
 export interface MarkedPart {
-  /** Between two of these a line may end. */
+  /** A line may break between two of these. */
   words: string[]
   isDifferent: boolean
 }
 
-/** The parts of a text. What lies between the same beginning and the same end as in the other text is different. */
+/** Splits a text at its differences from another text: the common beginning, the different middle, the common end. */
 export function markDifference(text: string, other: string | undefined): MarkedPart[] {
   if (other === undefined || text === other) return [{ words: wordsOf(text), isDifferent: false }]
   const [letters, others] = [[...text], [...other]]
@@ -25,7 +25,7 @@ export function markDifference(text: string, other: string | undefined): MarkedP
     .map(part => ({ words: wordsOf(part.text.join('')), isDifferent: part.isDifferent }))
 }
 
-/** Of several addresses, separated by commas, the one that differs least from the received one. */
+/** From several addresses, separated by commas, the one that differs least from the received one. */
 export function nearestOf(expected: string, received: string): string {
   const differentIn = (one: string) =>
     Math.max(...[markDifference(one, received), markDifference(received, one)].map(differentLetters))
@@ -39,7 +39,7 @@ function differentLetters(parts: MarkedPart[]): number {
     .join('').length
 }
 
-/** A line of an address may end after each of these characters, and nowhere else. */
+/** A line of an address may break only after one of these characters. */
 function wordsOf(text: string): string[] {
   return text.split(/(?<=[/?&=:.,;\s])/)
 }

@@ -1,4 +1,4 @@
-// How much the laboratory keeps of one step. A caller must not decide how much memory that takes.
+// Limits how much the laboratory keeps of one step, so that a caller cannot fill the memory.
 import type { Value } from './recorded.ts'
 
 /** The most bytes that are kept of one step, as JSON. */

@@ -1,4 +1,4 @@
-// Counts what the logins of a client have in common, as steps are recorded. So no notice has to read all other logins.
+// Counts what the logins of a client have in common while steps are recorded. So no notice has to read all other logins.
 
 import {
   challengeOf,
@@ -19,14 +19,14 @@ export type LoginComparison = ReturnType<typeof createLoginComparison>
 
 /** What is known about the other logins of the same client. */
 export interface OtherLogins {
-  /** Whether one was started with this state, or PKCE challenge; both are hashes. */
+  /** Whether one of them was started with this state, or PKCE challenge. Both are hashes. */
   haveState(hash: string): boolean
   haveChallenge(hash: string): boolean
-  /** Whether one has a different state with the same beginning. */
+  /** Whether one of them has a different state with the same beginning. */
   haveStateLike(state: { hash: string; beginning: string }): boolean
-  /** Whether one gave this user a refresh token after that time. */
+  /** Whether one of them gave this user a refresh token after that time. */
   signedInAfter(userId: string, time: Date): boolean
-  /** How many logins without a later call were completed one after another, if this is one of at least three within a minute. */
+  /** The number of logins that were completed one after another, without a later call. Counted if this is one of at least three within a minute. */
   timesInLoop(): number
 }
 
@@ -34,7 +34,7 @@ type Login = Pick<RecordedLogin, 'id' | 'clientId' | 'steps' | 'leftOut'>
 
 const fewestInLoop = 3
 const loopMs = 60_000
-/** How far the logins before and after one are looked at. */
+/** How far before and after a login to look for its neighbours. */
 const mostNeighbours = 25
 
 interface Completed {
@@ -51,7 +51,7 @@ export function createLoginComparison() {
   /** The marks of each login, such as its state; `counts` says how many logins have each mark. */
   const marksOfLogin = new Map<string, Set<string>>()
   const counts = new Map<string, number>()
-  /** By client and user. `newest` holds the newest two sign-ins, or undefined when they must be found again. */
+  /** By client and user. `newest` holds the two newest sign-ins, or undefined if they must be searched again. */
   const signIns = new Map<string, { byLogin: Map<string, SignIn>; newest?: SignIn[] | undefined }>()
   const userOfLogin = new Map<string, string>()
   /** Logins that gave tokens, by client and portal session. Later steps are added to the same objects. */
@@ -99,7 +99,7 @@ export function createLoginComparison() {
     completed.set(key, ofSession)
   }
 
-  /** The login and its neighbours in one portal session, from the first to the last, of which none led to a call. */
+  /** The login and its neighbours in one portal session, from the first to the last. None of them led to a call. */
   function unusedAround(login: Login): Completed[] {
     const ofSession = completed.get(sessionOfLogin.get(login.id) ?? '')
     const own = ofSession?.byLogin.get(login.id)
@@ -152,7 +152,7 @@ export function createLoginComparison() {
       return {
         haveState: hash => others('state', hash) > 0,
         haveChallenge: hash => others('challenge', hash) > 0,
-        // Each login with this state has this beginning, too; if more have the beginning, they have other states.
+        // Each login with this state also has this beginning. If more logins have the beginning, they have other states.
         haveStateLike: ({ hash, beginning }) => count('beginning', beginning) > count('state', hash),
         signedInAfter: (userId, time) =>
           newestSignIns(markOf(login, 'user', userId)).some(
@@ -165,8 +165,8 @@ export function createLoginComparison() {
 }
 
 /**
- * A client that calls the API, renews or signs out has found its session again. It may ask who signed in before that, at its
- * callback. After an ordered fault it is right to start again.
+ * A client that calls the API, renews or signs out has received its session. Asking who signed in does not prove this,
+ * because a client does it in the callback. After an ordered fault it is right to start again.
  */
 function isUsed({ steps, leftOut }: Login): boolean {
   const uses: RecordedStep['kind'][] = ['api', 'refresh', 'revoke']

@@ -1,6 +1,6 @@
-// How many random bits a value can have. Nobody can see whether a text is random, so these are upper bounds.
+// Estimates how many random bits a value can have. These are upper bounds, because nobody can see whether a text is random.
 
-/** Of version 4: six of its 128 bits are fixed. Without the hyphens any 32 hexadecimal digits may look like one. */
+/** A UUID of version 4: six of its 128 bits are fixed. Without hyphens, any 32 hexadecimal digits may look like one. */
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
 const uuidBits = 122
 const fewLetters = 4
@@ -17,7 +17,7 @@ export function bitsOf(text: string): number {
   return text.length * Math.log2(letters <= fewLetters && text.length >= 8 ? Math.max(letters, 1) : alphabetSize(text))
 }
 
-/** From several values that were made in the same way: only positions that change from one to the next count. */
+/** From several values that were made in the same way: only positions that differ between them count. */
 export function changingBitsOf(texts: string[]): number {
   const length = Math.min(...texts.map(text => text.length))
   const columns = Array.from({ length }, (_, at) => texts.map(text => text[at]).join(''))

@@ -20,6 +20,7 @@ const readableNames = new Set(
       'host',
       'if-match',
       'origin',
+      'referer',
       'retry-after',
       'sec-fetch-dest',
       'sec-fetch-mode',
@@ -37,10 +38,10 @@ export type Hide = ReturnType<typeof createHide>
 /** Each process has a random key, so a hash that somebody wrote down is of no use after a restart. */
 export function createHide(bytes: Buffer = randomBytes(32)) {
   const key = bytes.toString('base64url')
-  // A one-shot hash, because a step has about ten hidden values. HMAC is not needed: a cut hash allows no length extension.
+  // A plain hash, because a step has about ten hidden values. HMAC is not needed: a truncated hash allows no length extension.
   const hash = (text: string) => digest('sha256', key + text, 'base64url').slice(0, 10)
 
-  /** Only notices about the state of a login ask how hard a value is to guess. For other values that is not computed. */
+  /** Only notices about the state of a login need to know how hard a value is to guess. For other values this is not computed. */
   function hideState(text: string, at: Date): HiddenState {
     return {
       hash: hash(text),

@@ -1,4 +1,4 @@
-// Remembers the last logins in memory, each with its steps, and finds the login that a step belongs to.
+// Keeps the latest logins in memory, each with its steps, and finds the login that a step belongs to.
 import { randomUUID } from 'node:crypto'
 import { createLoginComparison, isCompared } from './compare-logins.ts'
 import { firstOf, identityOf, type RecordedLogin, type RecordedStep, type Values } from './recorded.ts'
@@ -12,6 +12,12 @@ export interface LoginFilter {
   after?: number | undefined
 }
 
+/** How many steps and how many logins there have been so far. */
+export interface Cursor {
+  steps: number
+  logins: number
+}
+
 export interface Bounds {
   logins: number
   /** The most steps of one login. */
@@ -23,21 +29,23 @@ export interface Bounds {
 export const usualBounds: Bounds = { logins: 1_000, steps: 50, bytes: 16 * 1024 }
 
 type Kept = RecordedLogin & {
-  /** The client whose share of the memory the login uses. All clients that the portal does not know have one share. */
+  /** The login counts against the memory of this client. All clients that the portal does not know share one allowance. */
   share: string
-  /** The keys by which later steps find the login: hashes of what the portal gave out, or of what the client sent at the start. */
+  /** Later steps find the login by these keys: hashes of values that the client sent at the start or received from the portal. */
   keys: Set<string>
   bytes: number
   /** The number of its last step. */
   lastStep: number
-  /** Whether a code was exchanged. After that, the same start again begins another login. */
+  /** Its own number: logins are counted as they begin. */
+  number: number
+  /** Whether a code was exchanged. After that, the same start begins another login. */
   isExchanged: boolean
 }
 
 /** A login keeps its first key, from its start, and its newest keys: enough for about 25 renewals. */
 const mostKeys = 50
 
-/** Anybody can make up client ids. So logins of clients that the portal does not know have one share together. */
+/** Anybody can make up client ids. So logins of clients that the portal does not know share one allowance. */
 const unknownClients = ''
 
 export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: mostBytes }: Bounds = usualBounds) {
@@ -49,15 +57,17 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   const listeners = new Set<(login: RecordedLogin, step: RecordedStep, number: number) => void>()
   const comparison = createLoginComparison()
   let stepsSoFar = 0
+  let loginsSoFar = 0
 
   function record(step: RecordedStep): RecordedLogin {
     const login = findLogin(step) ?? begin()
     const { provenClientId, claimedClientId } = step.about
     const knownBefore = login.clientId
     login.clientId ??= provenClientId ?? claimedClientId
-    // If the portal went on with the login, it has found the client.
+    // If the portal continued with the login, the client exists.
     const known = provenClientId ?? (step.start && !step.reason ? claimedClientId : undefined)
     if (known && known !== login.share) moveToShare(login, known)
+    step.leftOutBefore = login.leftOut - leftOutSoFar(login)
     login.steps.push(step)
     login.bytes += step.bytes
     login.lastStep = ++stepsSoFar
@@ -104,6 +114,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
       keys: new Set(),
       bytes: 0,
       lastStep: 0,
+      number: ++loginsSoFar,
       isExchanged: false,
     }
     all.set(login.id, login)
@@ -140,14 +151,17 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     for (const key of [...login.keys]) removeKey(login, key)
   }
 
-  /** Removes steps until the login is within its bounds: successful API calls first, then steps from the middle. */
+  /** Removes steps until the login is within its limits: successful API calls first, then steps from the middle. */
   function leaveOutSteps(login: Kept): RecordedStep[] {
     const leftOut: RecordedStep[] = []
     while (login.steps.length > 1 && (login.steps.length > mostSteps || login.bytes > mostBytes)) {
       const dull = login.steps.findIndex(({ kind, reason }) => (kind === 'api' || kind === 'me') && !reason)
-      const [step] = login.steps.splice(dull === -1 ? Math.floor(login.steps.length / 2) : dull, 1)
+      const index = dull === -1 ? Math.floor(login.steps.length / 2) : dull
+      const [step] = login.steps.splice(index, 1)
       login.bytes -= step!.bytes
       login.leftOut++
+      const next = login.steps[index]
+      if (next) next.leftOutBefore += step!.leftOutBefore + 1
       leftOut.push(step!)
     }
     return leftOut
@@ -200,6 +214,25 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     /** The number of the newest step of all. */
     newest: () => stepsSoFar,
 
+    cursor: (): Cursor => ({ steps: stepsSoFar, logins: loginsSoFar }),
+
+    /**
+     * The changes since then: the ids of the logins with a new step, and how many new logins were already forgotten. If the
+     * cursor is from an earlier run of the sandbox, everything is new.
+     */
+    changesSince(cursor: Cursor): { changed: string[]; dropped: number; isRestarted: boolean; cursor: Cursor } {
+      const isRestarted = cursor.steps > stepsSoFar || cursor.logins > loginsSoFar
+      const since = isRestarted ? { steps: 0, logins: 0 } : cursor
+      const kept = [...all.values()]
+      const begunSince = kept.filter(({ number }) => number > since.logins).length
+      return {
+        changed: kept.filter(({ lastStep }) => lastStep > since.steps).map(({ id }) => id),
+        dropped: loginsSoFar - since.logins - begunSince,
+        isRestarted,
+        cursor: { steps: stepsSoFar, logins: loginsSoFar },
+      }
+    },
+
     /** Returns a function that removes the listener. */
     listen(listener: (login: RecordedLogin, step: RecordedStep, number: number) => void): () => void {
       listeners.add(listener)
@@ -213,12 +246,17 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   }
 }
 
-/** A step belongs to its proven client, whatever code, token or state it carries. */
+/** How many steps were left out before one of the steps that are kept. */
+export function leftOutSoFar({ steps }: Pick<RecordedLogin, 'steps'>): number {
+  return steps.reduce((sum, { leftOutBefore }) => sum + leftOutBefore, 0)
+}
+
+/** A step belongs to its proven client, even if it sends a code, token or state of another client. */
 function isOfAnotherClient({ about: { provenClientId } }: RecordedStep, { clientId }: RecordedLogin): boolean {
   return provenClientId !== undefined && clientId !== undefined && provenClientId !== clientId
 }
 
-/** The keys that find this login for later steps: what the step gave out, and a token that it was accepted with. */
+/** The keys by which later steps find this login: values that the step issued, and a token that was accepted with it. */
 function keysOf(step: RecordedStep): string[] {
   const { about, request, response } = step
   return [
@@ -236,6 +274,7 @@ function cluesOf(step: RecordedStep): string[] {
   return [
     ...trapKeys(step),
     ...hiddenKeys('code', request.body, ['code']),
+    ...(step.kind === 'exchange' ? hiddenKeys('code', request.query, ['code']) : []),
     ...hiddenKeys('token', request.body, ['refresh_token', 'token']),
     ...hiddenKeys('token', request.headers, ['authorization']),
     ...hiddenKeys('token', request.query, ['access_token']),
@@ -244,7 +283,7 @@ function cluesOf(step: RecordedStep): string[] {
   ]
 }
 
-/** A login is found by its state; without a state by its challenge; without both only by its client. */
+/** A login is found by its state, without a state by its challenge, and without both only by its client. */
 function startKeys({ start }: RecordedStep): string[] {
   if (!start) return []
   const byState = stateKeys(start)

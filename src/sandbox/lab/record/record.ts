@@ -1,4 +1,4 @@
-// Turns a step into what the laboratory remembers of it. No secret gets past this file.
+// Converts a step into the form that the laboratory keeps. Secrets are hidden here.
 import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson } from './allowance.ts'
 import type { Hide } from './hide.ts'
 import { identityOf, type LabStep, type RecordedStep } from './recorded.ts'
@@ -29,6 +29,7 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
       expected: expected === undefined ? undefined : hide.value(name, expected, at),
       received: received === undefined ? undefined : hide.value(name, received, at),
     })),
+    leftOutBefore: 0,
     isShortened: false,
     bytes: mostStepBytes,
   }
@@ -37,7 +38,7 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
     values: mostStepValues - 2 * checks.length,
   })
   const hideAll = (fields: Iterable<[string, unknown]>) => hide.values(fields, at, allowance)
-  // First the fields that identify the login and its outcome. So a long body can push out only itself.
+  // The fields that identify the login and its outcome come first. So a long body can only cut itself.
   const start = startPath === undefined ? query : splitUrl(startPath).query
   if (startPath !== undefined || step.kind === 'authorize')
     recorded.start = hideAll([...start].filter(([name]) => startNames.includes(name)))
@@ -63,7 +64,7 @@ function portalSessionOf(cookies: string | undefined, { at, listener }: LabStep,
 /** The parameters that identify a login. */
 const startNames = ['client_id', 'state', 'code_challenge']
 
-/** Not with URL, which cannot parse `//` and other things that a caller may send as a path. */
+/** Does not use URL, which cannot parse `//` and other things that a caller may send as a path. */
 function splitUrl(url: string): { path: string; query: URLSearchParams } {
   const [path = '', ...query] = url.split('?')
   return { path, query: new URLSearchParams(query.join('?')) }
@@ -71,7 +72,7 @@ function splitUrl(url: string): { path: string; query: URLSearchParams } {
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** The path of the route, with its ids only if they are UUIDs: anything else in a path could be a secret. */
+/** The path of the route. Its ids are shown only if they are UUIDs: anything else in a path could be a secret. */
 function readPath(route: string, path: string): string {
   const segments = path.split('/')
   const read = (name: string, index: number) => (uuid.test(segments[index] ?? '') ? segments[index] : name)
@@ -91,14 +92,16 @@ const leftOut = new Set([
 const leftOutFamilies = ['cross-origin-', 'sec-ch-']
 
 /**
- * The scheme before a token is removed, so that the token has the same hash wherever it is sent. The token comes first,
- * because it says which login a call belongs to.
+ * Removes the scheme before a token, so that the token has the same hash wherever it is sent. The token comes first, because
+ * it shows which login a call belongs to.
  */
 function readHeaders(headers: Record<string, string>): [string, string][] {
-  const { authorization, ...others } = headers
+  const { authorization, referer, ...others } = headers
   const kept = Object.entries(others).filter(
     ([name]) => !leftOut.has(name) && !leftOutFamilies.some(family => name.startsWith(family)),
   )
+  // The origin is enough to see where a login began. A path or a query may contain a secret.
+  if (referer !== undefined) kept.push(['referer', URL.canParse(referer) ? new URL(referer).origin : ''])
   if (authorization !== undefined) kept.unshift(['authorization', authorization.replace(/^\S+\s+/, '')])
   return kept
 }
@@ -107,7 +110,7 @@ function readHeaders(headers: Record<string, string>): [string, string][] {
 function readLocation(location: string | undefined): [string, string][] {
   if (location === undefined || !URL.canParse(location)) return []
   const { origin, pathname, searchParams } = new URL(location)
-  // Under this name the address stays readable.
+  // Values with this name stay readable.
   return [['redirect_uri', origin + pathname], ...[...searchParams].filter(([name]) => name !== 'redirect_uri')]
 }
 

@@ -1,8 +1,8 @@
-// What the laboratory remembers of a request and of a login. It holds no secrets.
+// The types of what the laboratory keeps of a request and a login. They contain no secrets.
 import type { Reason } from '../../observe/reasons.ts'
 import type { About, CheckName, Step, StepKind } from '../../observe/steps.ts'
 
-/** A fault that was ordered and made the answer go wrong. */
+/** A fault that was ordered and changed the answer. */
 export interface StepFault {
   id: string
   name: string
@@ -22,14 +22,14 @@ export interface LabStep extends Omit<Step, 'kind' | 'reason'> {
   fault?: StepFault | undefined
 }
 
-/** A value that is not shown. Equal values have the same hash. */
+/** A hidden value. Equal values have the same hash. */
 export interface Hidden {
   hash: string
   /** In characters. */
   length: number
 }
 
-/** A state that is not shown, and how hard it is to guess. */
+/** A hidden state, and how hard it is to guess. */
 export interface HiddenState extends Hidden {
   /** At most so many random bits, estimated from the length and the alphabet. */
   bits: number
@@ -69,6 +69,8 @@ export interface RecordedStep {
   checks: RecordedCheck[]
   reason: StepReason | undefined
   fault?: StepFault | undefined
+  /** How many steps between the previous one and this one were left out, because there were too many. */
+  leftOutBefore: number
   /** Whether values were left out, because there were too many or they were too long. */
   isShortened: boolean
   /** An upper bound of its size as JSON. */

@@ -68,7 +68,7 @@ export function applicationCall(services: ApplicationServices) {
       ...setUpCall,
       operationId: 'makeClient',
       summary: 'Make an application with its client',
-      description: 'If no person is named, a person is made whom the application belongs to.',
+      description: 'If no person is named, the call also makes the person who owns the application.',
       body: applicationBody,
       response: { 201: answer('Everything that the client needs.', 'NewClient'), ...refuse(404, 413, 415) },
     },
@@ -109,20 +109,21 @@ export function applicationCall(services: ApplicationServices) {
 /** Throws LabError and ApiError 422. */
 function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: ApplicationBody) {
   const uris = redirectUri === undefined ? redirectUris : [redirectUri, ...redirectUris]
-  if (uris.length === 0) throw new LabError(422, { redirectUri: ['Say where the portal is to lead back to.'] })
+  if (uris.length === 0) throw new LabError(422, { redirectUri: ['Name at least one redirect URI.'] })
   // A URI with a comma would be read as two.
-  if (uris.some(uri => uri.includes(','))) throw new LabError(422, { redirectUri: ['It cannot hold a comma.'] })
+  if (uris.some(uri => uri.includes(',')))
+    throw new LabError(422, { redirectUri: ['A redirect URI cannot contain a comma.'] })
   return dataOfClient({ name, redirectUris: uris })
 }
 
-/** `person` is set, with the password, if the call made one. */
+/** `person` is set, with the password, if the call made a person. */
 async function findOwner(
   services: ApplicationServices,
   { userId, email, groupId, suite }: ApplicationBody,
 ): Promise<{ owner: MadePerson; person?: Person }> {
   if (userId !== undefined || email !== undefined) return { owner: await findPerson(services, { userId, email }) }
   if (groupId !== undefined)
-    throw new LabError(422, { userId: ['With groupId, say who of the group makes the application.'] })
+    throw new LabError(422, { userId: ['With groupId, name the member of the group who makes the application.'] })
   const person = await makePerson(services, suite === undefined ? {} : { suite })
   return { owner: await findPerson(services, { userId: person.userId }), person }
 }

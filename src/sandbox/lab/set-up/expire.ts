@@ -49,8 +49,8 @@ export function expireCall(services: ExpireServices) {
       operationId: 'expire',
       summary: 'Let tokens, codes and portal sessions expire now',
       description:
-        'One by its value, or all that a person has. Requests with it are then answered as with any expired one. With an ' +
-        'access token expire those that were given before it in the same login; refresh tokens go on working.',
+        'Expires one by its value, or all of a person. They are then refused like any other expired ones. Expiring an ' +
+        'access token also expires the earlier ones of the same login. Refresh tokens keep working.',
       body: expireBody,
       response: { 200: answer('How many have expired.', 'Expired'), ...refuse(404, 413, 415) },
     },
@@ -58,7 +58,7 @@ export function expireCall(services: ExpireServices) {
       const { what, value, clientId } = body
       if (value === undefined) {
         if (clientId !== undefined && what === 'portal-session')
-          throw new LabError(422, { clientId: ['A portal session belongs to no client. Leave this out.'] })
+          throw new LabError(422, { clientId: ['A portal session does not belong to a client. Leave clientId out.'] })
         const { id: userId } = await findPerson(services, body)
         return { expired: await expireAll(services, what, { userId, clientId }) }
       }
@@ -97,7 +97,7 @@ async function expireAll(
 async function expireAccessToken({ addresses, store, keyRing, clock }: ExpireServices, token: string): Promise<number> {
   const now = clock()
   const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now })
-  if (claims === 'token-malformed') throw new LabError(422, { value: ['This is no access token of this sandbox.'] })
+  if (claims === 'token-malformed') throw new LabError(422, { value: ['This is not an access token of this sandbox.'] })
   if (claims === 'token-expired') return 0
   return store.write(db =>
     claims.type === 'App'

@@ -12,7 +12,7 @@ import { type SetUpServices, setUpCall } from './set-up.ts'
 export const lifetimesBody = {
   type: 'object',
   additionalProperties: false,
-  description: 'In seconds. For a lifetime that is left out, the settings of the sandbox count.',
+  description: 'In seconds. A lifetime that is left out comes from the settings of the sandbox.',
   properties: {
     accessTokenSeconds: {
       type: 'integer',
@@ -24,7 +24,7 @@ export const lifetimesBody = {
       type: 'integer',
       minimum: 1,
       maximum: familyLifetimeMs / 1000,
-      description: 'Counted from when the token is given. Each renewal gives a new one.',
+      description: 'Counted from when the token is issued. Each renewal issues a new one.',
     },
     codeSeconds: { type: 'integer', minimum: 1, maximum: 600 },
   },

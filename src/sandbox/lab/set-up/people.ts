@@ -83,6 +83,9 @@ export async function makePerson({ store, passwords, clock }: PersonServices, gi
     await forgetFailures(db, accountBucket(person.email))
     return userId
   })
-  if (!userId) throw new LabError(422, { email: ['Somebody has this address. Leave it out, and one is made up.'] })
+  if (!userId)
+    throw new LabError(422, {
+      email: ['An account already has this address. Leave email out to get a made-up address.'],
+    })
   return { userId, ...person, email: normaliseEmail(person.email), suite }
 }

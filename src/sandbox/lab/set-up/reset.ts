@@ -1,4 +1,4 @@
-// POST /lab/v1/reset: removes what the laboratory made for a suite of tests, or goes back to the seeds. Everything else stays.
+// POST /lab/v1/reset: removes what the laboratory made for a suite of tests, or resets everything to the seeds. Other records stay.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { answer, object } from '../../http/describe.ts'
@@ -21,12 +21,12 @@ const resetBody = {
     seeds: {
       type: 'boolean',
       description:
-        'Removes what the seeded person made and gave since, and applies the SEED_ settings again. Other suites notice that.',
+        'Removes what the seeded person has made and allowed, and applies the SEED_ settings again. This affects other suites, too.',
     },
     all: {
       type: 'boolean',
       description:
-        'Removes what was made for any suite, resets the seeds, and forgets the counted failures. For a sandbox that you share with nobody.',
+        'Removes what was made for any suite, resets the seeds, and forgets the counted failures. Only for a sandbox that nobody else uses.',
     },
   },
 } as const satisfies JSONSchema
@@ -64,7 +64,7 @@ export function resetCall(
       const removed = await removeMade(store, all ? undefined : (suite ?? ''), clock())
       const seeded = all || seeds ? await resetSeeded(store, clock()) : []
       if (all || seeds) await applySeeds()
-      // All suites on a machine share its address. So one suite must not reset the failures that were counted for it.
+      // All suites on a machine share its address. So one suite must not reset the failures that were counted for this address.
       if (all) await store.write(forgetAllFailures)
       const applications = [...removed.applications, ...seeded]
       lifetimes.forget(applications)

@@ -24,7 +24,7 @@ const signInBody = {
     ...personProperties,
     clientId: storableText(1, 64, {
       description:
-        'The tokens that this client would be given. Without it, an access token as the portal’s page gives it.',
+        'The client whose tokens to issue. Without it, the answer has an access token like those from the portal’s page.',
     }),
     url: storableText(1, 8192, {
       description:
@@ -64,7 +64,7 @@ export function signInCall(services: SignInServices, explain: (requestId: string
     async handler(request: FastifyRequest<{ Body: FromSchema<typeof signInBody> }>) {
       const { userId, email, clientId, url } = request.body
       if (clientId !== undefined && url !== undefined)
-        throw new LabError(422, { clientId: ['The address names the client. Leave this out.'] })
+        throw new LabError(422, { clientId: ['The address already names the client. Leave clientId out.'] })
       const path = url === undefined ? undefined : readStart(services, url)
       const { id } = await findPerson(services, { userId, email })
       if (path !== undefined) return { userId: id, ...(await finishLogin(services, { userId: id, path }, explain)) }
@@ -94,7 +94,7 @@ async function givePortalToken({ addresses, store, keyRing, clock }: SignInServi
   return { accessToken: await signUserToken(keyRing, order), expiresIn: userTokenLifetime }
 }
 
-/** The same tokens as from a login: a code is made, and redeemed at once. */
+/** The same tokens as from a login: the call makes a code and redeems it at once. */
 async function giveTokens(services: SignInServices, { userId, clientId }: { userId: string; clientId: string }) {
   const { store, lifetimes, clock } = services
   const application = isId(clientId) ? await findApplication(store.read, clientId) : undefined
@@ -134,12 +134,12 @@ async function finishLogin(
   const { client_id: clientId } = Object.fromEntries(new URLSearchParams(path.slice(1)))
   await store.transaction(async db => {
     await createPortalSession(db, { idHash, userId, now, expiresAt: new Date(now.getTime() + 60_000) })
-    // Without such a client nothing is stored, and the portal says so.
+    // Checks this first: without such a client nothing is stored, and the portal says so.
     if (isId(clientId)) await rememberConsent(db, userId, clientId, now)
   })
   const headers = { cookie: `${sessionCookieName}=${sessionId}`, 'x-request-id': requestId }
   const { location } = await askPortal({ url: path, headers })
   await store.write(db => deletePortalSession(db, idHash))
   if (location) return { redirectUrl: location }
-  throw new LabError(422, { url: [explain(requestId) ?? 'The portal does not lead back from there.'] })
+  throw new LabError(422, { url: [explain(requestId) ?? 'The portal does not redirect back from this address.'] })
 }

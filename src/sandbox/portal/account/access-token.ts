@@ -101,8 +101,8 @@ function chooseGroup(groups: GroupOfUser[], id: string | undefined): GroupOfUser
 /** Addresses and ids hold no quotes, so nothing needs quoting. `create` is undefined without a group. */
 function makeCurlLines(apiUrl: string, groupId: string | undefined) {
   // Double quotes, in which the shell reads the variable.
-  const list = `curl -sS ${apiUrl}/apps/v1 -H "Authorization: Bearer $TOKEN"`
-  const body = JSON.stringify({
+  const list = `curl -sS ${apiUrl}/apps/v1 \\\n  -H "Authorization: Bearer $TOKEN"`
+  const envelope = {
     context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
     type: 'App',
     data: {
@@ -116,6 +116,7 @@ function makeCurlLines(apiUrl: string, groupId: string | undefined) {
       scopes: '',
       defaultScopes: '',
     },
-  })
-  return { list, create: groupId && `${list} -H 'Content-Type: application/json' -d '${body}'` }
+  }
+  const body = JSON.stringify(envelope, null, 2)
+  return { list, create: groupId && `${list} \\\n  -H 'Content-Type: application/json' \\\n  -d '${body}'` }
 }

@@ -62,7 +62,7 @@ export function askFirst(reply: FastifyReply, question: Question) {
   return showAccountPage(reply, 'account/question', { title: question.heading.join(''), ...question })
 }
 
-/** The path of this page, made from the pattern of its route and from ids: nothing else that a stranger typed. */
+/** The path of this page, built from its route's pattern and from valid ids. Other text that a stranger typed never gets into it. */
 export function pathOf(request: FastifyRequest): string {
   const parameters = Object.entries(request.params as Record<string, string>)
   if (!parameters.every(([, value]) => isId(value))) return '/account'

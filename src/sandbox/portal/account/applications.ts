@@ -27,7 +27,7 @@ interface OneClient {
   Params: { client_id: string }
 }
 
-export function allowedApplicationsRoutes(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
+export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   const { store, clock } = services
 
   async function show(request: FastifyRequest, reply: FastifyReply) {
@@ -36,7 +36,8 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'store' | 'ke
     const made = await listMadeByClients(store.read, userId, { now: clock(), limit: mostShown + 1 })
     const notice = takeNotice(services, reply, { path, userId })
     return showAccountPage(reply, 'account/applications', {
-      title: 'Applications you allowed',
+      title: 'Applications',
+      labUrl: services.addresses.labUrl,
       applications: applications.slice(0, mostShown),
       hasMore: applications.length > mostShown,
       withdrawn: notice?.about === 'withdrawn' ? await findApplication(store.read, notice.clientId) : undefined,
@@ -53,8 +54,8 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'store' | 'ke
     return askFirst(reply, {
       heading: ['Withdraw access from ', name, '?'],
       texts: [
-        'It can no longer act as you, from this moment on. The next time you sign in to it, it has to ask you again.',
-        'What it created as you stays. Your applications page lists it afterwards, so that you can renew its secrets or remove it.',
+        'It can no longer act as you. The next time you sign in to it, it has to ask you again.',
+        'What it created as you stays. The next page lists it, so that you can renew its secrets or remove it.',
       ],
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'withdraw'), clientId },

@@ -18,6 +18,8 @@ const listPath = '/account/groups'
 const longestName = 200
 const invitationsOnPage = 20
 const membersOnPage = 100
+/** The others are behind a button. */
+const mostAtFirst = 10
 
 /** The outcome of the submitted form, which the page shows with its lists. */
 interface ListOutcome {
@@ -44,7 +46,7 @@ interface OneMember {
   Params: { group_id: string; user_id: string }
 }
 
-export function groupPages(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
+export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   const { store } = services
 
   async function showList(reply: FastifyReply, { notice, ...outcome }: ListOutcome) {
@@ -112,14 +114,17 @@ export function groupPages(services: Pick<Services, 'store' | 'keyRing' | 'clock
   async function showGroup(reply: FastifyReply, groupId: string, { notice, ...outcome }: GroupOutcome) {
     const { request } = reply
     const group = await requireOwnGroup(request, groupId)
+    const members = await listMembers(store.read, groupId, membersOnPage)
     return showAccountPage(reply, 'account/group', {
       title: group.name,
       group,
       isMaker: group.createdBy === visitorOf(request).id,
-      members: await listMembers(store.read, groupId, membersOnPage),
+      members: members.sort((one, other) => nameOf(one).localeCompare(nameOf(other), 'en')),
       memberCount: await countMembers(store.read, groupId),
+      mostAtFirst,
       applications: await listApplicationNamesIn(store.read, groupId, limits.applicationsInGroup),
       invitations: await listInvitationsInto(store.read, groupId),
+      labUrl: services.addresses.labUrl,
       notice,
       removed: notice?.about === 'removed' && notice.userId ? await findUser(store.read, notice.userId) : undefined,
       longestName,
@@ -226,12 +231,14 @@ export function groupPages(services: Pick<Services, 'store' | 'keyRing' | 'clock
   return { list, create, answerInvitation, show, change, askToLeave, askToRemove }
 }
 
+const nameOf = ({ firstName, lastName }: { firstName: string; lastName: string }) => `${firstName} ${lastName}`
+
 const emailForId =
-  'This is an e-mail address. Enter the person’s user ID instead: ask them for it. They find it on their account page.'
+  'This is an e-mail address. Enter the person’s user ID instead. It is on their account page: ask them for it.'
 
 /** The page shows these refusals beside its form. All others get an error page. */
 export const problemsOfGroups: Partial<Record<Reason, string>> = {
-  'user-unknown': 'There is no account with this user ID. They find theirs on their account page.',
+  'user-unknown': 'There is no account with this user ID. A user ID is on its owner’s account page.',
   'member-already': 'This person is already a member.',
   'invited-already': 'This person has already been invited.',
   'last-member':

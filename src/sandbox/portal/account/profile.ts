@@ -39,9 +39,8 @@ export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cl
     return askFirst(reply, {
       heading: ['Sign out everywhere?'],
       texts: [
-        'Your sessions at the login portal end in every browser, including this one. Your access tokens end, too.',
-        'The applications that you signed in to lose access: none of them can act as you until you sign in to it again.',
-        'What they created stays, and they may know its secrets.',
+        'Your sessions at the login portal end in every browser, including this one, and so do your access tokens.',
+        'The applications that you signed in to cannot act as you until you sign in to them again. What they created stays, and they may know its secrets.',
       ],
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'sign out everywhere') },

@@ -1,10 +1,10 @@
-// Lets tokens, codes and sessions expire before their time: only those of people whom the laboratory or the seeds made.
-// Each function resolves to the number that expired.
+// Lets tokens, codes and sessions expire early: only those of people whom the laboratory or the seeds made. Each function
+// resolves to the number that expired.
 import { sql } from 'kysely'
 import type { Db } from '../schema.ts'
 import { isMade } from './marks.ts'
 
-/** One token, code or session by its hash, or all of a person, from one client or from any. */
+/** One token, code or session by its hash, or all of one person, from one client or from all. */
 export type Selection = { hash: string } | OfPerson
 
 export interface OfPerson {

@@ -1,4 +1,4 @@
-// Marks what the laboratory made. Its calls end and remove only that, and what the seeds made.
+// Marks records that the laboratory made. Its calls change and remove only these records, and those that the seeds made.
 import { type RawBuilder, sql } from 'kysely'
 import { selectApplications } from '../present-applications.ts'
 import type { Db } from '../schema.ts'

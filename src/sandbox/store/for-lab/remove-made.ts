@@ -1,5 +1,5 @@
-// Removes what the laboratory made for one suite or for all, and what the people of the suite made themselves. An application
-// that somebody else made stays, even in a group of the suite. The group then gets a new maker.
+// Removes everything that the laboratory made for one suite or for all, and everything that the people of the suite made. An
+// application that somebody else made stays, even in a group of the suite. The group then gets a new maker.
 import { sql } from 'kysely'
 import { lockGroup } from '../groups.ts'
 import { isRemoved, removeApplications, selectApplications } from '../present-applications.ts'
@@ -15,10 +15,10 @@ export interface Removed {
   applications: string[]
 }
 
-// Each round removes what running calls have made in the meantime.
+// Each round removes records that running calls have made in the meantime.
 const mostRounds = 10
 
-/** Without `suite` all suites. Other people, and other suites, can go on working meanwhile. */
+/** Without `suite`, removes all suites. Other people and other suites can go on working meanwhile. */
 export async function removeMade(store: Store, suite: string | undefined, now: Date): Promise<Removed> {
   const removed: Removed = { people: 0, groups: 0, applications: [] }
   const made = selectMade(suite)
@@ -58,7 +58,7 @@ function selectMade(suite: string | undefined) {
       .select('id')
       .where(isOfSuite)
       .union(db.selectFrom('applications').select('id').where('created_by', 'in', people(db)))
-      // In a group that is removed, nobody needs an application that was removed, or whose maker is gone.
+      // If a group is to be removed, nobody needs its applications that were removed, or whose maker is gone.
       .union(
         db
           .selectFrom('applications')
@@ -77,8 +77,8 @@ function selectMade(suite: string | undefined) {
 }
 
 /**
- * Ends clients, sessions and tokens at once. `ended` are the applications that existed until now. `gone` must be swept,
- * because their group cannot be removed before them.
+ * Ends clients, sessions and tokens at once. `ended`: the applications that existed until now. `gone`: the applications to
+ * sweep, because their group can be removed only after them.
  */
 async function endAll(store: Store, made: Made, now: Date): Promise<{ ended: string[]; gone: string[] }> {
   return store.transaction(async db => {

@@ -1,4 +1,4 @@
-// Removes what the seeded people have made and allowed, so that the next seeding finds them as at the first start.
+// Removes everything that the seeded people have made and allowed, so that the next seeding finds them as at the first start.
 import { sql } from 'kysely'
 import { signOutEverywhere } from '../portal-sessions.ts'
 import { removeApplications } from '../present-applications.ts'

@@ -51,13 +51,13 @@ export const exchangeNotices: Notice[] = [
     id: 'state-not-compared',
     severity: 'error',
     found: 'The client continued with an answer for another state, or for none.',
-    why: 'The visitor is then signed in to somebody else’s account, and acts there without knowing.',
+    why: 'The visitor can then be signed in to somebody else’s account without noticing it.',
     fix: 'Compare the state twice: on the redirect before anything is sent, and in the token response before anything is kept.',
-    reference: 'specification 4.3 and part 5; RFC 6749 10.12',
+    reference: 'rules CL-04 and CL-17; RFC 6749 10.12',
     find: ({ steps }) =>
       steps.flatMap((step, index) => {
         const [, place] = /^(redirect|exchange)-state-(?!twice)/.exec(step.fault?.name ?? '') ?? []
-        // It is right to revoke tokens that are not needed.
+        // Revoking tokens that are not needed is right.
         const continues = place === 'redirect' ? ['exchange'] : ['api', 'me', 'refresh']
         const later = steps.slice(index + 1)
         const again = later.findIndex(goesOnAtPortal)
@@ -87,7 +87,7 @@ export const exchangeNotices: Notice[] = [
     id: 'json-exchange',
     severity: 'info',
     found: 'The fields of a call were sent as JSON.',
-    why: 'This portal reads them, but OAuth has forms here, and other portals refuse anything else.',
+    why: 'This portal accepts JSON, but OAuth prescribes forms here, and other portals refuse anything else.',
     fix: 'Send application/x-www-form-urlencoded, in JavaScript a URLSearchParams as the body.',
     reference: 'RFC 6749 4.1.3',
     find: login =>
@@ -112,9 +112,9 @@ export const exchangeNotices: Notice[] = [
     id: 'secret-in-header',
     severity: 'error',
     found: 'The client secret was sent in an Authorization header.',
-    why: 'This portal reads it only from the body, and refuses a request that says in two ways who sends it.',
+    why: 'This portal reads it only from the body, and refuses a request that names its sender in two places.',
     fix: 'Set your library to client_secret_post.',
-    reference: 'specification 4.2; RFC 6749 2.3.1',
+    reference: 'rule one-authentication; RFC 6749 2.3.1',
     find: login =>
       stepsOf(login, 'exchange', 'refresh', 'revoke').filter(
         ({ request }) => request.headers.authorization !== undefined,
@@ -122,7 +122,7 @@ export const exchangeNotices: Notice[] = [
   },
 ]
 
-/** Whether the answer says that the same request may come again: it is busy, or an ordered fault made it seem so. */
+/** Whether the answer invites the same request again: the platform is busy, or an ordered fault pretends that. */
 function asksToRetry({ response: { status } }: RecordedStep): boolean {
   return status === 429 || status === 503
 }
@@ -131,7 +131,8 @@ function goesOnAtPortal({ kind, reason }: RecordedStep): boolean {
   return kind === 'authorize' && !reason
 }
 
+/** A state in the address counts here, because its wrong place has a separate notice. */
 function sentState({ request }: RecordedStep): string | undefined {
-  const state = firstOf(request.body, 'state')
+  const state = firstOf(request.body, 'state') ?? firstOf(request.query, 'state')
   return typeof state === 'object' && state.length === 0 ? undefined : identityOf(state)
 }

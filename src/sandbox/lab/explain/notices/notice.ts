@@ -1,25 +1,25 @@
-// What a notice is: something unsafe that a client does, seen in the steps of a login, and how to fix it.
+// A notice: something unsafe that a client does, found in the steps of a login, and how to fix it.
 import { type Guidance, reasons } from '../../../observe/reasons.ts'
 import type { OtherLogins } from '../../record/compare-logins.ts'
 import type { RecordedLogin, RecordedStep, StepReason } from '../../record/recorded.ts'
 
 /**
- * `error` if a login is refused for it or can be taken over, `warning` if it makes a theft or a failure likelier, and `info`
- * if this portal accepts it and others may not.
+ * `error` if a login is refused because of it, or can be taken over. `warning` if it makes a theft or a failure more likely.
+ * `info` if this portal accepts it and others may not.
  */
 export const severities = ['error', 'warning', 'info'] as const
 export type Severity = (typeof severities)[number]
 
-/** What it found, why that matters, how to fix it, and the reference: a sentence or two each. */
+/** What was found, why it matters, how to fix it, and the reference: one or two sentences each. */
 export interface Notice extends Guidance {
   /** Stable: tests and documents name it. */
   id: string
   severity: Severity
-  /** Finds the steps of the login that show it. Must depend on nothing else: it is called each time somebody reads the login. */
+  /** Finds the steps of the login that show the mistake. It must depend on nothing else: it runs each time somebody reads the login. */
   find(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins): RecordedStep[]
 }
 
-/** The words of a refusal, for a notice about the same mistake: why it matters, the fix and the reference. */
+/** The texts of a refusal, for a notice about the same mistake: why it matters, the fix and the reference. */
 export function asFor(reason: keyof typeof reasons): Omit<Guidance, 'found'> {
   const { why, fix, reference } = reasons[reason]
   return { why, fix, reference }

@@ -1,4 +1,4 @@
-// Every notice, in the order of a login, and what they find in one.
+// All notices, in the order of a login, and the function that finds those of one login.
 import type { OtherLogins } from '../../record/compare-logins.ts'
 import type { RecordedLogin } from '../../record/recorded.ts'
 import { exchangeNotices } from './exchange.ts'

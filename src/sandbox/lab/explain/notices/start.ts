@@ -6,7 +6,7 @@ import { asFor, type Notice, refusedFor } from './notice.ts'
 /** RFC 6749 10.10. */
 const enoughBits = 128
 
-/** For `find` of a notice about the state: the steps that start the login with a state that is wrong in this way. */
+/** Makes the `find` of a notice about the state: it returns the start steps whose state is wrong as `isWrong` tests. */
 function startsWithState(isWrong: (state: HiddenState, others: OtherLogins) => boolean): Notice['find'] {
   return (login, others) =>
     stepsOf(login, 'authorize').filter(step => {
@@ -22,14 +22,14 @@ export const startNotices: Notice[] = [
     found: 'The login was started without a state.',
     why: 'Anybody who makes a visitor open a link can then sign the visitor in to somebody else’s account.',
     fix: 'Create a random state for each login, keep it in a cookie of that browser, and compare it when the browser comes back.',
-    reference: 'specification 4.2; RFC 6749 10.12; RFC 9700 4.7',
+    reference: 'rules state-per-login and CL-03; RFC 6749 10.12; RFC 9700 4.7',
     find: login => stepsOf(login, 'authorize').filter(step => !stateOf(step)),
   },
   {
     id: 'short-state',
     severity: 'warning',
     found: 'The state is short enough to be guessed.',
-    why: 'Somebody who guesses the state of a login can finish it in the visitor’s place. That takes 128 random bits; a UUID has 122.',
+    why: 'Somebody who guesses the state of a login can finish it in the visitor’s place. A state needs 128 random bits; a UUID has only 122.',
     fix: 'Use 16 or more bytes from the random source of the operating system, in base64url.',
     reference: 'RFC 6749 10.10',
     find: startsWithState(state => !state.isTime && state.bits < enoughBits),
@@ -42,7 +42,7 @@ export const startNotices: Notice[] = [
     fix: 'Take the whole state from the random source of the operating system, and put nothing else into it.',
     reference: 'RFC 6749 10.10',
     find: startsWithState((state, others) => {
-      // The first half of a long state need not be secret: its other half is long enough.
+      // The first half of a long state need not be secret, because the second half is long enough.
       const isLong = state.bits / 2 >= enoughBits
       return state.isTime || (!isLong && state.beginning !== '' && others.haveStateLike(state))
     }),
@@ -51,7 +51,7 @@ export const startNotices: Notice[] = [
     id: 'repeated-state',
     severity: 'error',
     found: 'Two logins were started with the same state.',
-    why: 'A state that stays the same is known to everybody who has seen one login, so it protects none.',
+    why: 'Everybody who has seen one login knows a state that never changes, so it protects no login.',
     fix: 'Create a new state for each login, also for a second tab of the same browser.',
     reference: 'RFC 6749 10.12; CVE-2023-31999',
     find: startsWithState((state, others) => others.haveState(state.hash)),

@@ -4,7 +4,7 @@ import { firstOf, firstSignIn, gaveTokens, identityOf, type RecordedStep, stepsO
 import { guidanceOf } from '../guidance.ts'
 import { asFor, isServerCall, type Notice, refusedFor } from './notice.ts'
 
-/** Requests of one page load arrive together. A client that shares a renewal makes one of them. No client restarts so soon. */
+/** Requests of one page load arrive together, and a client that shares a renewal sends only one. No client restarts so quickly. */
 const togetherMs = 1_000
 
 /** Times are whole milliseconds, and a step ends a little later than its answer. */
@@ -19,7 +19,7 @@ export const tokenNotices: Notice[] = [
     find: login =>
       stepsOf(login, 'refresh').filter(step => {
         const before = stepsOf(login, 'refresh').filter(other => other.at < step.at && isSameToken(other, step))
-        // A client that never got the answer cannot know the new token.
+        // A client that never received the answer cannot know the new token.
         return step.reason === 'refresh-token-used' && !before.some(isAnswerLost)
       }),
   },
@@ -27,7 +27,7 @@ export const tokenNotices: Notice[] = [
     id: 'many-renewals',
     severity: 'warning',
     found: 'One refresh token was sent several times at once.',
-    why: 'Only one of the answers is kept. A portal that allows no repetition would end the login.',
+    why: 'The client keeps only one of the answers. A portal that does not tolerate repetition would end the login.',
     fix: 'Let all requests that need a renewal wait for the same one.',
     reference: 'RFC 9700 4.14.2',
     find(login) {
@@ -47,7 +47,7 @@ export const tokenNotices: Notice[] = [
       refusedFor('token-expired')(login).filter(step => {
         const given = login.steps.findLast(other => other.at < step.at && gaveTokens(other))
         const seconds = Number(given && firstOf(given.response.body, 'expires_in'))
-        // A token that ends sooner than its client was told: by an ordered fault, or because a test let it expire.
+        // The token ended earlier than its client was told: because of an ordered fault, or because a test let it expire.
         return !given || Number.isNaN(seconds) || step.at.getTime() - given.at.getTime() >= seconds * 1000
       }),
   },
@@ -58,7 +58,7 @@ export const tokenNotices: Notice[] = [
     ...asFor('token-revoked'),
     find: login =>
       refusedFor('token-revoked')(login).filter(step => {
-        // A client learns that a token was revoked when it does so itself, or from the first refusal.
+        // A client knows that a token was revoked if it revoked the token itself, or after the first refusal.
         const knew = (other: RecordedStep) => other.kind === 'revoke' || other.reason === 'token-revoked'
         return login.steps.some(other => knew(other) && endOf(other) <= step.at.getTime() && other !== step)
       }),
@@ -76,12 +76,12 @@ export const tokenNotices: Notice[] = [
     id: 'no-revocation',
     severity: 'warning',
     found: 'The same person signed in again, but the tokens of the previous login were never revoked.',
-    why: 'A refresh token that nobody needs any more can still be stolen.',
+    why: 'A thief can still use a refresh token that nobody needs any more.',
     fix: 'Send the refresh token to the revocation endpoint when a visitor signs out.',
     reference: 'RFC 7009; RFC 9700 4.14.2',
     find(login, others) {
       const given = firstSignIn(login)
-      // A client that has lost its session cannot give back its tokens.
+      // A client that has lost its session cannot revoke its tokens.
       if (others.timesInLoop() > 0) return []
       if (given?.about.userId === undefined || stepsOf(login, 'revoke').length > 0) return []
       const lastUse = login.steps.at(-1)!.at
@@ -98,9 +98,9 @@ export const tokenNotices: Notice[] = [
     id: 'flat-body',
     severity: 'info',
     found: 'The fields of an application were sent without the envelope.',
-    why: 'The API takes both, but its description has the envelope, and only that says what the fields are.',
+    why: 'The API accepts both, but its description has the envelope, and only the envelope says what the fields are.',
     fix: 'Send {"context": …, "type": "App", "data": { … }} with the fields in data.',
-    reference: 'specification part 2',
+    reference: 'rule create-envelope',
     find: login =>
       stepsOf(login, 'api').filter(
         ({ request, route, reason }) =>
@@ -113,8 +113,8 @@ export const tokenNotices: Notice[] = [
     id: 'browser-headers',
     severity: 'warning',
     found: 'A call from the server had headers of the visitor’s browser.',
-    why: 'Cookies, addresses and languages of a visitor are no business of the other side, and a Referer may hold a code.',
-    fix: 'Give the call headers of its own, and copy none from the visitor’s request.',
+    why: 'The other side does not need the visitor’s cookies, address or language, and a Referer may contain a code.',
+    fix: 'Set the headers of the call yourself, and copy none from the visitor’s request.',
     reference: 'RFC 9700 4.2.4',
     find: ({ steps }) => steps.filter(step => isServerCall(step) && hasBrowserHeaders(step)),
   },
@@ -125,9 +125,9 @@ function isSameToken(one: RecordedStep, other: RecordedStep): boolean {
   return token !== undefined && token === same
 }
 
-/** Whether the second of two renewals with the same token did not wait for the first, or did not keep what it got. */
+/** Whether the second of two renewals with the same token did not wait for the first, or did not keep its answer. */
 function isTogether(first: RecordedStep, second: RecordedStep): boolean {
-  // Steps are recorded in the order of their answers, so the second may have begun before the first.
+  // Steps are recorded in the order of their answers, so the second may have started before the first.
   const isSoon = Math.abs(second.at.getTime() - first.at.getTime()) < togetherMs
   const isRetry = isAnswerLost(first) && second.at.getTime() >= endOf(first) - roundingMs
   return isSoon && !isRetry

@@ -1,0 +1,143 @@
+// Finds logins: by client, outcome, reason and time, and by a text.
+import { reasons } from '../../observe/reasons.ts'
+import type { OtherLogins } from '../record/compare-logins.ts'
+import type { Hide } from '../record/hide.ts'
+import {
+  identityOf,
+  type RecordedLogin,
+  type RecordedStep,
+  type StepReason,
+  type Value,
+  type Values,
+} from '../record/recorded.ts'
+import type { LoginReader } from './describe-login.ts'
+import { type LoginOutcome, outcomes, statusOf } from './login-status.ts'
+import { findNotices, notices } from './notices/notices.ts'
+import { verdictOf } from './verdict.ts'
+
+/** Which logins to list. Conditions that are left out select all. */
+export interface LoginQuery {
+  clientId?: string | undefined
+  /** Only requests without a client. */
+  noClient?: boolean
+  outcome?: LoginOutcome | undefined
+  /** Only logins with a step that was refused for this reason. */
+  reason?: string | undefined
+  /** Only logins with a step in the last `minutes`. */
+  minutes?: number | undefined
+}
+
+export const allReasons: StepReason[] = [...(Object.keys(reasons) as StepReason[]), 'redirect-followed']
+/** Almost a week. */
+const mostMinutes = 9_999
+
+/** The parameters of an address that select logins, and the words for them. */
+export const loginQueryParameters = {
+  noClient: { type: 'string', enum: ['true'], description: 'Only requests that belong to no client.' },
+  outcome: { type: 'string', enum: outcomes, description: 'Only logins with this outcome.' },
+  reason: {
+    type: 'string',
+    enum: allReasons,
+    title: 'a reason of the catalogue',
+    description: 'Only logins with a step that was refused for this reason.',
+  },
+  minutes: {
+    type: 'string',
+    pattern: '^0*[1-9]\\d{0,3}$',
+    title: 'a whole number from 1 to 9,999',
+    description: 'Only logins with a step in the last so many minutes.',
+  },
+} as const
+
+/** Reads these parameters. Invalid ones are left out; calls refuse them before. */
+export function readLoginQuery(given: Record<string, string | undefined>): LoginQuery {
+  const minutes = Number(given.minutes)
+  return {
+    clientId: given.clientId,
+    noClient: given.noClient === 'true',
+    outcome: outcomes.find(outcome => outcome === given.outcome),
+    reason: allReasons.find(reason => reason === given.reason),
+    minutes: Number.isInteger(minutes) && minutes > 0 && minutes <= mostMinutes ? minutes : undefined,
+  }
+}
+
+/** Whether the query selects the login. */
+export function isFoundBy(query: LoginQuery, login: RecordedLogin, now: Date): boolean {
+  const { clientId, noClient, outcome, reason, minutes } = query
+  if (clientId !== undefined && login.clientId !== clientId) return false
+  if (noClient && login.clientId !== undefined) return false
+  if (minutes !== undefined && now.getTime() - login.steps.at(-1)!.at.getTime() > minutes * 60_000) return false
+  if (reason !== undefined && !login.steps.some(step => step.reason === reason)) return false
+  return outcome === undefined || statusOf(login, now).outcome === outcome
+}
+
+/** Names by client id. Clients that were never registered, or were removed, are left out. */
+export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
+
+/**
+ * The logins that contain every word of the text, the newest first. A word is compared with everything that the laboratory
+ * can show. The hash of the word is compared with the hashes of hidden values: states, codes and tokens.
+ */
+export async function searchLogins(
+  text: string,
+  { logins, clock, hide, namesOf }: LoginReader & { hide: Hide; namesOf: NamesOf },
+): Promise<RecordedLogin[]> {
+  const now = clock()
+  const words = wordsOf(text).map(word => {
+    const isIn = (text: string) => text.toLowerCase().includes(word.toLowerCase())
+    return {
+      word,
+      isIn,
+      /** The notices with this word. Finding the notices of a login takes longest, so it is done only if it matters. */
+      inNotices: new Set(notices.filter(({ id, found }) => isIn(id) || isIn(found)).map(({ id }) => id)),
+      // Under this name every value is hidden.
+      hashes: new Set(secretsIn(word).map(value => identityOf(hide.value('searched', value, now))!)),
+    }
+  })
+  if (words.length === 0) return []
+  const all = logins.list({})
+  const names = await namesOf([...new Set(all.flatMap(({ clientId }) => clientId ?? []))])
+  return all.filter(login => {
+    const others = logins.othersOf(login)
+    return words.every(
+      ({ word, isIn, hashes, inNotices }) =>
+        isIn(login.clientId ?? '') ||
+        isIn(names.get(login.clientId ?? '') ?? '') ||
+        login.steps.some(step => occursIn(step, word, isIn, hashes)) ||
+        isIn(sentenceAbout(login, others, now)) ||
+        (inNotices.size > 0 && findNotices(login, others).some(({ id }) => inNotices.has(id))),
+    )
+  })
+}
+
+const mostWords = 10
+
+/** `Bearer` before a token is not a word to search for. */
+function wordsOf(text: string): string[] {
+  const words = text.split(/\s+/).filter(word => word !== '')
+  return (words.length > 1 ? words.filter(word => !/^bearer$/i.test(word)) : words).slice(0, mostWords)
+}
+
+/** The word itself and, if it is an address or a query, the values of its parameters: the address of a callback has a code. */
+function secretsIn(word: string): string[] {
+  const query = word.slice(word.indexOf('?') + 1)
+  return [word, ...new URLSearchParams(query).values()].filter(value => value !== '')
+}
+
+function occursIn(step: RecordedStep, word: string, isIn: (text: string) => boolean, hashes: Set<string>): boolean {
+  const { id, requestId, reason, fault, request, response, checks } = step
+  if (id === word || requestId === word || String(response.status) === word) return true
+  if (isIn(`${request.method} ${request.path} ${reason ?? ''} ${fault?.name ?? ''}`)) return true
+  const isSame = (value: Value | undefined) =>
+    typeof value === 'string' ? isIn(value) : value !== undefined && hashes.has(value.hash)
+  const hasSame = (values: Values) => Object.values(values).some(value => [value].flat().some(isSame))
+  return (
+    [request.query, request.body, request.headers, response.location, response.body].some(hasSame) ||
+    checks.some(({ expected, received }) => isSame(expected) || isSame(received))
+  )
+}
+
+function sentenceAbout(login: RecordedLogin, others: OtherLogins, now: Date): string {
+  const { status, sentence, fix } = verdictOf(login, others, now)
+  return [status, sentence, fix].join(' ')
+}

@@ -1,0 +1,76 @@
+// Writes to the log what the laboratory says about a failed login, in the same words as on its pages.
+import type { FastifyBaseLogger } from 'fastify'
+import type { RecordedLogin, RecordedStep } from '../record/recorded.ts'
+import type { LoginReader } from './describe-login.ts'
+import { hasCode } from './login-status.ts'
+import { findNotices } from './notices/notices.ts'
+import { verdictOf } from './verdict.ts'
+
+/** How often to look for codes that no client has exchanged. */
+const lookMs = 1_000
+
+/** At other log levels nothing is written, so nothing is computed. */
+const levels = ['trace', 'debug', 'info']
+
+export function createVerdictLog({ logins, addresses, clock }: LoginReader, logger: FastifyBaseLogger) {
+  /** What was written about a login: its last sentence, and the ids of its notices. */
+  const written = new WeakMap<RecordedLogin, { sentence: string; notices: Set<string> }>()
+  /** Logins whose code was not exchanged yet. Only these can fail without another request. */
+  const withCode = new Set<RecordedLogin>()
+
+  const look = setInterval(() => {
+    for (const login of withCode) {
+      if (logins.find(login.id) === undefined) withCode.delete(login)
+      else if (writeVerdict(login) !== 'under way') withCode.delete(login)
+    }
+  }, lookMs).unref()
+
+  function writtenOf(login: RecordedLogin): { sentence: string; notices: Set<string> } {
+    const found = written.get(login) ?? { sentence: '', notices: new Set() }
+    written.set(login, found)
+    return found
+  }
+
+  /** Writes a line if the login went wrong in a new way. Returns its outcome. */
+  function writeVerdict(login: RecordedLogin): string {
+    const { outcome, isLoop, refusedCalls, sentence, fix, step } = verdictOf(login, logins.othersOf(login), clock())
+    const isWrong = outcome === 'refused' || outcome === 'never exchanged' || isLoop || refusedCalls > 0
+    const before = writtenOf(login)
+    if (isWrong && sentence !== before.sentence) {
+      before.sentence = sentence
+      logger.info({ code: 'lab-verdict', ...nameLogin(login, step), sentence, fix }, 'a login went wrong')
+    }
+    return outcome
+  }
+
+  function writeNotices(login: RecordedLogin): void {
+    const { notices } = writtenOf(login)
+    for (const { id, severity, found, fix, steps } of findNotices(login, logins.othersOf(login))) {
+      if (notices.has(id)) continue
+      notices.add(id)
+      const step = login.steps.find(one => one.id === steps[0])
+      logger.info(
+        { code: 'lab-notice', ...nameLogin(login, step), notice: id, severity, sentence: found, fix },
+        'the laboratory noticed something about a client',
+      )
+    }
+  }
+
+  function nameLogin(login: RecordedLogin, step: RecordedStep | undefined) {
+    const url = `${addresses.labUrl}/logins/${login.id}`
+    return { loginId: login.id, reqId: step?.requestId, kind: step?.kind, url }
+  }
+
+  return {
+    /** Call this after a step of the login was recorded. */
+    write(login: RecordedLogin, step: RecordedStep): void {
+      if (!levels.includes(logger.level)) return
+      if (hasCode(step)) withCode.add(login)
+      writeVerdict(login)
+      writeNotices(login)
+    },
+
+    /** Call this when the laboratory stops. */
+    end: () => clearInterval(look),
+  }
+}

@@ -1,0 +1,15 @@
+// How long ago something happened, in words. views/sandbox/lab/ages.js keeps these words current on an open page.
+
+const units = [
+  [24 * 3600, 'day'],
+  [3600, 'hour'],
+  [60, 'minute'],
+] as const
+
+export function formatAge(time: Date, now: Date): string {
+  const seconds = Math.floor((now.getTime() - time.getTime()) / 1000)
+  const [size, unit] = units.find(([size]) => seconds >= size) ?? []
+  if (size === undefined) return 'just now'
+  const count = Math.floor(seconds / size)
+  return `${count} ${unit}${count === 1 ? '' : 's'} ago`
+}

@@ -1,0 +1,141 @@
+// The sequence diagram of a login: who sent what to whom, in which order, and how much time passed in between.
+import { STATUS_CODES } from 'node:http'
+import type { LabAddresses } from '../explain/curl-line.ts'
+import { describeStep } from '../explain/describe-login.ts'
+import { leftOutSoFar } from '../record/logins.ts'
+import {
+  firstOf,
+  gaveTokens,
+  identityOf,
+  type RecordedLogin,
+  type RecordedStep,
+  type Values,
+} from '../record/recorded.ts'
+
+/** The lifelines, from left to right. */
+export const lanes = { browser: 'Browser', client: 'Client', portal: 'Portal', api: 'API' } as const
+export type Lane = keyof typeof lanes
+
+/** One arrow. */
+interface Message {
+  from: Lane
+  to: Lane
+  words: string
+}
+
+/** The steps of a login as the page draws them, and how many were left out after the last one. */
+export function diagramOf(login: RecordedLogin, addresses: LabAddresses) {
+  const { steps } = login
+  return {
+    lanes,
+    rows: steps.map((step, index) => ({
+      ...describeStep(step, addresses),
+      number: index + 1,
+      pause: pauseBefore(step, steps[index - 1]),
+      before: inferredBefore(step, steps.slice(0, index)),
+      sent: requestOf(step),
+      answer: answerOf(step),
+      after: inferredAfter(step, steps.slice(index + 1)),
+      isArrivalUnknown: isArrivalUnknown(step, steps.slice(index + 1)),
+      tables: tablesOf(step),
+    })),
+    leftOutAtEnd: login.leftOut - leftOutSoFar(login),
+  }
+}
+
+/** A request for a page comes from a browser. Every other request is a call from the client's server. */
+function senderOf({ kind }: RecordedStep): Lane {
+  return ['authorize', 'sign-in', 'sign-up', 'consent', 'page'].includes(kind) ? 'browser' : 'client'
+}
+
+const kindWords: Record<RecordedStep['kind'], string> = {
+  authorize: 'Begins the login',
+  'sign-in': 'Signs in',
+  'sign-up': 'Creates an account',
+  consent: 'Answers whether to allow the application',
+  exchange: 'Exchanges the code',
+  refresh: 'Renews the tokens',
+  revoke: 'Revokes a token',
+  metadata: 'Reads what the portal offers',
+  api: 'Calls the API',
+  me: 'Asks who signed in',
+  trap: 'Follows a redirect to a trap',
+  page: 'Opens a page',
+}
+
+function requestOf(step: RecordedStep): Message {
+  const { kind, listener, request, route } = step
+  return { from: senderOf(step), to: listener, words: kind === 'api' ? `${request.method} ${route}` : kindWords[kind] }
+}
+
+function answerOf(step: RecordedStep): Message & { mark: string; status: string; afterMs: number } {
+  const { status } = step.response
+  return {
+    from: step.listener,
+    to: senderOf(step),
+    mark: step.reason ? '✗' : step.fault ? '⚡' : '✓',
+    status: status === 0 ? 'no answer' : String(status),
+    words: answerWords(step),
+    afterMs: step.durationMs,
+  }
+}
+
+function answerWords(step: RecordedStep): string {
+  const { status, location } = step.response
+  if (location.error) return 'Sends the browser to the client, with an error'
+  if (location.code) return 'Sends the browser to the client, with a code'
+  if (gaveTokens(step)) return 'Gives tokens'
+  if (status >= 300 && status < 400)
+    return senderOf(step) === 'browser' ? 'Sends the browser on' : 'Redirects the client'
+  return STATUS_CODES[status] ?? ''
+}
+
+/**
+ * The time from the answer of the previous step to this request. Undefined for the first step. The steps are in the order
+ * of their answers, so a request may have come before the previous answer. Times are rounded to a millisecond.
+ */
+function pauseBefore(step: RecordedStep, previous: RecordedStep | undefined): string | undefined {
+  if (!previous) return undefined
+  const ms = step.at.getTime() - previous.at.getTime() - previous.durationMs
+  if (ms < -1) return 'before that answer'
+  if (ms <= 0) return '0 ms later'
+  return ms < 100_000 ? `${ms.toLocaleString('en')} ms later` : `${Math.round(ms / 1000).toLocaleString('en')} s later`
+}
+
+/** The laboratory sees only requests to the portal and the API. Other messages are drawn only if they follow from those. */
+function inferredBefore(step: RecordedStep, earlier: RecordedStep[]): Message | undefined {
+  if (step.kind !== 'authorize' || earlier.some(({ kind }) => kind === 'authorize')) return undefined
+  return { from: 'client', to: 'browser', words: 'Sends the browser to the portal' }
+}
+
+function inferredAfter(step: RecordedStep, later: RecordedStep[]): Message | undefined {
+  if (!isExchanged(step, later)) return undefined
+  return { from: 'browser', to: 'client', words: 'Brings the code' }
+}
+
+/** Whether a later exchange carries the code of this answer: then the browser has brought the code to the client. */
+function isExchanged({ response }: RecordedStep, later: RecordedStep[]): boolean {
+  const code = identityOf(firstOf(response.location, 'code'))
+  if (code === undefined) return false
+  return later.some(({ kind, request }) => kind === 'exchange' && identityOf(firstOf(request.body, 'code')) === code)
+}
+
+function isArrivalUnknown(step: RecordedStep, later: RecordedStep[]): boolean {
+  const { code, error } = step.response.location
+  return (code !== undefined || error !== undefined) && !isExchanged(step, later)
+}
+
+/** Tables of names and values. Empty ones are left out. */
+function tablesOf({ request, response }: RecordedStep) {
+  const rows = (values: Values) =>
+    Object.entries(values).flatMap(([name, value]) => [value].flat().map(one => [name, one] as const))
+  const tables = [
+    ['Parameters in the address', rows(request.query)],
+    ['Fields in the body', rows(request.body)],
+    ['Headers', rows(request.headers)],
+    ['Answer', rows(response.body)],
+    ['Where the answer leads', rows(response.location)],
+    ['Headers of the answer', rows(response.headers)],
+  ] as const
+  return tables.filter(([, values]) => values.length > 0)
+}

@@ -1,0 +1,160 @@
+// The form of a fault: a field for each option, made from its JSON Schema. Also converts a sent form into an order.
+import type { Fault } from '../faults/catalogue.ts'
+import type { Option, OptionSchema } from '../faults/kind.ts'
+import type { FieldMessages } from '../lab-error.ts'
+
+/** The fields of a form as they were sent. */
+export type Sent = Record<string, string>
+
+export interface FaultField {
+  name: string
+  id: string
+  label: string
+  hint: string
+  type: FieldType
+  value: string
+  isRequired: boolean
+  problem: string | undefined
+  min?: number | undefined
+  max?: number | undefined
+  maxLength?: number | undefined
+  step?: 1 | 'any'
+  unit?: string | undefined
+  choices?: string[] | undefined
+}
+
+type FieldType = 'number' | 'choice' | 'text' | 'long-text' | 'headers' | 'json'
+
+/** Without `sent`, the fields have their defaults. */
+export function fieldsOf({ name: fault, options }: Fault, sent?: Sent, problems: FieldMessages = {}): FaultField[] {
+  const own = Object.entries(options).map(([name, option]) => optionField(fault, name, option, sent, problems))
+  return [
+    ...own,
+    {
+      ...counter('skip', {
+        label: 'Requests that pass first',
+        hint: 'How many matching requests it lets through.',
+        min: 0,
+      }),
+      id: `${fault}-skip`,
+      value: sent?.skip ?? '0',
+      problem: problems.skip?.[0],
+    },
+    {
+      ...counter('times', { label: 'How often', hint: 'How many requests it happens to.', min: 1 }),
+      id: `${fault}-times`,
+      value: sent?.times ?? '1',
+      problem: problems.times?.[0],
+    },
+  ]
+}
+
+function counter(name: string, { label, hint, min }: { label: string; hint: string; min: number }) {
+  return { name, label, hint, type: 'number', isRequired: true, min, max: 1000, step: 1 } as const
+}
+
+function optionField(
+  fault: string,
+  name: string,
+  option: Option,
+  sent: Sent | undefined,
+  problems: FieldMessages,
+): FaultField {
+  const { schema, about, unit } = option
+  const type = typeOf(schema)
+  const usual = option.default === undefined ? '' : String(option.default)
+  return {
+    name: `options.${name}`,
+    id: `${fault}-${name}`,
+    label: inWords(name),
+    hint: [about, hints[type]].filter(Boolean).join(' '),
+    type,
+    value: sent?.[`options.${name}`] ?? usual,
+    isRequired: option.isRequired ?? false,
+    problem: problems[`options.${name}`]?.[0],
+    min: schema.minimum,
+    max: schema.maximum,
+    maxLength: type === 'text' || type === 'long-text' ? schema.maxLength : undefined,
+    step: schema.type === 'integer' ? 1 : 'any',
+    unit: unit === name ? undefined : unit,
+    choices: schema.enum?.map(String),
+  }
+}
+
+/** A text of more than one line has a larger field. */
+const longestLine = 200
+
+function typeOf(schema: OptionSchema): FieldType {
+  if (schema.enum) return 'choice'
+  if (schema.type === 'number' || schema.type === 'integer') return 'number'
+  if (schema.type === 'string') return (schema.maxLength ?? Infinity) > longestLine ? 'long-text' : 'text'
+  if (schema.anyOf) return 'text'
+  return schema.additionalProperties?.type === 'string' ? 'headers' : 'json'
+}
+
+const hints: Partial<Record<FieldType, string>> = {
+  headers: 'One header on each line, such as Cache-Control: no-store.',
+  json: 'JSON, such as "a text", 5, null or {"name":"value"}.',
+}
+
+function inWords(name: string): string {
+  const words = name.replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** Converts a sent form into an order. A value that cannot be read stays unchanged, so that the order is refused with this field. */
+export function readForm(fault: Fault | undefined, sent: Sent): Record<string, unknown> {
+  const { clientId, skip, times, always } = sent
+  // Requests for the metadata and the keys do not name a client.
+  const isForAll = fault?.place === 'metadata' || fault?.place === 'keys'
+  const given = Object.entries(fault?.options ?? {}).flatMap(([name, option]) => {
+    const text = sent[`options.${name}`]
+    return text === undefined || isLeftOut(text, option) ? [] : [[name, readOption(text, option)]]
+  })
+  return {
+    fault: sent.fault ?? '',
+    ...(clientId && !isForAll && { clientId }),
+    skip: toNumber(skip ?? '0'),
+    times: always ? 'always' : toNumber(times ?? '1'),
+    options: Object.fromEntries(given),
+  }
+}
+
+/** An empty field leaves its option out, unless it is a text whose default was removed. */
+function isLeftOut(text: string, { schema, default: usual }: Option): boolean {
+  return text === '' && !(schema.type === 'string' && usual !== undefined)
+}
+
+function readOption(text: string, { schema }: Option): unknown {
+  switch (typeOf(schema)) {
+    case 'number':
+      return toNumber(text)
+    case 'choice':
+      return schema.enum?.find(value => String(value) === text) ?? text
+    case 'headers':
+      return readHeaders(text)
+    case 'json':
+      return parseJson(text)
+    default:
+      // Browsers send the line breaks of a form as CRLF.
+      return text.replaceAll('\r\n', '\n')
+  }
+}
+
+function toNumber(text: string): unknown {
+  return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
+}
+
+function readHeaders(text: string): unknown {
+  const lines = text.split(/\r?\n/).filter(line => line.trim() !== '')
+  const pairs = lines.map(line => /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line)?.slice(1) as [string, string] | undefined)
+  return pairs.includes(undefined) ? undefined : Object.fromEntries(pairs as [string, string][])
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

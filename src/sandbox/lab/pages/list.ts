@@ -1,0 +1,173 @@
+// The list of logins: filters, search and pages. All its state is in the address, except the text of a search.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { describeSummary, faultsOf, type LoginReader } from '../explain/describe-login.ts'
+import {
+  allReasons,
+  isFoundBy,
+  type LoginQuery,
+  type NamesOf,
+  readLoginQuery,
+  searchLogins,
+} from '../explain/find-logins.ts'
+import { outcomes } from '../explain/login-status.ts'
+import { countNotices, groupNotices } from '../explain/notices/group.ts'
+import { findNotices, type Noticed } from '../explain/notices/notices.ts'
+import type { Hide } from '../record/hide.ts'
+import type { RecordedLogin } from '../record/recorded.ts'
+import { labPageHeaders } from '../security-headers.ts'
+import { formatAge } from './age.ts'
+import { textOf } from './live-stream.ts'
+import { markOf } from './mark.ts'
+import { createSearches } from './searches.ts'
+
+/** How many logins a page lists, and how many requests without a client. */
+const mostListed = 50
+/** How many clients the filter offers. */
+const mostClients = 100
+const longestSearch = 8192
+
+interface ListSources extends LoginReader {
+  hide: Hide
+  namesOf: NamesOf
+}
+
+export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
+  const { logins, addresses, clock } = reader
+  const searches = createSearches()
+
+  return {
+    async show(request: FastifyRequest, reply: FastifyReply) {
+      const given = textsIn(request.query)
+      const query = readLoginQuery(given)
+      const search = given.search === undefined ? undefined : { id: given.search, found: searches.find(given.search) }
+      const now = clock()
+      const live = { after: textOf(logins.cursor()) }
+      const all = logins.list({})
+      const found = all.filter(
+        login => (!search || search.found?.has(login.id) === true) && isFoundBy(query, login, now),
+      )
+      const ofClients = query.noClient ? found : found.filter(({ clientId }) => clientId !== undefined)
+      const ofNobody = query.noClient ? [] : found.filter(({ clientId }) => clientId === undefined)
+      const pages = Math.max(1, Math.ceil(ofClients.length / mostListed))
+      const page = Math.min(readPage(given.page), pages)
+      const shown = ofClients.slice((page - 1) * mostListed, page * mostListed).map(notice)
+      const clientIds = [...new Set(all.flatMap(login => login.clientId ?? []))].slice(0, mostClients)
+      const names = await namesOf([...clientIds, ...(query.clientId === undefined ? [] : [query.clientId])])
+      const addressOf = (changes: Record<string, string | undefined>) =>
+        addressFor({ ...query, search: given.search }, changes)
+      // The page of a client is not a filter: developers wait there for the first login.
+      const isFiltered = search !== undefined || addressFor(query, { clientId: undefined }) !== '/'
+      if (search && !search.found) reply.code(404)
+      return reply.headers(labPageHeaders).viewAsync('lab/logins', {
+        title: 'Logins',
+        path: '/',
+        live,
+        ...addresses,
+        query,
+        search,
+        isFiltered,
+        filters: { clientIds, outcomes, reasons: reasonsIn(all, query), times: timesWith(query.minutes) },
+        longestSearch,
+        clientId: query.clientId,
+        nameOf: (id: string) => names.get(id) ?? id,
+        addressOf,
+        page,
+        pages,
+        total: ofClients.length,
+        noticed: groupNotices(shown),
+        logins: shown.map(one => describeRow(one, now)),
+        ofNobody: {
+          count: ofNobody.length,
+          logins: ofNobody
+            .slice(0, mostListed)
+            .map(notice)
+            .map(one => describeRow(one, now)),
+        },
+      })
+    },
+
+    /** Finds logins, and redirects to a page of them. The text of the search is then forgotten. */
+    async search(request: FastifyRequest, reply: FastifyReply) {
+      const given = textsIn(request.body)
+      const query = readLoginQuery(given)
+      const text = given.text?.slice(0, longestSearch).trim() ?? ''
+      if (text === '') return reply.redirect(addressFor(query, {}), 303)
+      const found = await searchLogins(text, { ...reader, hide, namesOf })
+      return reply.redirect(addressFor(query, { search: searches.keep(found.map(({ id }) => id)) }), 303)
+    },
+  }
+
+  function notice(login: RecordedLogin): { login: RecordedLogin; notices: Noticed[] } {
+    return { login, notices: findNotices(login, logins.othersOf(login)) }
+  }
+
+  function describeRow({ login, notices }: { login: RecordedLogin; notices: Noticed[] }, now: Date) {
+    const { status, outcome, isLoop, verdict, steps } = describeSummary(login, reader)
+    const step = login.steps.find(({ id }) => id === verdict.step?.id) ?? login.steps.at(-1)!
+    const at = login.steps.at(-1)!.at
+    return {
+      id: login.id,
+      clientId: login.clientId,
+      mark: markOf(outcome, isLoop),
+      status,
+      verdict,
+      steps,
+      step: {
+        number: login.steps.indexOf(step) + 1,
+        method: step.request.method,
+        path: step.request.path,
+        status: step.response.status,
+        reason: step.reason,
+        durationMs: step.durationMs,
+      },
+      at,
+      age: formatAge(at, now),
+      faults: faultsOf(login),
+      noticed: countNotices(notices),
+    }
+  }
+}
+
+/** The parameters that were sent once and are not empty. */
+function textsIn(values: unknown): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(values ?? {}).filter(
+      (pair): pair is [string, string] => typeof pair[1] === 'string' && pair[1] !== '',
+    ),
+  )
+}
+
+function readPage(text: string | undefined): number {
+  return text !== undefined && /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 1
+}
+
+/** The address of a list. `changes` override the query; undefined removes a parameter. */
+function addressFor(
+  { clientId, noClient, outcome, reason, minutes, search }: LoginQuery & { search?: string | undefined },
+  changes: Record<string, string | undefined>,
+): string {
+  const asked = { clientId, noClient: noClient ? 'true' : undefined, outcome, reason, minutes: minutes?.toString() }
+  const given = Object.entries({ ...asked, search, ...changes }).filter(
+    (pair): pair is [string, string] => pair[1] !== undefined,
+  )
+  const parameters = new URLSearchParams(given).toString()
+  return parameters === '' ? '/' : `/?${parameters}`
+}
+
+/** The reasons of all refusals, in the order of the catalogue. */
+function reasonsIn(all: RecordedLogin[], { reason }: LoginQuery): string[] {
+  const found = new Set<string | undefined>(all.flatMap(({ steps }) => steps.map(step => step.reason)))
+  return allReasons.filter(one => found.has(one) || one === reason)
+}
+
+const usualTimes = new Map([
+  [1, 'the last minute'],
+  [5, 'the last 5 minutes'],
+  [60, 'the last hour'],
+  [1440, 'the last 24 hours'],
+])
+
+function timesWith(minutes: number | undefined): { minutes: number; words: string }[] {
+  const times = minutes === undefined ? usualTimes : new Map([[minutes, `the last ${minutes} minutes`], ...usualTimes])
+  return [...times].map(([minutes, words]) => ({ minutes, words })).sort((one, other) => one.minutes - other.minutes)
+}

@@ -1,0 +1,22 @@
+// Results of searches, for the pages that show them. The text of a search may be a secret, so it is not kept.
+import { randomUUID } from 'node:crypto'
+
+const mostKept = 50
+
+export function createSearches() {
+  /** Ids of logins by the id of the search, the oldest search first. */
+  const kept = new Map<string, Set<string>>()
+  return {
+    /** Returns the id of the search, which may be in an address. */
+    keep(loginIds: string[]): string {
+      const id = randomUUID()
+      kept.set(id, new Set(loginIds))
+      const [oldest] = kept.keys()
+      if (kept.size > mostKept) kept.delete(oldest!)
+      return id
+    },
+
+    /** The ids of the logins that the search found. Undefined if it was forgotten. */
+    find: (id: string): ReadonlySet<string> | undefined => kept.get(id),
+  }
+}

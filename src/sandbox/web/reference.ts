@@ -1,0 +1,260 @@
+// The contents of the page for developers, made from the OpenAPI document: for each call its fields, an example to copy, and its answer.
+
+interface Schema {
+  $ref?: string
+  type?: string
+  format?: string
+  description?: string
+  enum?: string[]
+  examples?: unknown[]
+  minLength?: number
+  maxLength?: number
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: Schema
+  items?: Schema
+  anyOf?: Schema[]
+}
+
+interface Parameter {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required?: boolean
+  description?: string
+  schema: Schema
+}
+
+interface Answer {
+  description: string
+  headers?: Record<string, { description?: string; schema: Schema }>
+  content?: Record<string, { schema: Schema }>
+}
+
+interface Operation {
+  operationId: string
+  summary: string
+  description?: string
+  tags: string[]
+  security?: object[]
+  parameters?: Parameter[]
+  requestBody?: { content: Record<string, { schema: Schema; example?: unknown }> }
+  responses: Record<string, Answer>
+}
+
+export interface OpenApi {
+  servers: { url: string }[]
+  tags: { name: string }[]
+  components: { schemas: Record<string, Schema> }
+  paths: Record<string, Record<string, Operation>>
+}
+
+/** Values for the example answers, by the name of the field, such as `name`, or by type and name, such as `Group.name`. */
+export type Samples = Record<string, unknown>
+
+interface Field {
+  name: string
+  /** Such as `string, at most 200 characters`. */
+  type: string
+  isRequired: boolean
+  description: string | undefined
+}
+
+export interface Call {
+  id: string
+  method: string
+  path: string
+  summary: string
+  description: string | undefined
+  needsToken: boolean
+  fields: { heading: string; fields: Field[] }[]
+  /** A command for a terminal, or an address for a browser. */
+  example: { isAddress: boolean; text: string }
+  answers: { status: string; description: string; body: string | undefined; headers: Field[] }[]
+  errors: { status: string; id: string }[]
+}
+
+interface ErrorAnswer {
+  id: string
+  status: string
+  description: string
+}
+
+export interface Reference {
+  sections: { name: string; calls: Call[] }[]
+  /** Every error that a call can answer with, listed once. */
+  errors: ErrorAnswer[]
+}
+
+export function describeCalls(document: OpenApi, samples: Samples): Reference {
+  const errors: ErrorAnswer[] = []
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  )
+  const calls = operations.map(({ path, method, operation }) => {
+    const { operationId, summary, description, security, responses } = operation
+    const answers = Object.entries(responses)
+    const needsToken = security?.length !== 0
+    const call: Call = {
+      id: operationId,
+      method: method.toUpperCase(),
+      path,
+      summary,
+      description,
+      needsToken,
+      fields: listFields(operation, document),
+      example: writeExample(document, { path, method, operation, needsToken }),
+      answers: answers.filter(([status]) => isGood(status)).map(answer => describeAnswer(answer, document, samples)),
+      errors: answers
+        .filter(([status]) => !isGood(status))
+        .map(([status, { description }]) => ({ status, id: findOrAdd(errors, status, description).id })),
+    }
+    return { tag: operation.tags[0], call }
+  })
+  return {
+    sections: document.tags.map(({ name }) => ({
+      name,
+      calls: calls.filter(({ tag }) => tag === name).map(({ call }) => call),
+    })),
+    errors: errors.sort((one, other) => Number(one.status) - Number(other.status)),
+  }
+}
+
+const isGood = (status: string) => Number(status) < 400
+
+/** One status can have several meanings, so each meaning gets its own id. */
+function findOrAdd(errors: ErrorAnswer[], status: string, description: string): ErrorAnswer {
+  const known = errors.find(error => error.status === status && error.description === description)
+  if (known) return known
+  const count = errors.filter(error => error.status === status).length
+  const added = { id: count === 0 ? `error-${status}` : `error-${status}-${count + 1}`, status, description }
+  errors.push(added)
+  return added
+}
+
+function listFields({ parameters = [], requestBody }: Operation, document: OpenApi): Call['fields'] {
+  const those = (place: Parameter['in']) =>
+    parameters
+      .filter(parameter => parameter.in === place)
+      .map(({ name, schema, required, description }) => toField(name, { description, ...schema }, required === true))
+  const body = Object.values(requestBody?.content ?? {})[0]?.schema
+  return [
+    { heading: 'In the path', fields: those('path') },
+    { heading: 'In the query', fields: those('query') },
+    { heading: 'Headers', fields: those('header') },
+    { heading: 'Body', fields: body ? fieldsOf(body, document) : [] },
+  ].filter(({ fields }) => fields.length > 0)
+}
+
+/** For a body that may come with or without its envelope: the fields without the envelope. */
+function fieldsOf(schema: Schema, document: OpenApi): Field[] {
+  const { properties, required = [], anyOf } = resolve(schema, document)
+  if (!properties) return anyOf ? fieldsOf(anyOf.at(-1)!, document) : []
+  return Object.entries(properties).map(([name, one]) => toField(name, resolve(one, document), required.includes(name)))
+}
+
+function toField(name: string, schema: Schema, isRequired: boolean): Field {
+  const { type = 'string', enum: values, minLength, maxLength, description } = schema
+  const length =
+    minLength !== undefined && minLength === maxLength
+      ? `${maxLength} characters`
+      : maxLength && `at most ${maxLength.toLocaleString('en')} characters`
+  return {
+    name,
+    type: [values ? values.join(' or ') : type, length].filter(Boolean).join(', '),
+    isRequired,
+    description,
+  }
+}
+
+function resolve(schema: Schema, { components }: OpenApi): Schema {
+  const name = schema.$ref?.split('/').at(-1)
+  return name === undefined ? schema : (components.schemas[name] ?? {})
+}
+
+function describeAnswer([status, answer]: [string, Answer], document: OpenApi, samples: Samples) {
+  const { description, headers = {}, content } = answer
+  const schema = content?.['application/json']?.schema
+  return {
+    status,
+    description,
+    body: schema && JSON.stringify(makeSample(schema, document, samples), null, 2),
+    headers: Object.entries(headers).map(([name, header]) =>
+      toField(name, { description: header.description, ...header.schema }, false),
+    ),
+  }
+}
+
+/** A value that the schema allows. `name` is the name of its field. */
+function makeSample(schema: Schema, document: OpenApi, samples: Samples, name = ''): unknown {
+  const { type, format, enum: values, examples, properties, items, additionalProperties } = resolve(schema, document)
+  if (name in samples) return samples[name]
+  if (values) return values[0]
+  if (properties) {
+    const itsType = properties['@type']?.enum?.[0]
+    const own = (key: string) => (`${itsType}.${key}` in samples ? `${itsType}.${key}` : key)
+    const made = Object.entries(properties).map(([key, one]) => [key, makeSample(one, document, samples, own(key))])
+    return Object.fromEntries(made)
+  }
+  if (additionalProperties) return { name: ['Enter a name.'] }
+  if (items) return [makeSample(items, document, samples, name)]
+  if (type === 'array') return []
+  if (type === 'object') return {}
+  if (examples) return examples[0]
+  if (format === 'date-time') return '2026-03-01T12:00:00+00:00'
+  if (format === 'uuid') return '0b3c8a54-2f0f-4f5e-9d55-1c1f6f2a7a10'
+  if (type === 'integer') return 3600
+  return type === 'boolean' ? true : ''
+}
+
+/** The variable of the terminal that has the value of this field: `$USER_ID` for `userId` and for `user_id`. */
+const variableOf = (name: string) => `$${name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}`
+
+interface Example {
+  path: string
+  method: string
+  operation: Operation
+  needsToken: boolean
+}
+
+function writeExample(document: OpenApi, { path, method, operation, needsToken }: Example): Call['example'] {
+  const { parameters = [], requestBody, responses } = operation
+  const base = `${document.servers[0]?.url}${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => variableOf(name))}`
+  const query = parameters.filter(({ in: place }) => place === 'query')
+  // A call that does not answer with JSON shows a page to a person.
+  const isAddress = method === 'get' && !Object.values(responses).some(({ content }) => content)
+  if (isAddress) {
+    const pairs = query.map(({ name, schema }) => `${name}=${schema.enum?.[0] ?? name.toUpperCase()}`)
+    return { isAddress, text: [base, ...pairs.map((pair, index) => `  ${index ? '&' : '?'}${pair}`)].join('\n') }
+  }
+  const needed = query.filter(({ required }) => required)
+  const pairs = needed.map(({ name, schema }) => `${name}=${schema.enum?.[0] ?? variableOf(name)}`)
+  const address = pairs.length > 0 ? `"${base}?${pairs.join('&')}"` : base
+  const options = [
+    method === 'get' || (method === 'post' && requestBody) ? '' : `-X ${method.toUpperCase()}`,
+    needsToken ? '-H "Authorization: Bearer $TOKEN"' : '',
+    ...writeBody(requestBody, document),
+  ].filter(Boolean)
+  return { isAddress, text: [`curl -sS ${address}`, ...options].join(' \\\n  ') }
+}
+
+/** The options of curl that send the body. */
+function writeBody(body: Operation['requestBody'], document: OpenApi): string[] {
+  const form = body?.content['application/x-www-form-urlencoded']
+  if (form) {
+    const given = (form.example ?? {}) as Record<string, string>
+    const { properties = {}, required = [], anyOf = [] } = form.schema
+    const needed = new Set([...required, ...(anyOf.at(-1)?.required ?? []), ...Object.keys(given)])
+    return Object.keys(properties)
+      .filter(name => needed.has(name))
+      .map(name => {
+        const value = given[name] ?? properties[name]?.enum?.[0] ?? variableOf(name)
+        return /^\w+$/.test(value) ? `-d ${name}=${value}` : `--data-urlencode "${name}=${value}"`
+      })
+  }
+  const json = body?.content['application/json']
+  if (!json) return []
+  const example = json.example ?? makeSample(json.schema.anyOf?.[0] ?? json.schema, document, {})
+  // The shell does not replace variables in single quotes. So the quotes end before the variable and reopen after it.
+  const text = JSON.stringify(example, null, 2).replaceAll(/"\$(\w+)"/g, `"'"$$$1"'"`)
+  return [`-H 'Content-Type: application/json'`, `-d '${text}'`]
+}

@@ -1,0 +1,25 @@
+// Keeps “2 minutes ago” true while a page is open, and shows the exact time by the visitor's own clock. pages/age.ts has the
+// same words.
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const units = [
+  [24 * 3600, 'day'],
+  [3600, 'hour'],
+  [60, 'minute'],
+]
+
+function showAges() {
+  for (const time of document.querySelectorAll('time[data-age]')) {
+    const at = new Date(time.dateTime)
+    const seconds = Math.floor((Date.now() - at) / 1000)
+    const [size, unit] = units.find(([size]) => seconds >= size) ?? []
+    const count = Math.floor(seconds / size)
+    const words = size === undefined ? 'just now' : `${count} ${unit}${count === 1 ? '' : 's'} ago`
+    if (time.textContent !== words) time.textContent = words
+    time.title = exact.format(at)
+  }
+}
+
+showAges()
+setInterval(showAges, 10_000)
+// Also what comes onto the page later.
+new MutationObserver(showAges).observe(document.getElementById('main'), { childList: true, subtree: true })
