@@ -38,7 +38,7 @@ t.test('without any settings the sandbox has its ports, an SQLite file and no se
   t.equal(config.databaseUrl.reveal(), 'sqlite:data/sandbox.db')
 })
 
-t.test('CT-08: a number is written in digits, and nothing but digits', t => {
+t.test('CT-08: a number is written only in digits', t => {
   for (const name of ['PORTAL_PORT', 'API_PORT', 'PRESTOP_DELAY'])
     for (const text of [' ', '0x10', '1e3', '-1', '4.5', '+4', '65536'])
       t.match(problemsOf({ [name]: text }), [new RegExp(`^${name} must be`)], `${name}="${text}"`)
@@ -98,7 +98,7 @@ t.test('PS-06: trusted proxies are addresses or networks, and never everybody', 
   t.end()
 })
 
-t.test('a client of the name of the documentation’s address could not be asked for, and is refused', t => {
+t.test('a client id that equals the path of the documentation is refused', t => {
   t.match(problemsOf({ ...seed, SEED_CLIENT_ID: 'docs' }), [/^SEED_CLIENT_ID cannot be docs/])
   t.strictSame(problemsOf({ ...seed, SEED_CLIENT_ID: 'Docs-1' }), [])
   t.end()
@@ -112,7 +112,7 @@ t.test('CT-08: a host is a name or an address', t => {
   t.end()
 })
 
-t.test('every problem is named at once, and no value of a secret with it', async t => {
+t.test('all problems are reported at once, without values of secrets', async t => {
   const problems = problemsOf({
     PORTAL_PORT: 'abc',
     API_PORT: '70000',
@@ -148,7 +148,7 @@ t.test('SE-03: a seeded secret that is too short to be random stops the start', 
   t.match(problemsOf({ ...seed, SEED_REDIRECT_URIS: 'http://app.example.test/x' }), [/^SEED_REDIRECT_URIS/])
 })
 
-t.test('SE-03: a placeholder is no secret, however long it is', t => {
+t.test('SE-03: a placeholder is refused as a secret, however long it is', t => {
   for (const text of ['changeme', 'Change-Me', 'placeholder', 'your-secret', 'YOUR_CLIENT_SECRET', 'your password']) {
     const long = `${text}-0123456789-0123456789`
     t.match(problemsOf({ ...seed, SEED_CLIENT_SECRET: long }), [/^SEED_CLIENT_SECRET looks like a placeholder/], text)
@@ -157,7 +157,7 @@ t.test('SE-03: a placeholder is no secret, however long it is', t => {
   t.end()
 })
 
-t.test('secrets and the database address may stand in files', async t => {
+t.test('secrets and the database address may be in files', async t => {
   const folder = await mkdtemp(join(tmpdir(), 'config-'))
   t.teardown(() => rm(folder, { recursive: true }))
   const path = join(folder, 'secret')
@@ -192,7 +192,7 @@ t.test('the laboratory is off unless it has a port, and then on loopback, whatev
   t.end()
 })
 
-t.test('the laboratory needs a token unless it and the portal are both on loopback', t => {
+t.test('laboratory-token: the laboratory needs a token unless it and the portal are both on loopback', t => {
   for (const LAB_HOST of ['0.0.0.0', '::', '192.0.2.1', 'lab.example.test', 'localhost.example.test'])
     t.match(problemsOf({ LAB_PORT: '4002', LAB_HOST }), [/^LAB_TOKEN is missing: LAB_HOST is not loopback/], LAB_HOST)
   const both = { LAB_PORT: '4002', LAB_HOST: '0.0.0.0', PORTAL_URL: 'https://portal.example.test' }
@@ -208,7 +208,7 @@ t.test('the laboratory needs a token unless it and the portal are both on loopba
   t.end()
 })
 
-t.test('every setting that is read has its line, and no other has', async t => {
+t.test('every setting that is read is documented, and no other', async t => {
   const source = readFileSync('src/sandbox/config.ts', 'utf8')
   const read = [...source.matchAll(/\benv\.([A-Z_]+)|env, '([A-Z_]+)'|env,\s+'([A-Z_]+)'/g)].map(
     ([, property, name, onLine]) => property ?? name ?? onLine,
@@ -216,7 +216,7 @@ t.test('every setting that is read has its line, and no other has', async t => {
   t.strictSame([...new Set(read)].sort(), settings.map(({ name }) => name).sort())
 })
 
-t.test('the defaults that are told are those that are taken', async t => {
+t.test('the documented defaults are the real ones', async t => {
   const told = Object.fromEntries(settings.map(({ name, default: value }) => [name, value]))
   const filled = { ...told, PORTAL_URL: 'http://127.0.0.1:4000', API_URL: 'http://127.0.0.1:4001' }
   t.equal(told.PORTAL_URL?.replace('PORTAL_PORT', told.PORTAL_PORT ?? ''), filled.PORTAL_URL)

@@ -66,7 +66,7 @@ t.test('a wrong fault throws an error that says what to write instead', async t 
   t.same(sandbox.faults.list(), [])
 })
 
-t.test('two sandboxes run side by side, and each ends with its requests', async t => {
+t.test('two sandboxes run side by side, and each stops on its own', async t => {
   const [one, other] = await Promise.all([createSandbox(), createSandbox({ email: 'robin@example.test' })])
   t.not(one.portalUrl, other.portalUrl)
   one.faults.order({ fault: 'list-never' })

@@ -2,9 +2,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { preload } from '../support/start-conditions.ts'
 import { buildTestSandbox, makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
 import { callAsDeveloper } from './support/call-api.ts'
-import { preload, startInVain, startSandbox } from './support/start-sandbox.ts'
+import { startInVain, startSandbox } from './support/start-sandbox.ts'
 
 // One, for the tests that leave it as it was, up to the one that stops it.
 const databaseUrl = await makeSqliteUrl(t)
@@ -63,26 +64,29 @@ t.test('SIGHUP changes nothing: a terminal that was closed is no reason to stop'
   for (let asked = 0; asked < 20; asked += 1) t.equal((await portal.inject('/health/live')).statusCode, 200)
 })
 
-t.test('CT-05: told to stop, it is not ready, serves what still comes, and exits with 0', async t => {
-  const { portal, api } = sandbox
-  for (const listener of [portal, api]) t.equal((await listener.inject('/health/ready')).statusCode, 200)
-  const code = sandbox.stop()
-  while ((await portal.inject('/health/ready')).statusCode === 200);
-  for (const listener of [portal, api]) {
-    const ready = await listener.inject('/health/ready')
-    t.equal(ready.statusCode, 503)
-    t.strictSame(ready.json(), { status: 'stopping' })
-    t.equal((await listener.inject('/health/live')).statusCode, 200)
-  }
-  t.equal((await portal.inject('/account')).statusCode, 200, 'a load balancer that has not noticed yet is served')
-  t.equal((await api.inject('/')).statusCode, 200)
-  t.equal(await code, 0)
-  const log = sandbox.logLines.join('')
-  t.match(log, /"route":"\/account"/)
-  t.notMatch(log, '/health/', 'and health is not logged at info')
-})
+t.test(
+  'CT-05: after SIGTERM the sandbox is not ready, answers requests that still arrive, and exits with 0',
+  async t => {
+    const { portal, api } = sandbox
+    for (const listener of [portal, api]) t.equal((await listener.inject('/health/ready')).statusCode, 200)
+    const code = sandbox.stop()
+    while ((await portal.inject('/health/ready')).statusCode === 200);
+    for (const listener of [portal, api]) {
+      const ready = await listener.inject('/health/ready')
+      t.equal(ready.statusCode, 503)
+      t.strictSame(ready.json(), { status: 'stopping' })
+      t.equal((await listener.inject('/health/live')).statusCode, 200)
+    }
+    t.equal((await portal.inject('/account')).statusCode, 200, 'a load balancer that has not noticed yet is served')
+    t.equal((await api.inject('/')).statusCode, 200)
+    t.equal(await code, 0)
+    const log = sandbox.logLines.join('')
+    t.match(log, /"route":"\/account"/)
+    t.notMatch(log, '/health/', 'and health is not logged at info')
+  },
+)
 
-t.test('CT-05: what never ends is cut after 8 seconds, so that it still ends by itself', async t => {
+t.test('CT-05: requests that never end are cut after 8 seconds, so that the process ends by itself', async t => {
   const databaseUrl = await makeSqliteUrl(t)
   const { accessToken } = await makeLargeApplication(t, databaseUrl)
   const sandbox = await startSandbox(t, { databaseUrl })
@@ -109,7 +113,7 @@ t.test('CT-05: what never ends is cut after 8 seconds, so that it still ends by 
   t.match(sandbox.logLines.at(-1), 'the sandbox has stopped')
 })
 
-t.test('CT-05: asked to stop a second time, it waits for nothing', async t => {
+t.test('CT-05: after a second signal the process ends at once', async t => {
   for (const [first, second] of [
     ['SIGTERM', 'SIGTERM'],
     ['SIGINT', 'SIGTERM'],
@@ -123,7 +127,7 @@ t.test('CT-05: asked to stop a second time, it waits for nothing', async t => {
   }
 })
 
-t.test('a fault that nothing catches is one line in the log, and the end with 1', async t => {
+t.test('an uncaught error writes one line to the log and ends the process with 1', async t => {
   const throwWhenTold = "process.on('SIGUSR2', () => { throw new Error('nobody caught this') })"
   const nodeOptions = preload(throwWhenTold)
   const { pid, ended, logLines } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), nodeOptions })

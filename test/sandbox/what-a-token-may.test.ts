@@ -1,11 +1,11 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import t from 'tap'
+import { listRoutes, type Route } from '../support/list-routes.ts'
 import { openBrowser, signIn } from './support/browser.ts'
 import { buildTestSandbox, type TestSandbox } from './support/build-test-sandbox.ts'
 import { callAsDeveloper, callWith, makeCreateBody } from './support/call-api.ts'
 import { openDatabases } from './support/each-database.ts'
 import { openAsDeveloper, submitForm } from './support/forms.ts'
-import { type Route, recordRoutes } from './support/list-routes.ts'
 
 interface Rule {
   /** What the consent page says of it; null where the token of a client is refused. */
@@ -87,7 +87,6 @@ for (const database of await openDatabases(t)) {
   t.test(
     `the consent page says all that the token of a client can do, route by route, and no more (${database.name})`,
     async t => {
-      const routesOf = recordRoutes(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = openBrowser(sandbox)
       const consent = (await signIn(browser)).body
@@ -101,7 +100,7 @@ for (const database of await openDatabases(t)) {
 
       const [said, walked] = [new Set<string>(), new Set<string>()]
       for (const server of [sandbox.api, sandbox.portal]) {
-        const routes = routesOf(server)
+        const routes = listRoutes(server)
         t.ok(routes.length > 20, `${routes.length} routes`)
         for (const { method, url } of await listGuarded(server, routes, accessToken)) {
           const name = `${method === 'HEAD' ? 'GET' : method} ${url}`

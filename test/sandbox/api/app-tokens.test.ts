@@ -7,7 +7,7 @@ import { askToWithdraw, openAsDeveloper, submitForm } from '../support/forms.ts'
 
 const denied = { error: { status: 403, message: 'Permission denied' } }
 
-/** What a client with the developer's consent makes of it: an application, with the tokens listed with its credentials. */
+/** An application that a client makes with the developer's consent, and the tokens listed with its credentials. */
 async function makeThroughClient(sandbox: TestSandbox) {
   const developer = await callAsDeveloper(sandbox)
   const answer = await developer.call('POST', '/apps/v1', makeCreateBody(developer.groupId))
@@ -35,7 +35,7 @@ function revoke({ portal }: TestSandbox, fields: Record<string, string>) {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`an app access token reads its application, and does nothing else (${database.name})`, async t => {
+  t.test(`api-app-token: an app access token reads only its application (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { developer, appId, callers } = await makeThroughClient(sandbox)
     t.equal((await developer.call('GET', '/apps/v1')).json().ItemList.length, 2, 'the user has another one')
@@ -88,7 +88,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `an app access token is ended by its own client, alone and at once, and by no other (${database.name})`,
+    `api-app-token: only the client of an app access token can revoke it, at once, and other tokens stay valid (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -113,12 +113,12 @@ for (const database of await openDatabases(t)) {
       t.equal((await me(other, first)).statusCode, 403)
       t.equal(await accepted(second), 200, 'the other token lives on')
       t.match(await developer.call('DELETE', `/apps/v1/${appId}`), { statusCode: 204 })
-      t.equal(await accepted(second), 401, 'it ends with its application')
+      t.equal(await accepted(second), 401, 'removing the application ends it')
     },
   )
 
   t.test(
-    `after a withdrawal, and after signing out everywhere, what a client kept reaches the application it made and no more (${database.name})`,
+    `after a withdrawal or signing out everywhere, a client can reach only the application that it made (${database.name})`,
     async t => {
       for (const way of ['withdrawal', 'sign-out']) {
         const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })

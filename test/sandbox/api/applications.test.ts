@@ -27,77 +27,80 @@ async function makeForeignGroup({ store, now }: TestSandbox, member?: string): P
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`create answers the application, its client with the secret, and two tokens (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, groupId, userId } = await callAsDeveloper(sandbox)
-    const answer = await call('POST', '/apps/v1', makeCreateBody(groupId))
-    t.equal(answer.statusCode, 201)
-    const created = answer.json()
-    const id = created['@id']
-    t.match(id, uuid)
-    const by = { createdAt: '2026-03-01T12:00:00.000+00:00', createdBy: userId }
-    const metadata = { ...by, updatedAt: by.createdAt, updatedBy: userId }
-    const app = {
-      '@context': 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
-      '@type': 'App',
-      '@id': id,
-      data: {
-        name: 'Weather',
-        description: 'Shows the weather.',
-        privacyPolicyUrl: 'https://weather.example.test/privacy',
-        webPageUrl: 'https://weather.example.test/',
-        iconUrl: 'https://weather.example.test/icon.png',
-      },
-      metadata,
-      inLinks: [
-        {
-          '@context': 'https://standards.oftrust.net/v2/Context/Link/Role/DeveloperOf/',
-          '@type': 'DeveloperOf',
-          '@id': created.inLinks[0]['@id'],
-          from: groupId,
-          to: id,
-          data: {},
-          metadata,
+  t.test(
+    `api-create: the answer to create has the application, its client with the secret, and two tokens (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, groupId, userId } = await callAsDeveloper(sandbox)
+      const answer = await call('POST', '/apps/v1', makeCreateBody(groupId))
+      t.equal(answer.statusCode, 201)
+      const created = answer.json()
+      const id = created['@id']
+      t.match(id, uuid)
+      const by = { createdAt: '2026-03-01T12:00:00.000+00:00', createdBy: userId }
+      const metadata = { ...by, updatedAt: by.createdAt, updatedBy: userId }
+      const app = {
+        '@context': 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
+        '@type': 'App',
+        '@id': id,
+        data: {
+          name: 'Weather',
+          description: 'Shows the weather.',
+          privacyPolicyUrl: 'https://weather.example.test/privacy',
+          webPageUrl: 'https://weather.example.test/',
+          iconUrl: 'https://weather.example.test/icon.png',
         },
-      ],
-      outLinks: [],
-    }
-    const client = {
-      clientId: id,
-      scopes: '',
-      redirectUris: 'https://weather.example.test/exchangeToken,http://localhost:3000/exchangeToken',
-      defaultScopes: '',
-      defaultRedirectUri: 'http://localhost:3000/exchangeToken',
-    }
-    const { tokens, client: createdClient, ...rest } = created
-    t.strictSame(rest, app)
-    t.match(createdClient.clientSecrets, [/^[\w-]{43}$/])
-    t.strictSame({ ...createdClient, clientSecrets: undefined }, { ...client, clientSecrets: undefined })
-    t.equal(tokens.length, 2)
-    t.not(tokens[0].id, tokens[1].id)
-    for (const token of tokens) {
-      t.strictSame(Object.keys(token).sort(), ['access_token', 'expires_in', 'id', 'token', 'token_type'])
-      t.match(token, { id: uuid, expires_in: 63072000, token_type: 'Bearer', access_token: token.token })
-      t.match(decodeJwt(token.token), { iss: portalUrl, sub: userId, aud: id, type: 'App', jti: token.id })
-    }
+        metadata,
+        inLinks: [
+          {
+            '@context': 'https://standards.oftrust.net/v2/Context/Link/Role/DeveloperOf/',
+            '@type': 'DeveloperOf',
+            '@id': created.inLinks[0]['@id'],
+            from: groupId,
+            to: id,
+            data: {},
+            metadata,
+          },
+        ],
+        outLinks: [],
+      }
+      const client = {
+        clientId: id,
+        scopes: '',
+        redirectUris: 'https://weather.example.test/exchangeToken,http://localhost:3000/exchangeToken',
+        defaultScopes: '',
+        defaultRedirectUri: 'http://localhost:3000/exchangeToken',
+      }
+      const { tokens, client: createdClient, ...rest } = created
+      t.strictSame(rest, app)
+      t.match(createdClient.clientSecrets, [/^[\w-]{43}$/])
+      t.strictSame({ ...createdClient, clientSecrets: undefined }, { ...client, clientSecrets: undefined })
+      t.equal(tokens.length, 2)
+      t.not(tokens[0].id, tokens[1].id)
+      for (const token of tokens) {
+        t.strictSame(Object.keys(token).sort(), ['access_token', 'expires_in', 'id', 'token', 'token_type'])
+        t.match(token, { id: uuid, expires_in: 63072000, token_type: 'Bearer', access_token: token.token })
+        t.match(decodeJwt(token.token), { iss: portalUrl, sub: userId, aud: id, type: 'App', jti: token.id })
+      }
 
-    const read = await call('GET', `/apps/v1/${id}`)
-    t.strictSame(read.json(), { ...app, client }, 'SE-01: get has no secret')
-    t.equal(read.headers['client-secrets-created'], app.metadata.createdAt, 'it says how old the secret is')
-    const list = (await call('GET', '/apps/v1')).json()
-    t.strictSame(Object.keys(list), ['@context', '@type', 'ItemList'])
-    t.match(list, { '@context': 'https://schema.org/', '@type': 'collection' })
-    t.strictSame(
-      list.ItemList.find((item: { '@id': string }) => item['@id'] === id),
-      app,
-    )
+      const read = await call('GET', `/apps/v1/${id}`)
+      t.strictSame(read.json(), { ...app, client }, 'SE-01: get has no secret')
+      t.equal(read.headers['client-secrets-created'], app.metadata.createdAt, 'it says how old the secret is')
+      const list = (await call('GET', '/apps/v1')).json()
+      t.strictSame(Object.keys(list), ['@context', '@type', 'ItemList'])
+      t.match(list, { '@context': 'https://schema.org/', '@type': 'collection' })
+      t.strictSame(
+        list.ItemList.find((item: { '@id': string }) => item['@id'] === id),
+        app,
+      )
 
-    const secret = createdClient.clientSecrets[0]
-    const tried = await exchange(sandbox, { client_id: id, client_secret: secret, code: 'x'.repeat(30) })
-    t.match(tried.json(), { error: 'invalid_grant' }, 'the secret is known to the portal at once')
-  })
+      const secret = createdClient.clientSecrets[0]
+      const tried = await exchange(sandbox, { client_id: id, client_secret: secret, code: 'x'.repeat(30) })
+      t.match(tried.json(), { error: 'invalid_grant' }, 'the secret is known to the portal at once')
+    },
+  )
 
-  t.test(`AP-17: text of every kind comes back as it was sent (${database.name})`, async t => {
+  t.test(`AP-17: texts of every kind come back unchanged (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId } = await callAsDeveloper(sandbox)
     for (const name of ["'); DROP TABLE users; --", '100 %_\\', '😀𝒳é', '<script>', 'a\nb\tc', '"{}[]']) {
@@ -108,15 +111,18 @@ for (const database of await openDatabases(t)) {
   })
 }
 
-t.test('the ten fields are taken without the envelope, and defaultRedirectUri may be left out', async t => {
-  const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
-  const { defaultRedirectUri, ...flat } = makeCreateBody(groupId).data
-  const answer = await call('POST', '/apps/v1', flat)
-  t.equal(answer.statusCode, 201)
-  t.equal(answer.json().client.defaultRedirectUri, 'https://weather.example.test/exchangeToken')
-})
+t.test(
+  'api-envelope: the ten fields are accepted without the envelope, and defaultRedirectUri may be left out',
+  async t => {
+    const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
+    const { defaultRedirectUri, ...flat } = makeCreateBody(groupId).data
+    const answer = await call('POST', '/apps/v1', flat)
+    t.equal(answer.statusCode, 201)
+    t.equal(answer.json().client.defaultRedirectUri, 'https://weather.example.test/exchangeToken')
+  },
+)
 
-t.test('an envelope is one of an application, with any absolute URL as its context', async t => {
+t.test('api-envelope: an envelope has type App and any absolute URL as its context', async t => {
   const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
   const good = makeCreateBody(groupId)
   const create = async (envelope: object) => {
@@ -143,7 +149,7 @@ t.test('an envelope is one of an application, with any absolute URL as its conte
   t.strictSame(answer.json(), { error: { status: 422, message: { type: ['Must be one of: App.'] } } })
 })
 
-t.test('every missing field is named in one 422', async t => {
+t.test('api-fields, api-errors: every missing field is named in one 422', async t => {
   const { call } = await callAsDeveloper(await buildTestSandbox(t))
   const envelope = { context: 'https://a.test/', type: 'App' }
   for (const body of [{}, { ...envelope, data: {} }, envelope]) {
@@ -186,7 +192,7 @@ t.test('AP-07: values of another type are refused, not converted', async t => {
   t.strictSame((await call('POST', '/apps/v1', { data: [] })).json().error.message.data, ['Invalid input type.'])
 })
 
-t.test('AP-08: redirect URIs that no client can be trusted with are refused', async t => {
+t.test('AP-08: unsafe redirect URIs are refused', async t => {
   const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
   const refused = [
     'javascript:alert(1)',
@@ -231,11 +237,11 @@ t.test('AP-08: redirect URIs that no client can be trusted with are refused', as
     const both = await call('POST', '/apps/v1', makeCreateBody(groupId, { redirectUris, defaultRedirectUri: 'x' }))
     t.strictSame(Object.keys(both.json().error.message).sort(), ['defaultRedirectUri', 'redirectUris'])
     const one = await call('POST', '/apps/v1', makeCreateBody(groupId, { redirectUris }))
-    t.strictSame(Object.keys(one.json().error.message), ['redirectUris'], 'a good one is not named')
+    t.strictSame(Object.keys(one.json().error.message), ['redirectUris'], 'a correct field is not named')
   }
 })
 
-t.test('AP-09: web, icon and privacy addresses are http, https or empty; bounds hold', async t => {
+t.test('AP-09: web, icon and privacy addresses are http, https or empty, and have a maximum length', async t => {
   const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
   for (const url of [
     'file:///etc/passwd',
@@ -294,27 +300,30 @@ t.test('AP-05: create needs a group, and membership in it', async t => {
   t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'nothing was made')
 })
 
-t.test('AP-04, AP-13: applications of other groups are not listed, and answered like missing ones', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { call, groupId } = await callAsDeveloper(sandbox)
-  const { '@id': id } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-  const foreignGroup = await makeForeignGroup(sandbox)
-  await sandbox.store.write(db =>
-    db.updateTable('applications').set({ group_id: foreignGroup }).where('id', '=', id).execute(),
-  )
-  const notFound = { error: { status: 404, message: 'App not found.' } }
-  for (const appId of [id, '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1', "'--", '%00', '..%2f..%2fapps']) {
-    const answer = await call('GET', `/apps/v1/${appId}`)
-    t.equal(answer.statusCode, 404, appId)
-    t.strictSame(answer.json(), notFound)
-  }
-  t.strictSame(
-    (await call('GET', '/apps/v1')).json().ItemList.map((app: { '@id': string }) => app['@id']),
-    [seeded.clientId],
-  )
-})
+t.test(
+  'AP-04, AP-13: applications of other groups are not listed, and requests for them get the same answer as for missing ones',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { call, groupId } = await callAsDeveloper(sandbox)
+    const { '@id': id } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+    const foreignGroup = await makeForeignGroup(sandbox)
+    await sandbox.store.write(db =>
+      db.updateTable('applications').set({ group_id: foreignGroup }).where('id', '=', id).execute(),
+    )
+    const notFound = { error: { status: 404, message: 'App not found.' } }
+    for (const appId of [id, '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1', "'--", '%00', '..%2f..%2fapps']) {
+      const answer = await call('GET', `/apps/v1/${appId}`)
+      t.equal(answer.statusCode, 404, appId)
+      t.strictSame(answer.json(), notFound)
+    }
+    t.strictSame(
+      (await call('GET', '/apps/v1')).json().ItemList.map((app: { '@id': string }) => app['@id']),
+      [seeded.clientId],
+    )
+  },
+)
 
-t.test('every member of a group is a developer of its applications', async t => {
+t.test('api-developers: every member of a group is a developer of its applications', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call, userId } = await callAsDeveloper(sandbox)
   sandbox.passTime(1000)
@@ -326,7 +335,7 @@ t.test('every member of a group is a developer of its applications', async t => 
   t.match(links.json().ItemList[1], { '@type': 'MemberOf', from: userId, to: groupId, data: {} })
 })
 
-t.test('AP-06, AP-19: fields that nobody may set are ignored', async t => {
+t.test('AP-06, AP-19: fields that only the API sets are ignored', async t => {
   const { call, groupId, userId } = await callAsDeveloper(await buildTestSandbox(t))
   const answer = await call('POST', '/apps/v1', { ...makeCreateBody(groupId, forbiddenFields), ...forbiddenFields })
   t.equal(answer.statusCode, 201)
@@ -335,7 +344,7 @@ t.test('AP-06, AP-19: fields that nobody may set are ignored', async t => {
   for (const { body } of [answer, stored]) t.notMatch(body, /mine|1999/)
 })
 
-t.test('AP-10, AP-12, DO-01, DO-04: bodies that are no JSON, too large or too clever are refused', async t => {
+t.test('AP-10, AP-12, DO-01, DO-04: bodies that are not JSON, too large or hostile are refused', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken } = await callAsDeveloper(sandbox)
   const send = (payload: string, type = 'application/json') =>
@@ -366,7 +375,7 @@ t.test('AP-10, AP-12, DO-01, DO-04: bodies that are no JSON, too large or too cl
   t.ok([400, 422].includes(deep.statusCode), `${deep.statusCode}`)
 })
 
-t.test('AP-20: unknown addresses and methods answer in the dialect of the API', async t => {
+t.test('AP-20: unknown addresses and methods get errors in the format of the API', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call } = await callAsDeveloper(sandbox)
   t.strictSame((await call('GET', '/apps/v2')).json(), { error: { status: 404, message: 'Not Found' } })

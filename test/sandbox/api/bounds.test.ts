@@ -17,13 +17,13 @@ const tooManyBytes = tooMany(
   "The fields of a group's applications take at most 256 KiB as JSON. Shorten some, or use another group.",
 )
 
-/** The fields of the contract as JSON, in bytes. */
+/** The fields of an application as JSON, in bytes. */
 function sizeOf(fields: Record<string, unknown>): number {
   const { groupId, ...counted } = fields
   return Buffer.byteLength(JSON.stringify(counted))
 }
 
-/** A body whose fields take exactly so many bytes, at most 60,000 of them in the list of redirect URIs. */
+/** A body whose fields take exactly this many bytes. At most 60,000 of them are in the list of redirect URIs. */
 function bodyOfSize(groupId: string, size: number) {
   const uri = 'https://a.example.test/'
   const empty = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', defaultRedirectUri: uri }
@@ -42,7 +42,7 @@ async function create({ call }: ApiCaller, groupId: string, fields = {}) {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`a person has at most 20 groups, made or entered (${database.name})`, async t => {
+  t.test(`limit-groups: a person is in at most 20 groups (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     await link(maker, friend.userId, groupId)
@@ -57,7 +57,7 @@ for (const database of await openDatabases(t)) {
     t.strictSame((await newGroup()).json(), tooManyGroups)
   })
 
-  t.test(`a group has at most 20 open invitations (${database.name})`, async t => {
+  t.test(`limit-invitations: a group has at most 20 open invitations (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     const users = await addUsers(sandbox, 20)
@@ -70,30 +70,37 @@ for (const database of await openDatabases(t)) {
     t.equal((await link(maker, users[0] ?? '', groupId)).statusCode, 201, 'an accepted one is not open any more')
   })
 
-  t.test(`a person is invited by another at most 20 times a day, into whatever group (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, groupId } = await openTwo(sandbox)
-    const [otherGroup = ''] = await addGroups(sandbox, maker.userId, 1)
-    for (let time = 0; time < 20; time += 1) {
-      const into = time % 2 ? groupId : otherGroup
-      t.equal((await link(maker, friend.userId, into)).statusCode, 201)
-      t.equal((await unlink(time % 3 ? friend : maker, friend.userId, into)).statusCode, 204, 'declined, or taken back')
-    }
-    t.strictSame((await link(maker, friend.userId, otherGroup)).json(), invitedTooOften)
-    const [somebodyElse = ''] = await addUsers(sandbox, 1)
-    t.equal((await link(maker, somebodyElse, otherGroup)).statusCode, 201)
-    sandbox.passTime(86_400_000 - 60_000)
-    t.strictSame(
-      (await link(maker, friend.userId, groupId)).json(),
-      invitedTooOften,
-      'what is refused makes it no longer',
-    )
-    sandbox.passTime(60_000)
-    const later = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
-    t.equal((await link(later, friend.userId, groupId)).statusCode, 201)
-  })
+  t.test(
+    `limit-invitations: one person can invite another at most 20 times a day, in all groups together (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, groupId } = await openTwo(sandbox)
+      const [otherGroup = ''] = await addGroups(sandbox, maker.userId, 1)
+      for (let time = 0; time < 20; time += 1) {
+        const into = time % 2 ? groupId : otherGroup
+        t.equal((await link(maker, friend.userId, into)).statusCode, 201)
+        t.equal(
+          (await unlink(time % 3 ? friend : maker, friend.userId, into)).statusCode,
+          204,
+          'declined, or taken back',
+        )
+      }
+      t.strictSame((await link(maker, friend.userId, otherGroup)).json(), invitedTooOften)
+      const [somebodyElse = ''] = await addUsers(sandbox, 1)
+      t.equal((await link(maker, somebodyElse, otherGroup)).statusCode, 201)
+      sandbox.passTime(86_400_000 - 60_000)
+      t.strictSame(
+        (await link(maker, friend.userId, groupId)).json(),
+        invitedTooOften,
+        'a refused invitation does not make the wait longer',
+      )
+      sandbox.passTime(60_000)
+      const later = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
+      t.equal((await link(later, friend.userId, groupId)).statusCode, 201)
+    },
+  )
 
-  t.test(`a group has at most 100 applications (${database.name})`, async t => {
+  t.test(`limit-applications: a group has at most 100 applications (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const developer = await callAsDeveloper(sandbox)
     const { groupId, userId } = developer
@@ -105,39 +112,42 @@ for (const database of await openDatabases(t)) {
     t.equal((await developer.call('DELETE', `/apps/v1/${id}`)).statusCode, 204)
     t.equal((await create(developer, groupId)).statusCode, 201)
     const [other = ''] = await addGroups(sandbox, userId, 1)
-    t.equal((await create(developer, other)).statusCode, 201, 'another group has room of its own')
+    t.equal((await create(developer, other)).statusCode, 201, 'another group has its own limit')
   })
 
-  t.test(`the fields of a group’s applications take at most 256 KiB as JSON (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const developer = await callAsDeveloper(sandbox)
-    const { call, userId } = developer
-    const [groupId = ''] = await addGroups(sandbox, userId, 1)
-    const bodies = [60_000, 60_000, 60_000, 60_000, 256 * 1024 - 240_000].map(size => bodyOfSize(groupId, size))
-    t.strictSame(
-      bodies.map(({ data }) => sizeOf(data)).reduce((sum, size) => sum + size),
-      256 * 1024,
-    )
-    const ids: string[] = []
-    for (const body of bodies) {
-      const answer = await call('POST', '/apps/v1', body)
-      t.equal(answer.statusCode, 201)
-      ids.push(answer.json()['@id'])
-    }
-    t.strictSame((await create(developer, groupId)).json(), tooManyBytes)
+  t.test(
+    `limit-applications: the fields of a group’s applications take at most 256 KiB as JSON (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const developer = await callAsDeveloper(sandbox)
+      const { call, userId } = developer
+      const [groupId = ''] = await addGroups(sandbox, userId, 1)
+      const bodies = [60_000, 60_000, 60_000, 60_000, 256 * 1024 - 240_000].map(size => bodyOfSize(groupId, size))
+      t.strictSame(
+        bodies.map(({ data }) => sizeOf(data)).reduce((sum, size) => sum + size),
+        256 * 1024,
+      )
+      const ids: string[] = []
+      for (const body of bodies) {
+        const answer = await call('POST', '/apps/v1', body)
+        t.equal(answer.statusCode, 201)
+        ids.push(answer.json()['@id'])
+      }
+      t.strictSame((await create(developer, groupId)).json(), tooManyBytes)
 
-    const path = `/apps/v1/${ids.at(-1)}`
-    const { name, redirectUris } = bodies.at(-1)?.data ?? { name: '', redirectUris: '' }
-    const longer = { name: `${name}!`, redirectUris }
-    t.strictSame((await call('PUT', path, longer)).json(), tooManyBytes, 'nor may one of them grow')
-    t.equal((await call('GET', path)).json().data.name, name)
-    t.equal((await call('PUT', path, { name, redirectUris, description: '' })).statusCode, 200, 'the same again')
-    t.equal((await call('PUT', path, { name: 'Less', redirectUris })).statusCode, 200)
-    t.equal((await call('PUT', path, { name, redirectUris })).statusCode, 200)
-    t.strictSame((await call('PUT', path, longer)).json(), tooManyBytes)
-  })
+      const path = `/apps/v1/${ids.at(-1)}`
+      const { name, redirectUris } = bodies.at(-1)?.data ?? { name: '', redirectUris: '' }
+      const longer = { name: `${name}!`, redirectUris }
+      t.strictSame((await call('PUT', path, longer)).json(), tooManyBytes, 'no application may grow')
+      t.equal((await call('GET', path)).json().data.name, name)
+      t.equal((await call('PUT', path, { name, redirectUris, description: '' })).statusCode, 200, 'the same again')
+      t.equal((await call('PUT', path, { name: 'Less', redirectUris })).statusCode, 200)
+      t.equal((await call('PUT', path, { name, redirectUris })).statusCode, 200)
+      t.strictSame((await call('PUT', path, longer)).json(), tooManyBytes)
+    },
+  )
 
-  t.test(`what takes more room as JSON counts for more (${database.name})`, async t => {
+  t.test(`the size of a text counts as it is written in JSON (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const developer = await callAsDeveloper(sandbox)
     const [groupId = ''] = await addGroups(sandbox, developer.userId, 1)
@@ -148,43 +158,46 @@ for (const database of await openDatabases(t)) {
     t.strictSame(statuses, [...Array(10).fill(201), 422])
   })
 
-  t.test(`AP-13: a list of 20 full groups lets others have their turn, and is whole (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const developer = await callAsDeveloper(sandbox)
-    const { userId, groupId } = developer
-    const ids: string[] = []
-    const groups = [groupId, ...(await addGroups(sandbox, userId, 19))]
-    for (const group of groups) {
-      // Some at the very same time as others.
-      sandbox.passTime(group === groups[5] ? 0 : 1)
-      const count = group === groupId ? 99 : 100
-      ids.push(
-        ...(await addApplications(sandbox, {
-          groupId: group,
-          userId,
-          count,
-          fields: { description: 'd'.repeat(2000) },
-        })),
-      )
-    }
-    let turns = 0
-    let isListed = false
-    const listing = developer.call('GET', '/apps/v1').finally(() => {
-      isListed = true
-    })
-    while (!isListed) {
-      await setImmediate()
-      turns += 1
-    }
-    const answer = await listing
-    t.ok(turns > 30, `${turns} turns`)
-    const listed = answer.json().ItemList.map((item: { '@id': string }) => item['@id'])
-    t.equal(listed.length, 2000)
-    t.strictSame(new Set(listed.slice(1)), new Set(ids), 'each once, the seeded one first')
-    const times = answer.json().ItemList.map((item: { metadata: { createdAt: string } }) => item.metadata.createdAt)
-    t.strictSame(times, times.toSorted(), 'the oldest first')
-    t.ok(answer.body.length < 8 * 1024 * 1024, 'what a client takes')
-  })
+  t.test(
+    `AP-13: a list of 20 full groups does not block other requests, and is complete (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const developer = await callAsDeveloper(sandbox)
+      const { userId, groupId } = developer
+      const ids: string[] = []
+      const groups = [groupId, ...(await addGroups(sandbox, userId, 19))]
+      for (const group of groups) {
+        // Some at the very same time as others.
+        sandbox.passTime(group === groups[5] ? 0 : 1)
+        const count = group === groupId ? 99 : 100
+        ids.push(
+          ...(await addApplications(sandbox, {
+            groupId: group,
+            userId,
+            count,
+            fields: { description: 'd'.repeat(2000) },
+          })),
+        )
+      }
+      let turns = 0
+      let isListed = false
+      const listing = developer.call('GET', '/apps/v1').finally(() => {
+        isListed = true
+      })
+      while (!isListed) {
+        await setImmediate()
+        turns += 1
+      }
+      const answer = await listing
+      t.ok(turns > 30, `${turns} turns`)
+      const listed = answer.json().ItemList.map((item: { '@id': string }) => item['@id'])
+      t.equal(listed.length, 2000)
+      t.strictSame(new Set(listed.slice(1)), new Set(ids), 'each once, the seeded one first')
+      const times = answer.json().ItemList.map((item: { metadata: { createdAt: string } }) => item.metadata.createdAt)
+      t.strictSame(times, times.toSorted(), 'the oldest first')
+      t.ok(answer.body.length < 8 * 1024 * 1024, 'the limit of a client')
+    },
+  )
 }
 
 t.test('a list of nothing is an empty collection', async t => {

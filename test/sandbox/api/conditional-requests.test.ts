@@ -30,24 +30,27 @@ async function createOne(sandbox: TestSandbox) {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`Create and Get answer with the same strong tag; List and Update send none (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, path, firstTag, readTag, update } = await createOne(sandbox)
-    t.match(firstTag, /^"[^"]+"$/)
-    t.equal(await readTag(), firstTag)
-    t.equal(await readTag(), firstTag, 'reading changes nothing')
-    t.notOk('etag' in (await call('GET', '/apps/v1')).headers)
-    t.notOk('etag' in (await update()).headers)
-    const { accessToken } = await callAsDeveloper(sandbox)
-    const head = await sandbox.api.inject({
-      method: 'HEAD',
-      url: path,
-      headers: { authorization: `Bearer ${accessToken}` },
-    })
-    t.equal(head.headers.etag, await readTag())
-  })
+  t.test(
+    `api-etag: Create and Get answer with the same strong tag; List and Update send none (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, path, firstTag, readTag, update } = await createOne(sandbox)
+      t.match(firstTag, /^"[^"]+"$/)
+      t.equal(await readTag(), firstTag)
+      t.equal(await readTag(), firstTag, 'reading changes nothing')
+      t.notOk('etag' in (await call('GET', '/apps/v1')).headers)
+      t.notOk('etag' in (await update()).headers)
+      const { accessToken } = await callAsDeveloper(sandbox)
+      const head = await sandbox.api.inject({
+        method: 'HEAD',
+        url: path,
+        headers: { authorization: `Bearer ${accessToken}` },
+      })
+      t.equal(head.headers.etag, await readTag())
+    },
+  )
 
-  t.test(`every write of an application gives it a new tag, and a refused one does not (${database.name})`, async t => {
+  t.test(`every write of an application changes its tag, and a refused write does not (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, path, firstTag, readTag, update, remove } = await createOne(sandbox)
     const seen = new Set([firstTag])
@@ -75,7 +78,7 @@ for (const database of await openDatabases(t)) {
     t.notOk(seen.has(String(answer.headers.etag)), 'a new secret that the portal made')
   })
 
-  t.test(`redirect URIs that a setting changes give the application a new tag (${database.name})`, async t => {
+  t.test(`when a setting changes the redirect URIs, the application gets a new tag (${database.name})`, async t => {
     const databaseUrl = await database.make(t)
     const path = `/apps/v1/${seeded.clientId}`
     const before = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl }))
@@ -88,7 +91,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `If-Match with the present tag, a list that has it, or * lets a change through (${database.name})`,
+    `a change succeeds if If-Match is the present tag, a list that contains it, or * (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { readTag, update, remove } = await createOne(sandbox)
@@ -107,7 +110,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`If-Match that names another version is 412, and nothing is changed (${database.name})`, async t => {
+  t.test(`api-etag: If-Match with another version gets 412, and nothing changes (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, path, firstTag, readTag, update, remove } = await createOne(sandbox)
     await update()
@@ -133,7 +136,7 @@ for (const database of await openDatabases(t)) {
     t.equal(await readTag(), tag)
   })
 
-  t.test(`who may do it comes first, then what is wrong with the fields, then the tag (${database.name})`, async t => {
+  t.test(`the API checks first the caller’s rights, then the fields, then the tag (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, path, update, remove } = await createOne(sandbox)
     const old = { 'if-match': '"old"' }
@@ -153,7 +156,7 @@ for (const database of await openDatabases(t)) {
     t.strictSame(Object.values(statuses), [401, 401, 403, 403, 404, 404, 422, 412, 412], JSON.stringify(statuses))
   })
 
-  t.test(`of simultaneous changes with the same tag exactly one succeeds (${database.name})`, async t => {
+  t.test(`api-etag: of simultaneous changes with the same tag exactly one succeeds (${database.name})`, async t => {
     const databaseUrl = await database.make(t)
     const one = await buildTestSandbox(t, { databaseUrl })
     const { path, accessToken, readTag, call } = await createOne(one)
@@ -167,7 +170,7 @@ for (const database of await openDatabases(t)) {
       )
       t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 412, 412, 412])
       const winner = answers.find(({ statusCode }) => statusCode === 200)
-      t.strictSame((await call('GET', path)).json(), winner?.json(), 'and its change is what is stored')
+      t.strictSame((await call('GET', path)).json(), winner?.json(), 'its change is stored')
     }
     const old = { 'if-match': await readTag() }
     const [update, removal] = await Promise.all([
@@ -181,12 +184,12 @@ for (const database of await openDatabases(t)) {
     )
   })
 
-  t.test(`two changes that wait for the same lock are compared after it (${database.name})`, async t => {
+  t.test(`two changes that wait for the same lock are compared after the wait (${database.name})`, async t => {
     const databaseUrl = await database.make(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl })
     const { update, readTag } = await createOne(sandbox)
     const tag = await readTag()
-    /** Again where a busy machine let the lock take too long. */
+    /** Tries again if a busy machine let the lock take too long. */
     const patiently = async (name: string) => {
       let answer = await update(tag, { ...good, name })
       for (let tries = 1; answer.statusCode === 503 && tries < 10; tries += 1)
@@ -195,7 +198,7 @@ for (const database of await openDatabases(t)) {
     }
     const release = await holdLock(t, databaseUrl)
     const answers = Promise.all([patiently('One'), patiently('Other')])
-    // Both have begun when a later call has been answered.
+    // Both have started when a later call has been answered.
     t.equal(await readTag(), tag)
     await release()
     t.strictSame((await answers).sort(), [200, 412])

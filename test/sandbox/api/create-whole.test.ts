@@ -12,7 +12,7 @@ async function readRows({ store }: TestSandbox): Promise<unknown[]> {
   return Promise.all(tables.map(table => store.read.selectFrom(table).selectAll().execute()))
 }
 
-/** From now on the given statement of every transaction fails, and with it what the transaction was for. */
+/** From now on the given statement of every transaction fails, and with it the whole transaction. */
 function failAt({ store }: TestSandbox, failing: number): void {
   const { transaction } = store
   store.transaction = work =>
@@ -30,7 +30,7 @@ function failAt({ store }: TestSandbox, failing: number): void {
     })
 }
 
-/** Repeats the call. Each time a later statement fails, until no statement is left. */
+/** Repeats the call. Each time a later statement fails, until all have failed once. */
 async function failEverywhere(t: Test, sandbox: TestSandbox, send: () => Promise<LightMyRequestResponse>) {
   const { transaction } = sandbox.store
   const before = await readRows(sandbox)
@@ -40,7 +40,7 @@ async function failEverywhere(t: Test, sandbox: TestSandbox, send: () => Promise
     sandbox.store.transaction = transaction
     if (answer.statusCode < 300) return failing - 1
     t.strictSame(answer.json(), { error: { status: 500, message: 'Internal Server Error' } }, `statement ${failing}`)
-    t.strictSame(await readRows(sandbox), before, 'nothing is half made')
+    t.strictSame(await readRows(sandbox), before, 'no rows changed')
   }
   return Number.NaN
 }
@@ -55,21 +55,24 @@ for (const database of await openDatabases(t)) {
     t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 2, 'the seeded one, and then the new one')
   })
 
-  t.test(`AP-14: so do update, new secret and new group (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    const id = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()['@id']
-    sandbox.passTime(1000)
-    const context = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
-    const changes = { name: 'Changed', redirectUris: 'https://a.example.test/cb' }
-    const group = { context, type: 'Group', data: { name: 'Half' } }
-    // A query within a statement counts as one more.
-    t.ok((await failEverywhere(t, sandbox, () => call('PUT', `/apps/v1/${id}`, changes))) >= 2)
-    t.ok((await failEverywhere(t, sandbox, () => call('POST', `/apps/v1/${id}/refreshSecret`))) >= 4)
-    t.ok((await failEverywhere(t, sandbox, () => call('POST', '/identities/v1', group))) >= 2)
-  })
+  t.test(
+    `AP-14: an update, a new secret and a new group that fail at any statement leave nothing behind (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const id = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()['@id']
+      sandbox.passTime(1000)
+      const context = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
+      const changes = { name: 'Changed', redirectUris: 'https://a.example.test/cb' }
+      const group = { context, type: 'Group', data: { name: 'Half' } }
+      // A query within a statement counts as one more.
+      t.ok((await failEverywhere(t, sandbox, () => call('PUT', `/apps/v1/${id}`, changes))) >= 2)
+      t.ok((await failEverywhere(t, sandbox, () => call('POST', `/apps/v1/${id}/refreshSecret`))) >= 4)
+      t.ok((await failEverywhere(t, sandbox, () => call('POST', '/identities/v1', group))) >= 2)
+    },
+  )
 
-  t.test(`AP-05: membership counts at the moment of writing (${database.name})`, async t => {
+  t.test(`AP-05: membership is checked at the moment of writing (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId, userId } = await callAsDeveloper(sandbox)
     const { transaction } = sandbox.store

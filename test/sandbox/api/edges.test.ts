@@ -1,16 +1,16 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import t from 'tap'
+import { exchangeRaw, rawRequest } from '../../support/raw-socket.ts'
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
-import { exchangeRaw } from '../support/raw-socket.ts'
 
 const closing = ['Host: 127.0.0.1', 'Connection: close']
 
-t.test('AP-20: HEAD answers what GET does, without the body', async t => {
+t.test('AP-20: HEAD has the same answer as GET, without the body', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, userId } = await callAsDeveloper(sandbox)
-  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, lines, body)
+  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
   const paths = [
     '/apps/v1',
     `/apps/v1/${seeded.clientId}`,
@@ -24,7 +24,7 @@ t.test('AP-20: HEAD answers what GET does, without the body', async t => {
     const headers = [...closing, `Authorization: Bearer ${accessToken}`]
     const [getHead = '', getBody = ''] = (await raw([`GET ${path} HTTP/1.1`, ...headers])).split('\r\n\r\n')
     const [head = '', body] = (await raw([`HEAD ${path} HTTP/1.1`, ...headers])).split('\r\n\r\n')
-    // A HEAD answer need not say how the body is framed (RFC 9110 9.3.2). Two requests have two ids.
+    // A HEAD answer need not say how the body is framed (RFC 9110 9.3.2). The two requests have different ids.
     const isCompared = (line: string) => !/^(date|transfer-encoding|x-request-id):/i.test(line)
     const compared = (lines: string) => lines.split('\r\n').filter(isCompared)
     t.strictSame(compared(head), compared(getHead), path)
@@ -33,33 +33,36 @@ t.test('AP-20: HEAD answers what GET does, without the body', async t => {
   }
 })
 
-t.test('AP-20: methods that a path does not know are 405 with Allow, without a token and before any body', async t => {
-  const { api } = await buildTestSandbox(t)
-  const id = seeded.clientId
-  const allowed: [string, string][] = [
-    ['/apps/v1', 'GET, HEAD, POST'],
-    [`/apps/v1/${id}`, 'GET, HEAD, PUT, DELETE'],
-    [`/apps/v1/${id}/refreshSecret`, 'POST'],
-    ['/identities/v1', 'POST'],
-    [`/identities/v1/${id}/link/${id}`, 'POST, DELETE'],
-    [`/identities/v1/${id}/links`, 'GET, HEAD'],
-    ['/apps/v1/openapi.json', 'GET, HEAD'],
-    ['/apps/v1/api.raml', 'GET, HEAD'],
-    ['/', 'GET, HEAD'],
-  ]
-  for (const [url, allow] of allowed)
-    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
-      if (allow.split(', ').includes(method)) continue
-      const answer = await api.inject({ method, url })
-      t.equal(answer.statusCode, 405, `${method} ${url}`)
-      t.equal(answer.headers.allow, allow)
-      if (method !== 'HEAD') t.strictSame(answer.json(), { error: { status: 405, message: 'Method Not Allowed' } })
-    }
-})
+t.test(
+  'AP-20: an unsupported method gets 405 with Allow, even without a token and before the body is read',
+  async t => {
+    const { api } = await buildTestSandbox(t)
+    const id = seeded.clientId
+    const allowed: [string, string][] = [
+      ['/apps/v1', 'GET, HEAD, POST'],
+      [`/apps/v1/${id}`, 'GET, HEAD, PUT, DELETE'],
+      [`/apps/v1/${id}/refreshSecret`, 'POST'],
+      ['/identities/v1', 'POST'],
+      [`/identities/v1/${id}/link/${id}`, 'POST, DELETE'],
+      [`/identities/v1/${id}/links`, 'GET, HEAD'],
+      ['/apps/v1/openapi.json', 'GET, HEAD'],
+      ['/apps/v1/api.raml', 'GET, HEAD'],
+      ['/', 'GET, HEAD'],
+    ]
+    for (const [url, allow] of allowed)
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
+        if (allow.split(', ').includes(method)) continue
+        const answer = await api.inject({ method, url })
+        t.equal(answer.statusCode, 405, `${method} ${url}`)
+        t.equal(answer.headers.allow, allow)
+        if (method !== 'HEAD') t.strictSame(answer.json(), { error: { status: 405, message: 'Method Not Allowed' } })
+      }
+  },
+)
 
-t.test('AP-20: TRACE, CONNECT and methods that nobody knows get no answer that echoes or succeeds', async t => {
+t.test('AP-20: TRACE, CONNECT and unknown methods never succeed, and their answers echo nothing', async t => {
   const sandbox = await buildTestSandbox(t)
-  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, lines, body)
+  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
   const canary = 'Authorization: Bearer a-canary'
   for (const method of ['TRACE', 'QUERY', 'PROPFIND', 'FOO', 'get']) {
     const answer = await raw([`${method} /apps/v1 HTTP/1.1`, ...closing, canary])
@@ -73,7 +76,7 @@ t.test('AP-20: TRACE, CONNECT and methods that nobody knows get no answer that e
 })
 
 for (const database of await openDatabases(t))
-  t.test(`AP-11: what cannot be an id is answered like one that is not there (${database.name})`, async t => {
+  t.test(`AP-11: an impossible id gets the same answer as a missing one (${database.name})`, async t => {
     const { call } = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl: await database.make(t) }))
     const good = { name: 'x', redirectUris: 'https://a.example.test/cb' }
     const ids = ['..%2f', '..%2f..%2fapps', '%00', "'--", '%27%20or%201=1%20--', '%F0%9F%98%80', 'a%20b']
@@ -89,10 +92,10 @@ for (const database of await openDatabases(t))
       }
   })
 
-t.test('AP-11, DO-12: addresses that are too long, or no UTF-8, are refused in the dialect of the API', async t => {
+t.test('AP-11, DO-12: addresses that are too long or not UTF-8 are refused in the format of the API', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken } = await callAsDeveloper(sandbox)
-  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, lines, body)
+  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
   const headers = [...closing, `Authorization: Bearer ${accessToken}`]
   const statuses: [string, RegExp][] = [
     [`/apps/v1/${'x'.repeat(10_000)}`, /^HTTP\/1\.1 414 /],
@@ -114,7 +117,7 @@ t.test('AP-11, DO-12: addresses that are too long, or no UTF-8, are refused in t
   }
 })
 
-t.test('DO-12: the portal, too, says in plain text that it cannot read an address, and nobody keeps that', async t => {
+t.test('DO-12: the portal refuses an unreadable address in plain text, and the answer is not cached', async t => {
   const { portal } = await buildTestSandbox(t)
   for (const url of ['/%', '/account/%E0%A4%A', '/api/%', '/.well-known/%']) {
     const answer = await portal.inject(url)
@@ -128,7 +131,7 @@ t.test('DO-12: the portal, too, says in plain text that it cannot read an addres
   }
 })
 
-t.test('AP-12: a body is application/json or it is 415, whatever else its type pretends', async t => {
+t.test('AP-12: a body that is not application/json gets 415', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, groupId } = await callAsDeveloper(sandbox)
   const body = JSON.stringify(makeCreateBody(groupId))
@@ -139,7 +142,7 @@ t.test('AP-12: a body is application/json or it is 415, whatever else its type p
       headers: { authorization: `Bearer ${accessToken}`, ...(type !== undefined && { 'content-type': type }) },
       payload: Buffer.from(payload),
     })
-  // Spaces around a header's value are no part of it (RFC 9110 5.5).
+  // Spaces around a header's value do not belong to it (RFC 9110 5.5).
   for (const type of [
     'application/json',
     'APPLICATION/JSON;charset=utf-8',
@@ -169,20 +172,20 @@ t.test('AP-12: a body is application/json or it is 415, whatever else its type p
     t.strictSame(answer.json(), { error: { status: 415, message: 'Send the body as application/json.' } }, `${type}`)
   }
   t.equal((await send('application/json', '')).statusCode, 400, 'no body')
-  t.equal((await send('application/json', '  ')).statusCode, 400, 'nothing but spaces')
+  t.equal((await send('application/json', '  ')).statusCode, 400, 'only spaces')
   t.equal((await send('application/json', `${body}{}`)).statusCode, 400, 'something behind it')
   const twice = body.replace('"name":', '"name":"First","name":')
   t.equal(
     (await send('application/json', twice)).json().data.name,
     'Weather',
-    'of a field that stands twice the last counts',
+    'if a field appears twice, the last one counts',
   )
 })
 
-t.test('DO-01: a body over 64 KiB is cut off with 413, also one that does not tell its length', async t => {
+t.test('DO-01: a body over 64 KiB is cut off with 413, even if it has no Content-Length', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, call, groupId } = await callAsDeveloper(sandbox)
-  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, lines, body)
+  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
   const headers = [...closing, 'Content-Type: application/json', `Authorization: Bearer ${accessToken}`]
   const tooLarge = /^HTTP\/1\.1 413 .*"message":"The request body is larger than 64 KiB\."/s
   const told = await raw(['POST /apps/v1 HTTP/1.1', ...headers, 'Content-Length: 102400'], 'x')
@@ -195,7 +198,7 @@ t.test('DO-01: a body over 64 KiB is cut off with 413, also one that does not te
 
 t.test('DO-03: too many or too large headers are refused', async t => {
   const sandbox = await buildTestSandbox(t)
-  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, lines, body)
+  const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
   t.match(await raw(['GET /apps/v1 HTTP/1.1', ...closing, `X: ${'x'.repeat(17_000)}`]), /^HTTP\/1\.1 431 /)
   const many = Array.from({ length: 2000 }, (_, index) => `X-${index}: 12345678`)
   t.match(await raw(['GET /apps/v1 HTTP/1.1', ...closing, ...many]), /^HTTP\/1\.1 4(31|00) /)
@@ -206,7 +209,7 @@ t.test('DO-03: too many or too large headers are refused', async t => {
 
 const mostStallMs = 100
 
-/** The longest time that nothing else could run. Other programs disturb single rounds: what is too long is measured again. */
+/** The longest time that nothing else could run. Other programs can disturb a round: a round that took too long is repeated. */
 async function measureStall(work: () => Promise<unknown>): Promise<number> {
   let best = Number.POSITIVE_INFINITY
   for (let round = 0; round < 5 && best >= mostStallMs; round += 1) {
@@ -221,7 +224,7 @@ async function measureStall(work: () => Promise<unknown>): Promise<number> {
   return best
 }
 
-t.test('DO-04: 60 KB of nesting is 400, and nobody else waits for it', async t => {
+t.test('DO-04: 60 KB of nested brackets get 400, and other requests do not wait', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, groupId } = await callAsDeveloper(sandbox)
   const send = (payload: string) =>
@@ -248,10 +251,10 @@ t.test('DO-04: 60 KB of nesting is 400, and nobody else waits for it', async t =
   }
   const brackets = makeCreateBody(groupId, { name: '[[[[[[[[[[[[[[[[[[[[[[[[[{{{{{{"\\' })
   t.equal((await send(JSON.stringify(brackets))).statusCode, 201, 'brackets within text do not count')
-  t.equal((await send(`${'['.repeat(20)}${']'.repeat(20)}`)).statusCode, 422, 'deep enough for anything')
+  t.equal((await send(`${'['.repeat(20)}${']'.repeat(20)}`)).statusCode, 422, '20 levels are allowed')
 })
 
-t.test('DO-05: no field takes long to check, whatever it holds, and the answer stays small', async t => {
+t.test('DO-05: every field is checked quickly, whatever it contains, and the answer stays small', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call, groupId } = await callAsDeveloper(sandbox)
   const fields = Object.keys(makeCreateBody(groupId).data)

@@ -11,7 +11,7 @@ import { openDatabases } from '../support/each-database.ts'
 
 type Fields = Record<string, unknown>
 
-/** A good token in pieces, and the key that signed it: everything a forger could wish for. */
+/** A valid token in pieces, and the key that signed it: more than a forger could have. */
 async function takeApart(sandbox: TestSandbox) {
   const { accessToken } = await callAsDeveloper(sandbox)
   const [header = '', payload = '', signature = ''] = accessToken.split('.')
@@ -30,7 +30,7 @@ function statusOf({ api }: TestSandbox, token: string) {
   return api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })
 }
 
-t.test('AP-03: forged tokens are refused, whatever their header asks for', async t => {
+t.test('AP-03: forged tokens are refused, whatever their header says', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, header, payload, signature, claims, kid, keys, ownKey } = await takeApart(sandbox)
   const publicKey = createPublicKey({ key: ownKey as never, format: 'jwk' })
@@ -96,10 +96,10 @@ t.test('AP-03: forged tokens are refused, whatever their header asks for', async
     t.equal(answer.headers['www-authenticate'], 'Bearer realm="application API", error="invalid_token"', name)
   }
   t.strictSame(hits, [], 'no key was fetched')
-  t.equal((await statusOf(sandbox, accessToken)).statusCode, 200, 'the good one')
+  t.equal((await statusOf(sandbox, accessToken)).statusCode, 200, 'the valid token')
 })
 
-t.test('AP-03: a token that our key signed is refused when type, issuer, audience or time are not right', async t => {
+t.test('AP-03: a token signed with our key is refused if its type, issuer, audience or time is wrong', async t => {
   const sandbox = await buildTestSandbox(t)
   const { claims, kid, ownKey } = await takeApart(sandbox)
   const sign = (changed: Fields, typ: string | undefined = 'at+jwt') =>
@@ -141,7 +141,7 @@ t.test('AP-03: a token that our key signed is refused when type, issuer, audienc
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `AP-03: a token that our key signed, with an id that none of ours has, is refused and asks nothing odd of the database (${database.name})`,
+    `AP-03: a token signed with our key but with a made-up id is refused, and the database gets no unusual query (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { accessToken, claims, kid, ownKey } = await takeApart(sandbox)

@@ -9,66 +9,72 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 const unknownId = '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1'
 
 for (const database of await openDatabases(t)) {
-  t.test(`whoever makes a group is its member, and finds it in the list (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const developer = await callAsDeveloper(sandbox)
-    sandbox.passTime(1000)
-    const metadata = {
-      createdAt: '2026-03-01T12:00:01.000+00:00',
-      createdBy: developer.userId,
-      updatedAt: '2026-03-01T12:00:01.000+00:00',
-      updatedBy: developer.userId,
-    }
-    const created = await developer.call('POST', '/identities/v1', makeGroupBody())
-    t.equal(created.statusCode, 201)
-    const groupId = created.json()['@id']
-    t.match(groupId, uuid)
-    t.strictSame(created.json(), {
-      '@context': 'https://standards.oftrust.net/v2/Context/Identity/Group/',
-      '@type': 'Group',
-      '@id': groupId,
-      data: { name: 'Weather people' },
-      metadata,
-    })
-    const links = await developer.call('GET', `/identities/v1/${developer.userId}/links?type=MemberOf`)
-    const [seeded, own] = links.json().ItemList
-    t.strictSame(links.json(), {
-      '@context': 'https://schema.org/',
-      '@type': 'collection',
-      ItemList: [
-        seeded,
-        {
-          '@context': 'https://standards.oftrust.net/v2/Context/Link/Role/MemberOf/',
-          '@type': 'MemberOf',
-          '@id': own['@id'],
-          from: developer.userId,
-          to: groupId,
-          data: { name: 'Weather people', status: 'maker' },
-          metadata,
-        },
-      ],
-    })
-    t.match(own['@id'], uuid)
-  })
+  t.test(
+    `groups-create: the maker of a group is its member, and the list shows the group (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const developer = await callAsDeveloper(sandbox)
+      sandbox.passTime(1000)
+      const metadata = {
+        createdAt: '2026-03-01T12:00:01.000+00:00',
+        createdBy: developer.userId,
+        updatedAt: '2026-03-01T12:00:01.000+00:00',
+        updatedBy: developer.userId,
+      }
+      const created = await developer.call('POST', '/identities/v1', makeGroupBody())
+      t.equal(created.statusCode, 201)
+      const groupId = created.json()['@id']
+      t.match(groupId, uuid)
+      t.strictSame(created.json(), {
+        '@context': 'https://standards.oftrust.net/v2/Context/Identity/Group/',
+        '@type': 'Group',
+        '@id': groupId,
+        data: { name: 'Weather people' },
+        metadata,
+      })
+      const links = await developer.call('GET', `/identities/v1/${developer.userId}/links?type=MemberOf`)
+      const [seeded, own] = links.json().ItemList
+      t.strictSame(links.json(), {
+        '@context': 'https://schema.org/',
+        '@type': 'collection',
+        ItemList: [
+          seeded,
+          {
+            '@context': 'https://standards.oftrust.net/v2/Context/Link/Role/MemberOf/',
+            '@type': 'MemberOf',
+            '@id': own['@id'],
+            from: developer.userId,
+            to: groupId,
+            data: { name: 'Weather people', status: 'maker' },
+            metadata,
+          },
+        ],
+      })
+      t.match(own['@id'], uuid)
+    },
+  )
 
-  t.test(`groups of one’s own making are listed first, whenever one came into others (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, groupId } = await openTwo(sandbox)
-    await link(maker, friend.userId, groupId)
-    t.equal((await link(friend, friend.userId, groupId)).statusCode, 201)
-    sandbox.passTime(1000)
-    const first = await createGroup(friend, 'First')
-    sandbox.passTime(1000)
-    const later = await createGroup(friend, 'Later')
-    t.strictSame(
-      (await listLinks(friend)).map(({ to, data }) => [to, data]),
-      [
-        [first, { name: 'First', status: 'maker' }],
-        [later, { name: 'Later', status: 'maker' }],
-        [groupId, { name: 'Weather people', status: 'member' }],
-      ],
-    )
-  })
+  t.test(
+    `groups-list: groups that the user made are listed first, even if the user joined others earlier (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, groupId } = await openTwo(sandbox)
+      await link(maker, friend.userId, groupId)
+      t.equal((await link(friend, friend.userId, groupId)).statusCode, 201)
+      sandbox.passTime(1000)
+      const first = await createGroup(friend, 'First')
+      sandbox.passTime(1000)
+      const later = await createGroup(friend, 'Later')
+      t.strictSame(
+        (await listLinks(friend)).map(({ to, data }) => [to, data]),
+        [
+          [first, { name: 'First', status: 'maker' }],
+          [later, { name: 'Later', status: 'maker' }],
+          [groupId, { name: 'Weather people', status: 'member' }],
+        ],
+      )
+    },
+  )
 }
 
 t.test('every bad field of a new group or member is named in one 422', async t => {
@@ -105,7 +111,7 @@ t.test('every bad field of a new group or member is named in one 422', async t =
   t.equal((await developer.call('POST', '/identities/v1')).statusCode, 400, 'no body')
 })
 
-t.test('links are listed of the caller alone, and of one type', async t => {
+t.test('groups-list: the list has only the caller’s links, of one type', async t => {
   const sandbox = await buildTestSandbox(t)
   const developer = await callAsDeveloper(sandbox)
   const stranger = await callAsStranger(sandbox)

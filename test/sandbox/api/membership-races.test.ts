@@ -11,7 +11,7 @@ const [sqlite, postgres] = await openDatabases(t)
 const databases = [
   sqlite!,
   postgres!,
-  // Time between two statements is what a check and a change that are not one statement fail by.
+  // A delay between statements shows whether a check and its change can be separated.
   {
     name: 'PostgreSQL, 5 ms slower',
     make: async (t: Test) => (await startPostgresProxy(t, await postgres!.make(t), { delayMs: 5 })).url,
@@ -33,7 +33,7 @@ async function openBoth(databaseUrl: string) {
   }
 }
 
-/** Calls again where the database had no time, as the answer asks for: on a busy machine some wait too long for a lock. */
+/** Calls again after a 503, as the answer asks: on a busy machine some calls wait too long for a lock. */
 function patient(caller: ApiCaller): ApiCaller {
   return {
     ...caller,
@@ -45,7 +45,7 @@ function patient(caller: ApiCaller): ApiCaller {
   }
 }
 
-/** The same call so many times at once, at one instance and the other by turns; how many answers had which status. */
+/** Sends the same call this many times at once, to both instances alternately. Returns how many answers had which status. */
 async function atOnce(
   callers: readonly ApiCaller[],
   count: number,
@@ -76,7 +76,7 @@ for (const { name, meet } of opened) {
     t.strictSame(await atOnce(makers, 20, create), { 201: 1, 422: 19 })
   })
 
-  t.test(`the other bounds hold against calls at once, too (${name})`, async t => {
+  t.test(`the other limits hold for simultaneous calls, too (${name})`, async t => {
     const { sandbox, makers, friends, groupId } = await meet()
     const [maker] = makers
     const { userId } = friends[0]
@@ -95,7 +95,7 @@ for (const { name, meet } of opened) {
     t.strictSame(await atOnce(makers, 10, invite), { 201: 1, 422: 9 })
   })
 
-  t.test(`of applications that grow at once only those grow that have room (${name})`, async t => {
+  t.test(`if several applications grow at once, the limit of the group holds (${name})`, async t => {
     const { sandbox, makers, groupId } = await meet()
     const [{ userId }] = makers
     const long = (letter: string) => `https://a.example.test/${letter.repeat(1900)}`
@@ -107,7 +107,7 @@ for (const { name, meet } of opened) {
     t.strictSame(await atOnce(makers, 6, grow), { 200: 1, 422: 5 })
   })
 
-  t.test(`one person is invited, and enters, once (${name})`, async t => {
+  t.test(`simultaneous calls invite a person once, and add the person once (${name})`, async t => {
     const { makers, friends, groupId } = await meet()
     const { userId } = friends[0]
     const enter = (caller: ApiCaller) => link(caller, userId, groupId)
@@ -116,7 +116,7 @@ for (const { name, meet } of opened) {
     t.equal((await listLinks(friends[0])).length, 1)
   })
 
-  t.test(`who accepts while the invitation is taken back is in, or is not (${name})`, async t => {
+  t.test(`a person who accepts while the invitation is cancelled is either a member or not (${name})`, async t => {
     const { makers, friends, groupId } = await meet()
     const { userId } = friends[0]
     for (let round = 0; round < 4; round += 1) {
@@ -125,14 +125,14 @@ for (const { name, meet } of opened) {
         link(friends[round % 2]!, userId, groupId),
         unlink(makers[1], userId, groupId),
       ])
-      // The maker's call takes back the invitation, or takes out the member.
+      // The maker's call cancels the invitation, or removes the member.
       t.equal(ended.statusCode, 204)
       t.ok([201, 403].includes(accepted.statusCode))
       t.strictSame(await listLinks(friends[0]), [])
     }
   })
 
-  t.test(`of two last members who leave at once one stays with the applications (${name})`, async t => {
+  t.test(`if the last two members leave at once, one stays with the applications (${name})`, async t => {
     const { makers, friends, groupId } = await meet()
     const [maker] = makers
     const friend = friends[1]
@@ -143,7 +143,7 @@ for (const { name, meet } of opened) {
     t.strictSame(countByStatus(left), { 204: 1, 409: 1 })
   })
 
-  t.test(`no application is made in a group that its last member just leaves (${name})`, async t => {
+  t.test(`no application is made in a group while its last member leaves (${name})`, async t => {
     const { makers } = await meet()
     for (let round = 0; round < 4; round += 1) {
       const groupId = await createGroup(makers[0])
@@ -158,7 +158,7 @@ for (const { name, meet } of opened) {
     }
   })
 
-  t.test(`nobody enters a group that its last member just leaves (${name})`, async t => {
+  t.test(`nobody joins a group while its last member leaves (${name})`, async t => {
     const { makers, friends } = await meet()
     for (let round = 0; round < 4; round += 1) {
       const groupId = await createGroup(makers[0])

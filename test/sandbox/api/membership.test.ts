@@ -11,38 +11,41 @@ const notFound = (message: string) => ({ error: { status: 404, message } })
 const denied = { error: { status: 403, message: 'Permission denied' } }
 
 for (const database of await openDatabases(t)) {
-  t.test(`who is invited has no right and shows nothing until they accept (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, groupId } = await openTwo(sandbox)
-    const invited = await link(maker, friend.userId, groupId)
-    t.equal(invited.statusCode, 201)
-    t.match(invited.json(), { from: friend.userId, to: groupId, data: { name: 'Weather people', status: 'invited' } })
-    t.notMatch(invited.body, newcomer.email)
+  t.test(
+    `groups-invite: an invited person has no rights and reveals nothing until they accept (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, groupId } = await openTwo(sandbox)
+      const invited = await link(maker, friend.userId, groupId)
+      t.equal(invited.statusCode, 201)
+      t.match(invited.json(), { from: friend.userId, to: groupId, data: { name: 'Weather people', status: 'invited' } })
+      t.notMatch(invited.body, newcomer.email)
 
-    t.strictSame(await listLinks(friend), [], 'an invitation is not listed')
-    const refused = await friend.call('POST', '/apps/v1', makeCreateBody(groupId))
-    t.equal(refused.statusCode, 403)
-    const { '@id': appId } = (await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    t.equal((await friend.call('GET', `/apps/v1/${appId}`)).statusCode, 404)
-    t.equal((await friend.call('DELETE', `/apps/v1/${appId}`)).statusCode, 403)
-    t.strictSame((await link(friend, unknownId, groupId)).json(), denied, 'nor invites others')
+      t.strictSame(await listLinks(friend), [], 'an invitation is not listed')
+      const refused = await friend.call('POST', '/apps/v1', makeCreateBody(groupId))
+      t.equal(refused.statusCode, 403)
+      const { '@id': appId } = (await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      t.equal((await friend.call('GET', `/apps/v1/${appId}`)).statusCode, 404)
+      t.equal((await friend.call('DELETE', `/apps/v1/${appId}`)).statusCode, 403)
+      t.strictSame((await link(friend, unknownId, groupId)).json(), denied, 'nor invites others')
 
-    sandbox.passTime(1000)
-    const accepted = await link(friend, friend.userId, groupId)
-    t.equal(accepted.statusCode, 201)
-    t.match(accepted.json(), {
-      '@id': invited.json()['@id'],
-      data: { status: 'member' },
-      metadata: { createdAt: '2026-03-01T12:00:01.000+00:00', createdBy: maker.userId },
-    })
-    t.match(await listLinks(friend), [{ '@id': invited.json()['@id'], to: groupId }])
-    t.equal((await friend.call('GET', `/apps/v1/${appId}`)).statusCode, 200)
-    const made = await friend.call('POST', '/apps/v1', makeCreateBody(groupId))
-    t.equal(made.statusCode, 201, 'a member creates applications')
-    t.equal((await maker.call('DELETE', `/apps/v1/${made.json()['@id']}`)).statusCode, 204)
-  })
+      sandbox.passTime(1000)
+      const accepted = await link(friend, friend.userId, groupId)
+      t.equal(accepted.statusCode, 201)
+      t.match(accepted.json(), {
+        '@id': invited.json()['@id'],
+        data: { status: 'member' },
+        metadata: { createdAt: '2026-03-01T12:00:01.000+00:00', createdBy: maker.userId },
+      })
+      t.match(await listLinks(friend), [{ '@id': invited.json()['@id'], to: groupId }])
+      t.equal((await friend.call('GET', `/apps/v1/${appId}`)).statusCode, 200)
+      const made = await friend.call('POST', '/apps/v1', makeCreateBody(groupId))
+      t.equal(made.statusCode, 201, 'a member creates applications')
+      t.equal((await maker.call('DELETE', `/apps/v1/${made.json()['@id']}`)).statusCode, 204)
+    },
+  )
 
-  t.test(`nobody lets themselves in, and only members invite (${database.name})`, async t => {
+  t.test(`groups-invite: nobody can add themselves, and only members invite (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     t.strictSame((await link(friend, friend.userId, groupId)).json(), denied)
@@ -58,7 +61,7 @@ for (const database of await openDatabases(t)) {
     t.strictSame((await unlink(friend, friend.userId, groupId)).json(), notFound('Link not found.'))
   })
 
-  t.test(`what is there already is 409 (${database.name})`, async t => {
+  t.test(`inviting a member or an invited person again gets 409 (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     t.equal((await link(maker, friend.userId, groupId)).statusCode, 201)
@@ -77,7 +80,7 @@ for (const database of await openDatabases(t)) {
       t.strictSame((await link(caller, userId, groupId)).json(), conflict('The user is a member of the group already.'))
   })
 
-  t.test(`either side takes an invitation back (${database.name})`, async t => {
+  t.test(`either side can end an invitation (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     const other = await openAnother(sandbox, 'other@example.test')
@@ -95,7 +98,7 @@ for (const database of await openDatabases(t)) {
     t.equal((await unlink(friend, other.userId, groupId)).statusCode, 204, 'any member is the group’s side')
   })
 
-  t.test(`a member leaves, and the maker alone takes members out (${database.name})`, async t => {
+  t.test(`groups-leave: a member can leave, and only the maker removes members (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     const other = await openAnother(sandbox, 'other@example.test')
@@ -111,11 +114,11 @@ for (const database of await openDatabases(t)) {
     for (const person of [friend, other]) {
       t.strictSame(await listLinks(person), [])
       t.equal((await person.call('GET', `/apps/v1/${appId}`)).statusCode, 404)
-      t.strictSame((await link(person, person.userId, groupId)).json(), denied, 'the old invitation opens nothing')
+      t.strictSame((await link(person, person.userId, groupId)).json(), denied, 'the old invitation no longer works')
     }
   })
 
-  t.test(`a maker who has left is a stranger (${database.name})`, async t => {
+  t.test(`a maker who has left has no rights in the group (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     await link(maker, friend.userId, groupId)
@@ -129,7 +132,7 @@ for (const database of await openDatabases(t)) {
       t.strictSame(answer.json(), denied)
   })
 
-  t.test(`the invitations that somebody made end with their membership (${database.name})`, async t => {
+  t.test(`when a member leaves, their invitations end (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     const other = await openAnother(sandbox, 'other@example.test')
@@ -140,28 +143,31 @@ for (const database of await openDatabases(t)) {
     t.strictSame((await link(other, other.userId, groupId)).json(), denied)
   })
 
-  t.test(`the last member of a group stays while it has applications (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, groupId } = await openTwo(sandbox)
-    const { '@id': appId } = (await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    await link(maker, friend.userId, groupId)
-    const refused = await unlink(maker, maker.userId, groupId)
-    t.match(refused.json(), { error: { status: 409, message: /^The last member of a group that has applications/ } })
-    t.equal((await maker.call('DELETE', `/apps/v1/${appId}`)).statusCode, 204)
-    t.equal((await unlink(maker, maker.userId, groupId)).statusCode, 204)
-    // What was removed waits for the sweep, and its group with it; but nobody is in it, or comes in.
-    t.strictSame((await link(friend, friend.userId, groupId)).json(), denied)
-    t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 403)
+  t.test(
+    `groups-leave: the last member of a group cannot leave while it has applications (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, groupId } = await openTwo(sandbox)
+      const { '@id': appId } = (await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      await link(maker, friend.userId, groupId)
+      const refused = await unlink(maker, maker.userId, groupId)
+      t.match(refused.json(), { error: { status: 409, message: /^The last member of a group that has applications/ } })
+      t.equal((await maker.call('DELETE', `/apps/v1/${appId}`)).statusCode, 204)
+      t.equal((await unlink(maker, maker.userId, groupId)).statusCode, 204)
+      // The removed application waits for the sweep, and its group with it. But nobody is in the group, and nobody can join it.
+      t.strictSame((await link(friend, friend.userId, groupId)).json(), denied)
+      t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 403)
 
-    const empty = await createGroup(maker)
-    await link(maker, friend.userId, empty)
-    t.equal((await unlink(maker, maker.userId, empty)).statusCode, 204)
-    for (const answer of [await link(friend, friend.userId, empty), await unlink(friend, friend.userId, empty)])
-      t.strictSame(answer.json(), notFound('To identity not found.'), 'a group that nobody is in is gone')
-    t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(empty))).statusCode, 404)
-  })
+      const empty = await createGroup(maker)
+      await link(maker, friend.userId, empty)
+      t.equal((await unlink(maker, maker.userId, empty)).statusCode, 204)
+      for (const answer of [await link(friend, friend.userId, empty), await unlink(friend, friend.userId, empty)])
+        t.strictSame(answer.json(), notFound('To identity not found.'), 'a group without members does not exist')
+      t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(empty))).statusCode, 404)
+    },
+  )
 
-  t.test(`AP-11: hostile ids of users and groups are ids of nobody and nothing (${database.name})`, async t => {
+  t.test(`AP-11: hostile ids of users and groups are unknown ids (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     for (const id of hostileIds)
@@ -179,7 +185,7 @@ for (const database of await openDatabases(t)) {
   })
 }
 
-t.test('the two link calls take a token of the portal’s own page, and no other', async t => {
+t.test('groups-portal-token: the two link calls accept only a token from the portal’s own page', async t => {
   const sandbox = await buildTestSandbox(t)
   const portal = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
   const ofClient = await callAsDeveloper(sandbox)
@@ -187,7 +193,7 @@ t.test('the two link calls take a token of the portal’s own page, and no other
   const groupId = await createGroup(ofClient)
   const created = (await ofClient.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
   const ofApplication = await callWith(sandbox, created.tokens[0].token)
-  const message = "Permission denied. Use an access token that the portal's own page gave."
+  const message = "Permission denied. Use an access token from the portal's own page."
   for (const caller of [ofClient, ofApplication])
     for (const call of [link, unlink])
       for (const userId of [stranger.userId, caller.userId, unknownId])

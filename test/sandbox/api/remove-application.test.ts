@@ -20,7 +20,7 @@ function removeBeforeNextChange({ store }: TestSandbox): void {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`AP-18: removing an application ends its client at once, and no other (${database.name})`, async t => {
+  t.test(`AP-18: removing an application ends only its client, at once (${database.name})`, async t => {
     const url = await database.make(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url })
     const instances = [sandbox, await buildTestSandbox(t, { databaseUrl: url })]
@@ -43,7 +43,7 @@ for (const database of await openDatabases(t)) {
       const start = new URLSearchParams({ client_id: seeded.clientId, redirect_uri: seeded.redirectUri })
       t.equal((await instance.portal.inject(`/?${start}`)).statusCode, 400, 'no login begins')
     }
-    t.equal((await call('GET', '/apps/v1')).statusCode, 401, 'not even the call that would ask what is left')
+    t.equal((await call('GET', '/apps/v1')).statusCode, 401, 'even listing applications is refused')
 
     const list = await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${otherToken}` } })
     t.strictSame(
@@ -55,7 +55,7 @@ for (const database of await openDatabases(t)) {
       t.strictSame(await sandbox.store.read.selectFrom(table).selectAll().execute(), [], `no ${table} stay behind`)
   })
 
-  t.test(`AP-18: an application’s own tokens end with it, and it can be removed once (${database.name})`, async t => {
+  t.test(`AP-18: removing an application ends its own tokens, and works only once (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId } = await callAsDeveloper(sandbox)
     const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
@@ -91,10 +91,10 @@ for (const database of await openDatabases(t)) {
     await signIn(browser)
     const readPage = async () => (await browser.get('/account/applications')).body
     t.match(await readPage(), 'Reference client')
-    t.notMatch(await readPage(), 'Rain', 'what an allowed client made is not asked about')
+    t.notMatch(await readPage(), 'Rain', 'the page does not list what an allowed client made')
     await call('DELETE', `/apps/v1/${seeded.clientId}`)
     t.notMatch(await readPage(), 'Reference client')
-    t.match(await readPage(), 'Rain', 'what a removed one made is')
+    t.match(await readPage(), 'Rain', 'the page lists what a removed client made')
     t.notOk(await hasConsent(sandbox.store.read, userId, seeded.clientId))
     t.equal(await sandbox.store.transaction(db => lockApplication(db, seeded.clientId)), undefined)
     t.match(await countApplicationsIn(sandbox.store.read, groupId), { count: 1 })
@@ -108,7 +108,7 @@ for (const database of await openDatabases(t)) {
     await call('DELETE', `/apps/v1/${seeded.clientId}`)
     const redirectUris = ['http://localhost:3999/exchangeToken']
     const again = await buildTestSandbox(t, { databaseUrl, redirectUris })
-    t.notOk(await isAccepted(again, oldToken), 'what the old one was given stays void')
+    t.notOk(await isAccepted(again, oldToken), 'tokens of the removed application stay invalid')
     const page = await openBrowser(again).get(
       startUrl({ redirect_uri: redirectUris[0], cancel_url: 'http://localhost:3999/cancelled' }),
     )
@@ -116,7 +116,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `AP-18, AZ-16: an application that goes just before a consent or a code is stored is not registered (${database.name})`,
+    `AP-18, AZ-16: if an application is removed just before its consent or code is stored, nothing is stored (${database.name})`,
     async t => {
       const { email, password } = seeded
       const post = ({ portal }: TestSandbox, path: string, payload: object) =>
@@ -159,7 +159,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('AP-18: a consent page that was open when the application went leads nowhere', async t => {
+t.test('AP-18: a consent page that was open when the application was removed gives no code', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call, groupId } = await callAsDeveloper(sandbox)
   const id = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()['@id']

@@ -17,65 +17,68 @@ async function createOne(sandbox: TestSandbox) {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`update answers the application and its client as they are now (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { created, id, groupId, userId, update, call } = await createOne(sandbox)
-    sandbox.passTime(60_000)
-    const data = {
-      name: 'Weather 2',
-      description: '',
-      webPageUrl: '',
-      iconUrl: 'https://new.example.test/icon.png',
-      privacyPolicyUrl: 'https://new.example.test/privacy',
-      redirectUris: 'https://new.example.test/cb, https://weather.example.test/exchangeToken',
-      defaultRedirectUri: 'https://weather.example.test/exchangeToken',
-      scopes: 'one two',
-      defaultScopes: 'one',
-    }
-    const answer = await update({ context, type: 'App', data })
-    t.equal(answer.statusCode, 200)
-    const linkMetadata = {
-      createdAt: '2026-03-01T12:00:00.000+00:00',
-      createdBy: userId,
-      updatedAt: '2026-03-01T12:00:00.000+00:00',
-      updatedBy: userId,
-    }
-    t.strictSame(answer.json(), {
-      '@context': 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
-      '@type': 'App',
-      '@id': id,
-      data: {
+  t.test(
+    `api-update: the answer to update has the application and its client as they are now (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { created, id, groupId, userId, update, call } = await createOne(sandbox)
+      sandbox.passTime(60_000)
+      const data = {
         name: 'Weather 2',
         description: '',
-        privacyPolicyUrl: 'https://new.example.test/privacy',
         webPageUrl: '',
         iconUrl: 'https://new.example.test/icon.png',
-      },
-      metadata: { ...linkMetadata, updatedAt: '2026-03-01T12:01:00.000+00:00' },
-      inLinks: [
-        {
-          '@context': 'https://standards.oftrust.net/v2/Context/Link/Role/DeveloperOf/',
-          '@type': 'DeveloperOf',
-          '@id': created.inLinks[0]['@id'],
-          from: groupId,
-          to: id,
-          data: {},
-          metadata: linkMetadata,
-        },
-      ],
-      outLinks: [],
-      client: {
-        clientId: id,
-        scopes: 'one two',
-        redirectUris: 'https://new.example.test/cb,https://weather.example.test/exchangeToken',
-        defaultScopes: 'one',
+        privacyPolicyUrl: 'https://new.example.test/privacy',
+        redirectUris: 'https://new.example.test/cb, https://weather.example.test/exchangeToken',
         defaultRedirectUri: 'https://weather.example.test/exchangeToken',
-      },
-    })
-    t.strictSame((await call('GET', `/apps/v1/${id}`)).json(), answer.json(), 'get tells the same')
-  })
+        scopes: 'one two',
+        defaultScopes: 'one',
+      }
+      const answer = await update({ context, type: 'App', data })
+      t.equal(answer.statusCode, 200)
+      const linkMetadata = {
+        createdAt: '2026-03-01T12:00:00.000+00:00',
+        createdBy: userId,
+        updatedAt: '2026-03-01T12:00:00.000+00:00',
+        updatedBy: userId,
+      }
+      t.strictSame(answer.json(), {
+        '@context': 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
+        '@type': 'App',
+        '@id': id,
+        data: {
+          name: 'Weather 2',
+          description: '',
+          privacyPolicyUrl: 'https://new.example.test/privacy',
+          webPageUrl: '',
+          iconUrl: 'https://new.example.test/icon.png',
+        },
+        metadata: { ...linkMetadata, updatedAt: '2026-03-01T12:01:00.000+00:00' },
+        inLinks: [
+          {
+            '@context': 'https://standards.oftrust.net/v2/Context/Link/Role/DeveloperOf/',
+            '@type': 'DeveloperOf',
+            '@id': created.inLinks[0]['@id'],
+            from: groupId,
+            to: id,
+            data: {},
+            metadata: linkMetadata,
+          },
+        ],
+        outLinks: [],
+        client: {
+          clientId: id,
+          scopes: 'one two',
+          redirectUris: 'https://new.example.test/cb,https://weather.example.test/exchangeToken',
+          defaultScopes: 'one',
+          defaultRedirectUri: 'https://weather.example.test/exchangeToken',
+        },
+      })
+      t.strictSame((await call('GET', `/apps/v1/${id}`)).json(), answer.json(), 'get has the same answer')
+    },
+  )
 
-  t.test(`AP-16: of two updates at once neither is lost where they do not meet (${database.name})`, async t => {
+  t.test(`AP-16: two simultaneous updates of different fields are both stored (${database.name})`, async t => {
     const url = await database.make(t)
     const one = await buildTestSandbox(t, { databaseUrl: url })
     const other = await buildTestSandbox(t, { databaseUrl: url })
@@ -99,51 +102,57 @@ for (const database of await openDatabases(t)) {
     }
   })
 
-  t.test(`AP-04: who is not in the group changes nothing, and is told so first (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, id } = await createOne(sandbox)
-    const before = (await call('GET', `/apps/v1/${id}`)).json()
-    const stranger = await callAsStranger(sandbox)
-    const good = { name: 'Mine', redirectUris: 'https://mine.example.test/cb' }
-    const calls = [
-      ['GET', `/apps/v1/${id}`, undefined, notFound],
-      ['PUT', `/apps/v1/${id}`, good, denied],
-      ['PUT', `/apps/v1/${id}`, {}, denied],
-      ['POST', `/apps/v1/${id}/refreshSecret`, undefined, denied],
-      [
-        'DELETE',
-        `/apps/v1/${id}`,
-        undefined,
-        { error: { status: 403, message: `Forbidden: You don't have 'manage' permission on '${id}'` } },
-      ],
-      ['GET', `/apps/v1/${unknownId}`, undefined, notFound],
-      ['PUT', `/apps/v1/${unknownId}`, good, notFound],
-      ['PUT', `/apps/v1/${unknownId}`, {}, notFound],
-      ['POST', `/apps/v1/${unknownId}/refreshSecret`, undefined, notFound],
-      ['DELETE', `/apps/v1/${unknownId}`, undefined, notFound],
-    ] as const
-    for (const [method, url, body, expected] of calls) {
-      const answer = await stranger.call(method, url, body)
-      t.strictSame([answer.statusCode, answer.json()], [expected.error.status, expected], `${method} ${url}`)
-    }
-    t.strictSame((await call('GET', `/apps/v1/${id}`)).json(), before)
-    t.strictSame((await stranger.call('GET', '/apps/v1')).json().ItemList, [])
-  })
+  t.test(
+    `AP-04: a caller outside the group changes nothing, and gets 403 before anything else (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, id } = await createOne(sandbox)
+      const before = (await call('GET', `/apps/v1/${id}`)).json()
+      const stranger = await callAsStranger(sandbox)
+      const good = { name: 'Mine', redirectUris: 'https://mine.example.test/cb' }
+      const calls = [
+        ['GET', `/apps/v1/${id}`, undefined, notFound],
+        ['PUT', `/apps/v1/${id}`, good, denied],
+        ['PUT', `/apps/v1/${id}`, {}, denied],
+        ['POST', `/apps/v1/${id}/refreshSecret`, undefined, denied],
+        [
+          'DELETE',
+          `/apps/v1/${id}`,
+          undefined,
+          { error: { status: 403, message: `Forbidden: You don't have 'manage' permission on '${id}'` } },
+        ],
+        ['GET', `/apps/v1/${unknownId}`, undefined, notFound],
+        ['PUT', `/apps/v1/${unknownId}`, good, notFound],
+        ['PUT', `/apps/v1/${unknownId}`, {}, notFound],
+        ['POST', `/apps/v1/${unknownId}/refreshSecret`, undefined, notFound],
+        ['DELETE', `/apps/v1/${unknownId}`, undefined, notFound],
+      ] as const
+      for (const [method, url, body, expected] of calls) {
+        const answer = await stranger.call(method, url, body)
+        t.strictSame([answer.statusCode, answer.json()], [expected.error.status, expected], `${method} ${url}`)
+      }
+      t.strictSame((await call('GET', `/apps/v1/${id}`)).json(), before)
+      t.strictSame((await stranger.call('GET', '/apps/v1')).json().ItemList, [])
+    },
+  )
 }
 
-t.test('update takes the envelope or the flat body, and what is left out keeps its value', async t => {
-  const { created, update } = await createOne(await buildTestSandbox(t))
-  const { clientSecrets, ...client } = created.client
-  const needed = { name: 'Weather', redirectUris: client.redirectUris }
-  for (const body of [needed, { context, type: 'App', data: needed }]) {
-    const answer = await update(body)
-    t.equal(answer.statusCode, 200)
-    t.strictSame([answer.json().data, answer.json().client], [created.data, client])
-  }
-})
+t.test(
+  'api-update, api-envelope: update accepts a body with or without the envelope, and fields that are left out keep their values',
+  async t => {
+    const { created, update } = await createOne(await buildTestSandbox(t))
+    const { clientSecrets, ...client } = created.client
+    const needed = { name: 'Weather', redirectUris: client.redirectUris }
+    for (const body of [needed, { context, type: 'App', data: needed }]) {
+      const answer = await update(body)
+      t.equal(answer.statusCode, 200)
+      t.strictSame([answer.json().data, answer.json().client], [created.data, client])
+    }
+  },
+)
 
 t.test(
-  'update: a default redirect URI that is left out stays while it is in the list, then the first counts',
+  'update: a default redirect URI that is left out stays while it is in the list; otherwise the first URI becomes the default',
   async t => {
     const { update } = await createOne(await buildTestSandbox(t))
     const defaultAfter = async (fields: object) =>
@@ -159,39 +168,44 @@ t.test(
   },
 )
 
-t.test('update needs name and redirectUris, refuses a group, and names every bad field at once', async t => {
-  const { update, created, call, id, groupId } = await createOne(await buildTestSandbox(t))
-  const missing = 'Missing data for required field.'
-  const refused = async (body: unknown) => {
-    const answer = await update(body)
-    t.equal(answer.statusCode, 422)
-    return answer.json()
-  }
-  for (const body of [{}, { context, type: 'App', data: {} }])
-    t.strictSame(await refused(body), { error: { status: 422, message: { redirectUris: [missing], name: [missing] } } })
-  const good = { name: 'Weather', redirectUris: 'https://a.example.test/cb' }
-  t.strictSame(await refused({ ...good, groupId }), {
-    error: { status: 422, message: { groupId: ['Unknown field.'] } },
-  })
-  const bad = {
-    name: 5,
-    description: null,
-    webPageUrl: 'javascript:alert(1)',
-    iconUrl: [],
-    privacyPolicyUrl: {},
-    redirectUris: 'http://example.com/cb',
-    scopes: false,
-    defaultScopes: 1,
-  }
-  t.strictSame(Object.keys((await refused(bad)).error.message).sort(), Object.keys(bad).sort())
-  const stranger = { ...good, defaultRedirectUri: 'https://b.example.test/cb' }
-  t.strictSame((await refused(stranger)).error.message, { defaultRedirectUri: ['Must be one of redirectUris.'] })
-  t.strictSame((await refused([])).error.message._schema, ['Invalid input type.'])
-  const { tokens, client, ...app } = created
-  t.match((await call('GET', `/apps/v1/${id}`)).json(), app, 'nothing was changed')
-})
+t.test(
+  'api-update, api-errors: update needs name and redirectUris, refuses a group, and names every bad field at once',
+  async t => {
+    const { update, created, call, id, groupId } = await createOne(await buildTestSandbox(t))
+    const missing = 'Missing data for required field.'
+    const refused = async (body: unknown) => {
+      const answer = await update(body)
+      t.equal(answer.statusCode, 422)
+      return answer.json()
+    }
+    for (const body of [{}, { context, type: 'App', data: {} }])
+      t.strictSame(await refused(body), {
+        error: { status: 422, message: { redirectUris: [missing], name: [missing] } },
+      })
+    const good = { name: 'Weather', redirectUris: 'https://a.example.test/cb' }
+    t.strictSame(await refused({ ...good, groupId }), {
+      error: { status: 422, message: { groupId: ['Unknown field.'] } },
+    })
+    const bad = {
+      name: 5,
+      description: null,
+      webPageUrl: 'javascript:alert(1)',
+      iconUrl: [],
+      privacyPolicyUrl: {},
+      redirectUris: 'http://example.com/cb',
+      scopes: false,
+      defaultScopes: 1,
+    }
+    t.strictSame(Object.keys((await refused(bad)).error.message).sort(), Object.keys(bad).sort())
+    const stranger = { ...good, defaultRedirectUri: 'https://b.example.test/cb' }
+    t.strictSame((await refused(stranger)).error.message, { defaultRedirectUri: ['Must be one of redirectUris.'] })
+    t.strictSame((await refused([])).error.message._schema, ['Invalid input type.'])
+    const { tokens, client, ...app } = created
+    t.match((await call('GET', `/apps/v1/${id}`)).json(), app, 'nothing was changed')
+  },
+)
 
-t.test('AP-06, AP-19: fields that nobody may set are ignored on update', async t => {
+t.test('AP-06, AP-19: fields that only the API sets are ignored on update', async t => {
   const { update, call, created, id } = await createOne(await buildTestSandbox(t))
   const answer = await update({ name: 'Weather', redirectUris: 'https://a.example.test/cb', ...forbiddenFields })
   t.equal(answer.statusCode, 200)
@@ -201,21 +215,24 @@ t.test('AP-06, AP-19: fields that nobody may set are ignored on update', async t
   for (const { body } of [answer, stored]) t.notMatch(body, /mine|1999/)
 })
 
-t.test('a redirect URI counts at the portal as soon as it is registered, and no longer than that', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { call } = await callAsDeveloper(sandbox)
-  const moved = 'http://localhost:3999/exchangeToken'
-  const start = async (redirectUri: string) => {
-    const parameters = new URLSearchParams({
-      grant_type: 'authorization',
-      response_type: 'code',
-      client_id: seeded.clientId,
-      redirect_uri: redirectUri,
-      cancel_url: `${new URL(redirectUri).origin}/cancelled`,
-    })
-    return (await sandbox.portal.inject(`/?${parameters}`)).statusCode
-  }
-  t.strictSame([await start(seeded.redirectUri), await start(moved)], [200, 400])
-  await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Reference client', redirectUris: moved })
-  t.strictSame([await start(seeded.redirectUri), await start(moved)], [400, 200])
-})
+t.test(
+  'the portal accepts a redirect URI as soon as it is registered, and refuses it as soon as it is not',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { call } = await callAsDeveloper(sandbox)
+    const moved = 'http://localhost:3999/exchangeToken'
+    const start = async (redirectUri: string) => {
+      const parameters = new URLSearchParams({
+        grant_type: 'authorization',
+        response_type: 'code',
+        client_id: seeded.clientId,
+        redirect_uri: redirectUri,
+        cancel_url: `${new URL(redirectUri).origin}/cancelled`,
+      })
+      return (await sandbox.portal.inject(`/?${parameters}`)).statusCode
+    }
+    t.strictSame([await start(seeded.redirectUri), await start(moved)], [200, 400])
+    await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Reference client', redirectUris: moved })
+    t.strictSame([await start(seeded.redirectUri), await start(moved)], [400, 200])
+  },
+)

@@ -187,7 +187,7 @@ function* badBodies({ title, method, url, token }: Call): Generator<BadRequest> 
     }
 }
 
-/** With a bad body and without JSON: a caller who may not do this must not learn what is wrong with the fields. */
+/** With a bad body and without JSON: a caller without rights must not learn which fields are wrong. */
 function* badTokens(call: Call, tokens: ApiScene['tokens']): Generator<BadRequest> {
   const { title, method, url } = call
   const authorizations: Record<string, string | undefined> = {
@@ -218,7 +218,7 @@ function* badTokens(call: Call, tokens: ApiScene['tokens']): Generator<BadReques
   yield { name: `${title}: a token in the address, too`, method, url: withToken, headers: jsonWith(tokens.developer) }
 }
 
-/** What only applications have. */
+/** Only for applications. */
 function* badApplications({ title, method, url, token, fields, envelope }: Call, ids: ApiScene['ids']) {
   const send = (name: string, data: object): BadRequest => ({
     name: `${title}: ${name}`,

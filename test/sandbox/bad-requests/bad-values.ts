@@ -1,4 +1,4 @@
-// What can be wrong with a request, as tables: values for a field, bodies as a whole, content types, tokens and methods.
+// Tables of bad values: for a field, for a whole body, for content types, tokens and methods.
 
 /** One request of the corpus. The name is its key in answers.json. */
 export interface BadRequest {
@@ -108,7 +108,7 @@ export const badContentTypes: Record<string, string> = {
 
 export const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD']
 
-/** In place of an id in a path. */
+/** Values in place of an id in a path. */
 export const badIds: Record<string, string> = {
   'a word': 'word',
   'an unknown id': '6f2b1c9e-0000-4000-8000-000000000000',
@@ -124,7 +124,7 @@ export const badIds: Record<string, string> = {
   '101 characters': 'x'.repeat(101),
 }
 
-/** The good fields with one changed at a time; undefined leaves it out. */
+/** The correct fields with one of them changed at a time. Undefined leaves the field out. */
 export function* changeFields(
   good: Record<string, unknown>,
   values: Record<string, unknown> = badValues,

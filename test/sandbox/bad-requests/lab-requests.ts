@@ -52,6 +52,7 @@ export function* labRequests(scene: LabScene): Generator<BadRequest> {
   }
   const calls: [title: string, method: string, path: string, fields: Record<string, unknown>][] = [
     ['order a fault', 'POST', 'faults', { fault: 'list-late', clientId, state: 's', skip: 0, times: 1, options: {} }],
+    ['search', 'POST', 'logins/search', { text: 'words' }],
     ['make a person', 'POST', 'people', person],
     ['make a group', 'POST', 'groups', { name: 'A', members: [userId], suite: 'a' }],
     ['make an application', 'POST', 'applications', application],
@@ -151,7 +152,7 @@ function* badBodies(title: string, method: string, url: string): Generator<BadRe
     }
 }
 
-/** Fields that are good each by itself, and do not go together. */
+/** Fields that are valid separately but do not go together. */
 function* badCombinations({ userId, groupId, clientId }: LabScene): Generator<BadRequest> {
   const { redirectUri } = seeded
   const email = seeded.email
@@ -195,7 +196,7 @@ function* badCombinations({ userId, groupId, clientId }: LabScene): Generator<Ba
     ['faults', { fault: 'constructor' }],
     ['faults', { fault: 'list-429', options: { retryAfter: 'a\nb', seconds: 1 } }],
     ['faults', { fault: 'list-late', options: { seconds: '5' } }],
-    ['faults', { fault: 'list-late', options: { seconds: 31 } }],
+    ['faults', { fault: 'list-late', options: { seconds: 61 } }],
     ['faults', { fault: 'list-reset', options: { seconds: 1 } }],
     ['faults', { fault: 'exchange-expires-in' }],
     ['faults', { fault: 'metadata-503', clientId }],

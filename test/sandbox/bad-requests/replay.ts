@@ -1,4 +1,4 @@
-// Sends every bad request of the corpus to new sandboxes, and returns the answers in a form that is the same each time.
+// Sends every bad request to new sandboxes, and returns the answers in a form that is the same each time.
 import type { FastifyInstance, HTTPMethods, LightMyRequestResponse } from 'fastify'
 import { forgetAllFailures } from '../../../src/sandbox/store/failures.ts'
 import { buildTestSandbox, makeSqliteDatabase, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
@@ -49,7 +49,7 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
       if (answers[key]) throw new Error(`two requests are called ${key}`)
       // Failures are counted, and too many of them change every answer.
       await sandbox.store.write(forgetAllFailures)
-      // So that everything has its own time.
+      // So that each sandbox has its own clock.
       sandbox.passTime(1)
       const answer = await send(sandbox[listener]!, request)
       check(request.method, request.url, answer)
@@ -61,7 +61,7 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
   await replay(ofApi, 'api', apiRequests(apiScene), { ...apiScene.ids, ...seeded })
   const ofPortal = await buildTestSandbox(t, { databaseUrl: await makeDatabase(t) })
   const portalScene = await setPortalScene(ofPortal)
-  // The description of the portal's calls must have each answer.
+  // The description of the portal's calls must contain each answer.
   const check = await readDescription(ofPortal.portal, { url: '/api/openapi.json' })
   await replay(ofPortal, 'portal', portalRequests(portalScene), { ...portalScene, ...seeded }, check)
   const ofLab = await buildTestSandbox(t, { lab: labConfig, databaseUrl: await makeDatabase(t) })

@@ -1,187 +1,174 @@
+// The pages that describe the calls of the API and of the portal, as a developer reads them and copies from them.
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { findViolations } from '../../support/find-violations.ts'
 import { skip } from '../../support/launch-chromium.ts'
 import { openPage } from '../../support/open-page.ts'
+import { seeded } from '../support/build-test-sandbox.ts'
 import { type OpenPortal, openPortal } from '../support/open-portal.ts'
 
-/** The seeded user's own token, got where the page says. */
-async function getToken({ portalUrl }: OpenPortal, page: Page): Promise<string> {
-  await page.goto(`${portalUrl}/account/token`)
-  await page.getByLabel('E-mail').first().fill('developer@example.test')
-  await page.locator('#password').fill('correct horse battery staple')
+const run = promisify(execFile)
+
+async function signIn(page: Page): Promise<void> {
+  await page.getByLabel('E-mail').first().fill(seeded.email)
+  await page.locator('#password').fill(seeded.password)
   await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+/** The seeded user's own token, from the page that the API's page links to. */
+async function getToken(page: Page): Promise<string> {
+  await page.getByRole('link', { name: 'Create one in the login portal' }).click()
+  await signIn(page)
   await page.getByRole('button', { name: 'Create access token' }).click()
   return page.locator('pre .id').innerText()
 }
 
-async function authorize(page: Page, accessToken: string): Promise<void> {
-  await page.getByRole('button', { name: 'Authorize' }).first().click()
-  await page.getByLabel('auth-bearer-value').fill(accessToken)
-  await page.locator('.modal-ux').getByRole('button', { name: 'Authorize' }).click()
-  await page.locator('.modal-ux').getByRole('button', { name: 'Close' }).last().click()
-  await page.getByText('The examples use your group').waitFor()
+/** The example command of each call, and its example answer, by the id of the call. */
+async function readExamples(page: Page) {
+  return (await page.evaluate(`Object.fromEntries([...document.querySelectorAll('.call:has(.example)')].map(call => [
+    call.querySelector('h3').id,
+    { command: call.querySelector('.example pre').innerText, answer: call.querySelector('.example ~ pre')?.innerText },
+  ]))`)) as Record<string, { command: string; answer: string | undefined }>
 }
 
-/** Opens the call, sends its example as it stands, and resolves to the status of the answer. */
-async function execute(page: Page, operationId: string): Promise<number> {
-  const call = page.locator(`[id$="-${operationId}"]`)
-  await call.locator('.opblock-summary-control').click()
-  const answer = page.waitForResponse(response => response.request().resourceType() === 'fetch')
-  await call.getByRole('button', { name: 'Execute' }).click()
-  const { method, status } = await answer.then(one => ({ method: one.request().method(), status: one.status() }))
-  await call.locator('.live-responses-table').waitFor()
-  await call.locator('.opblock-summary-control').click()
-  t.comment(`${method} ${operationId}: ${status}`)
-  return status
+/** Runs the command in a shell, as it stands, and resolves to the answer. */
+async function answerTo(command: string, variables: Record<string, string>) {
+  const env = { PATH: process.env.PATH, ...variables }
+  const { stdout } = await run('sh', ['-c', `${command} -w '\\n%{http_code}'`], { env })
+  const [, body = '', status] = stdout.match(/^(.*)\n(\d+)$/s) ?? []
+  return { status: Number(status), body: body === '' ? undefined : JSON.parse(body) }
+}
+
+/** Which fields a value has, without their values. Of a list, the fields of its first item. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf)
+  if (typeof value !== 'object' || value === null) return typeof value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shapeOf(one)]))
 }
 
 t.test(
-  'the examples of the API’s page work as they stand, the authorization outlives a reload, and nothing comes from elsewhere',
+  'each example command of the API’s page works as it stands, and its answer has the fields of the example',
   { skip },
   async t => {
     const portal = await openPortal(t)
     const { page, troubles } = await openPage(t)
-    const accessToken = await getToken(portal, page)
-    const elsewhere: string[] = []
     await page.goto(portal.apiUrl)
-    page.on('request', request => {
-      if (!request.url().startsWith(`${portal.apiUrl}/`) && !request.url().startsWith('data:'))
-        elsewhere.push(request.url())
-    })
-    await page.getByRole('link', { name: 'Read about the calls, and try them' }).click()
-    t.equal(
-      await page.getByRole('link', { name: 'Get one from the login portal' }).getAttribute('href'),
-      `${portal.portalUrl}/account/token`,
-    )
-    // The examples are of the newest application, so the one to come has to be newer than the seeded one.
-    portal.sandbox.passTime(1000)
-    await authorize(page, accessToken)
-    await page.reload()
-    await page.getByText('your group “Sandbox developers”').waitFor()
-    for (const [operationId, status] of [
-      ['listApplications', 200],
-      ['createApplication', 201],
-      ['createGroup', 201],
-    ] as const)
-      t.equal(await execute(page, operationId), status, operationId)
-    await page.getByText('your application “Weather”').waitFor()
-    for (const [operationId, status] of [
-      ['getApplication', 200],
-      ['updateApplication', 200],
-      ['refreshSecret', 201],
-      ['listMemberships', 200],
-      ['linkUser', 409],
-      ['removeApplication', 204],
-    ] as const)
-      t.equal(await execute(page, operationId), status, operationId)
-    t.strictSame(elsewhere, [])
-    // Chromium notes a refusal as an error: a member cannot be added once more.
-    t.strictSame(
-      troubles.filter(trouble => !trouble.includes('409')),
-      [],
-      'the policy of the page refuses nothing that the page needs',
-    )
-  },
-)
-
-t.test(
-  'axe-core finds nothing on the pages that describe the calls, and none scrolls sideways, in light on a phone and in dark on a desk',
-  { skip },
-  async t => {
-    const { apiUrl, portalUrl } = await openPortal(t)
-    const { page, troubles } = await openPage(t)
-    const look = async (name: string) => {
-      for (const { colorScheme, viewport } of [
-        { colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
-        { colorScheme: 'light', viewport: { width: 320, height: 640 } },
-      ] as const) {
-        await page.setViewportSize(viewport)
-        await page.emulateMedia({ colorScheme })
-        t.strictSame(await findViolations(page), [], `${name}, ${colorScheme}`)
-        const width = (await page.evaluate('document.documentElement.scrollWidth')) as number
-        t.ok(width <= viewport.width, `${name} is ${width} pixels wide`)
-      }
+    await page.getByRole('link', { name: 'Read how each call works' }).click()
+    const examples = await readExamples(page)
+    const TOKEN = await getToken(page)
+    const me = await fetch(`${portal.portalUrl}/api/me`, { headers: { authorization: `Bearer ${TOKEN}` } })
+    const variables: Record<string, string> = { TOKEN, USER_ID: ((await me.json()) as { '@id': string })['@id'] }
+    const check = async (id: string, status: number) => {
+      const { command = '', answer } = examples[id] ?? {}
+      const { status: got, body } = await answerTo(command, variables)
+      t.equal(got, status, id)
+      if (status < 300 && answer) t.strictSame(shapeOf(body), shapeOf(JSON.parse(answer)), `the answer of ${id}`)
+      return body
     }
-    await page.goto(apiUrl)
-    await look('start')
-    // One with parameters, one with a body, and the dialogue over both.
-    for (const [address, ids] of [
-      [`${apiUrl}/apps/v1/docs`, ['listMemberships', 'updateApplication']],
-      [`${portalUrl}/api/docs`, ['startLogin', 'exchangeToken']],
-    ] as const) {
-      await page.goto(address)
-      for (const id of ids) {
-        const call = page.locator(`[id$="-${id}"]`)
-        await call.locator('.opblock-summary-control').click()
-        await call.locator('.responses-table').waitFor()
-      }
-      await page.getByRole('button', { name: 'Authorize' }).first().click()
-      await look(address)
-    }
+    variables.GROUP_ID = (await check('listMemberships', 200)).ItemList[0].to
+    await check('listApplications', 200)
+    variables.APP_ID = (await check('createApplication', 201))['@id']
+    await check('createGroup', 201)
+    await check('getApplication', 200)
+    await check('updateApplication', 200)
+    await check('refreshSecret', 201)
+    // A member is not invited once more, and the last member of a group with applications cannot leave it.
+    await check('linkUser', 409)
+    await check('unlinkUser', 409)
+    await check('removeApplication', 204)
+    t.equal(Object.keys(examples).length, 10, 'and there is no other call')
     t.strictSame(troubles, [])
   },
 )
 
+t.test('the example commands of the portal’s page carry a login from its start to its end', { skip }, async t => {
+  const portal = await openPortal(t)
+  const { page } = await openPage(t)
+  const verifier = 'a'.repeat(43)
+  const challenge = createHash('sha256').update(verifier).digest('base64url')
+  await page.goto(`${portal.portalUrl}/api/docs`)
+  const examples = await readExamples(page)
+  const variables: Record<string, string> = {
+    CLIENT_ID: seeded.clientId,
+    CLIENT_SECRET: seeded.clientSecret,
+    REDIRECT_URI: `${portal.clientUrl}/exchangeToken`,
+    CANCEL_URL: `${portal.clientUrl}/cancelled`,
+    STATE: 'a state of the test',
+    CODE_CHALLENGE: challenge,
+    CODE_VERIFIER: verifier,
+    EMAIL: seeded.email,
+    PASSWORD: seeded.password,
+  }
+  const start = (examples.startLogin?.command ?? '')
+    .replaceAll(/\s/g, '')
+    .replaceAll(/=([A-Z_]+)(?=&|$)/g, (_, name: string) => `=${encodeURIComponent(variables[name] ?? '')}`)
+  await page.goto(start)
+  await signIn(page)
+  await page.getByRole('button', { name: 'Allow' }).click()
+  await page.getByRole('heading', { name: 'Client' }).waitFor()
+  variables.CODE = new URL(page.url()).searchParams.get('code') ?? ''
+  const check = async (id: string, status: number) => {
+    const { command = '', answer } = examples[id] ?? {}
+    const { status: got, body } = await answerTo(command, variables)
+    t.equal(got, status, id)
+    if (answer) t.strictSame(shapeOf(body), shapeOf(JSON.parse(answer)), `the answer of ${id}`)
+    return body
+  }
+  variables.TOKEN = (await check('exchangeToken', 200)).access_token
+  variables.USER_ID = (await check('me', 200))['@id']
+  await check('authorizeApplication', 200)
+  await check('authorize', 200)
+  await check('metadata', 200)
+  await check('keys', 200)
+  await check('register', 201)
+  await check('revokeToken', 200)
+})
+
 t.test(
-  'after a call, the buttons to copy and to download can be seen, and no heading skips a level',
+  'the pages that describe the calls need no script: axe-core finds nothing, no heading skips a level, and none scrolls sideways, in light on a phone and in dark on a desk',
   { skip },
   async t => {
-    const portal = await openPortal(t)
-    const { page } = await openPage(t)
-    const accessToken = await getToken(portal, page)
-    await page.goto(`${portal.apiUrl}/apps/v1/docs`)
-    /** The level of each heading that can be seen, in order. */
-    const readLevels = () =>
-      page.evaluate(`[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')]
-      .filter(heading => heading.checkVisibility())
-      .map(heading => Number(heading.ariaLevel ?? heading.tagName[1]))`) as Promise<number[]>
-    const checkLevels = async (where: string) => {
-      const levels = await readLevels()
-      const skipped = levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1)
-      t.strictSame(skipped, [], `${where}: ${levels.join()}`)
-    }
-    await page.getByRole('button', { name: 'Authorize' }).first().click()
-    await page.getByLabel('auth-bearer-value').fill(accessToken)
-    await page.locator('.modal-ux').getByRole('button', { name: 'Authorize' }).click()
-    await page.locator('.modal-ux').getByText('Authorized', { exact: true }).waitFor()
-    await checkLevels('authorized')
-    await page.locator('.modal-ux').getByRole('button', { name: 'Close' }).last().click()
-
-    const call = page.locator('[id$="-listApplications"]')
-    await call.locator('.opblock-summary-control').click()
-    await call.getByRole('button', { name: 'Execute' }).click()
-    await call.locator('.live-responses-table').waitFor()
-    await checkLevels('after a call')
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      for (const place of ['.curl-command', '.response-col_description']) {
-        const { backgroundImage, width, height } = (await page.evaluate(
-          `(({ backgroundImage, width, height }) => ({ backgroundImage, width, height }))(getComputedStyle(document.querySelector('${place} .copy-to-clipboard > button')))`,
-        )) as Record<string, string>
-        t.match(backgroundImage, /^url\("data:image\/svg/, `the copy button in ${place} has a picture, ${colorScheme}`)
-        t.ok(Number.parseFloat(width ?? '') >= 24 && Number.parseFloat(height ?? '') >= 24, `${width} by ${height}`)
+    const { apiUrl, portalUrl } = await openPortal(t)
+    for (const javaScriptEnabled of [true, false]) {
+      const { page, troubles } = await openPage(t, { javaScriptEnabled })
+      for (const address of [apiUrl, `${apiUrl}/apps/v1/docs`, `${portalUrl}/api/docs`]) {
+        await page.goto(address)
+        for (const { colorScheme, width } of [
+          { colorScheme: 'dark', width: 1280 },
+          { colorScheme: 'light', width: 320 },
+        ] as const) {
+          await page.setViewportSize({ width, height: 800 })
+          await page.emulateMedia({ colorScheme })
+          if (javaScriptEnabled) t.strictSame(await findViolations(page), [], `${address}, ${colorScheme}`)
+          const scrollWidth = (await page.evaluate('document.documentElement.scrollWidth')) as number
+          t.ok(scrollWidth <= width, `${address} is ${scrollWidth} pixels wide`)
+        }
+        const levels = (await page.evaluate(
+          `[...document.querySelectorAll('h1, h2, h3, h4')].map(heading => Number(heading.tagName[1]))`,
+        )) as number[]
+        const skipped = levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1)
+        t.strictSame(skipped, [], `${address}: ${levels.join()}`)
+        const copyButtons = await page.getByRole('button', { name: /^Copy/ }).count()
+        t.equal(copyButtons > 0, javaScriptEnabled, 'a button to copy is there only if it works')
       }
-      const [text = '', ground = ''] = (await page.evaluate(
-        `(({ color, backgroundColor }) => [color, backgroundColor])(getComputedStyle(document.querySelector('.download-contents')))`,
-      )) as string[]
-      t.ok(contrastOf(text, ground) >= 4.5, `Download: ${text} on ${ground}, ${colorScheme}`)
-      t.strictSame(await findViolations(page), [], colorScheme)
+      t.strictSame(troubles, [])
     }
   },
 )
 
-/** Of two opaque colours, as WCAG 2.2 has it. */
-function contrastOf(...colours: [string, string]): number {
-  const [light = 0, dark = 0] = colours
-    .map(colour => {
-      const [red = 0, green = 0, blue = 0, alpha = 1] = (colour.match(/[\d.]+/g) ?? []).map(Number)
-      t.equal(alpha, 1, `${colour} is opaque`)
-      const [r = 0, g = 0, b = 0] = [red, green, blue]
-        .map(value => value / 255)
-        .map(value => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
-      return 0.2126 * r + 0.7152 * g + 0.0722 * b
-    })
-    .sort((one, other) => other - one)
-  return (light + 0.05) / (dark + 0.05)
-}
+t.test('each link within a page that describes calls leads to something on it', { skip }, async t => {
+  const { apiUrl, portalUrl }: OpenPortal = await openPortal(t)
+  const { page } = await openPage(t)
+  for (const address of [`${apiUrl}/apps/v1/docs`, `${portalUrl}/api/docs`]) {
+    await page.goto(address)
+    const targets = (await page.evaluate(
+      `[...document.querySelectorAll('main a[href^="#"]')].map(link => link.getAttribute('href').slice(1))`,
+    )) as string[]
+    t.ok(targets.length > 20)
+    const missing = await page.evaluate(`${JSON.stringify(targets)}.filter(id => !document.getElementById(id))`)
+    t.strictSame(missing, [], address)
+  }
+})

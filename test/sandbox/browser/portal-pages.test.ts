@@ -71,7 +71,7 @@ t.test(
     await signUpForm.waitFor()
     t.equal(await signInForm.isVisible(), false)
     t.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Create an account')
-    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByRole('link', { name: 'Sign in', exact: true }).click()
     await signInForm.waitFor()
     t.equal(await page.getByLabel('E-mail').first().inputValue(), 'typed@example.test')
 
@@ -79,7 +79,7 @@ t.test(
     await signUpForm.getByRole('button').click()
     await page.getByRole('alert').waitFor()
     t.strictSame([await signInForm.isVisible(), await signUpForm.isVisible()], [false, true], 'after a problem')
-    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByRole('link', { name: 'Sign in', exact: true }).click()
     await page.locator('#email').fill(seeded.email)
     await page.locator('#password').fill(seeded.password)
     await page.getByRole('button', { name: 'Sign in' }).click()

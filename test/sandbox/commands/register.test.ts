@@ -14,11 +14,11 @@ for (const database of await openDatabases(t)) {
     const url = await database.make(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url, seed: false })
     const none = await runCommand('register', { DATABASE_URL: url }, '--redirect-uri', redirectUri)
-    t.match(none, { exitCode: 1, stdout: '', stderr: /nobody yet.*Sign up at http:\/\/127\.0\.0\.1:4000 .*SEED_/ })
+    t.match(none, { exitCode: 1, stdout: '', stderr: /no account yet.*Sign up at http:\/\/127\.0\.0\.1:4000 .*SEED_/ })
 
     const { call } = await callAsStranger(await buildTestSandbox(t, { databaseUrl: url }), 'ann@example.test')
     const several = await register({ DATABASE_URL: url }, '--redirect-uri', redirectUri)
-    t.match(several, { exitCode: 1, stderr: /Several people.*--email/ })
+    t.match(several, { exitCode: 1, stderr: /several accounts.*--email/ })
     const made = await runCommand(
       'register',
       { DATABASE_URL: url },
@@ -44,13 +44,13 @@ for (const database of await openDatabases(t)) {
   })
 }
 
-t.test('what cannot be registered is refused with what to do, and nothing is made', async t => {
+t.test('a client that cannot be registered is refused with advice, and nothing is made', async t => {
   const { config, store } = await buildTestSandbox(t)
   const settings = { DATABASE_URL: config.databaseUrl.reveal() }
   const rows: [Record<string, string>, string[], RegExp][] = [
     [settings, [], /--redirect-uri http/],
     [settings, ['--redirect-uri', 'http://client.example.test/'], /redirectUris: Not a valid redirect URI/],
-    [settings, ['--redirect-uri', redirectUri, '--email', 'nobody@example.test'], /Nobody has the address/],
+    [settings, ['--redirect-uri', redirectUri, '--email', 'nobody@example.test'], /No account has the address/],
     [
       settings,
       ['--redirect-uri', redirectUri, '--other'],

@@ -23,15 +23,23 @@ for (const database of await openDatabases(t)) {
       const one = await buildTestSandbox(t, { databaseUrl })
       const other = await buildTestSandbox(t, { databaseUrl })
       const old = await getTokens(one)
-      t.match(await rotateApart(databaseUrl), { exitCode: 0, stdout: /signed with the key [0-9a-f-]{36}/, stderr: '' })
+      t.match(await rotateApart(databaseUrl), {
+        exitCode: 0,
+        stdout: /signs access tokens with the key [0-9a-f-]{36}/,
+        stderr: '',
+      })
 
       one.passTime(5000)
       const fresh = (await refresh(one, old.refresh_token)).json()
       t.not(keyIdOf(fresh.access_token), keyIdOf(old.access_token))
       other.passTime(1000)
-      t.equal(await isAccepted(other, fresh.access_token), true, 'an instance that has not looked yet looks now')
+      t.equal(
+        await isAccepted(other, fresh.access_token),
+        true,
+        'an instance that does not know the key yet reads it now',
+      )
       for (const sandbox of [one, other]) {
-        t.equal(await isAccepted(sandbox, old.access_token), true, 'the old token is as good as before')
+        t.equal(await isAccepted(sandbox, old.access_token), true, 'the old token is still valid')
         const keys = await getKeys(sandbox)
         t.strictSame(
           keys.keys.map(({ kid }: { kid: string }) => kid),
@@ -43,7 +51,7 @@ for (const database of await openDatabases(t)) {
         const endMs = (decodeJwt(old.access_token).exp ?? 0) * 1000
         sandbox.passTime(endMs - sandbox.now().getTime() - 1000)
         t.equal(await isAccepted(sandbox, old.access_token), true, 'until it expires')
-        // A second, and the minute for clocks that differ.
+        // One second, and the minute that is allowed for different clocks.
         sandbox.passTime(1000 + 60_000)
         t.equal(await isAccepted(sandbox, old.access_token), false)
       }
@@ -76,7 +84,7 @@ t.test('F-35: a key made by a machine whose clock is behind is still the newest'
 t.test('CT-08: the command says what is wrong, and neither makes a database nor prints a secret', async t => {
   const missing = await makeSqliteUrl(t)
   for (let attempt = 0; attempt < 2; attempt += 1)
-    t.match(await rotate(missing), { exitCode: 1, stdout: '', stderr: /no database yet/ })
+    t.match(await rotate(missing), { exitCode: 1, stdout: '', stderr: /no database at DATABASE_URL yet/ })
   const unreachable = await rotateApart('postgres://postgres:canary-password@127.0.0.1:1/none')
   t.match(unreachable, { exitCode: 1, stdout: '', stderr: /^The keys were not rotated: / })
   t.notMatch(unreachable.stderr, 'canary-password')

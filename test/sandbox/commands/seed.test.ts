@@ -21,7 +21,7 @@ async function isValid({ portal }: TestSandbox): Promise<boolean> {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`sandbox:seed --force gives secret, redirect URI and application again (${database.name})`, async t => {
+  t.test(`sandbox:seed --force restores secret, redirect URI and application (${database.name})`, async t => {
     const databaseUrl = await database.make(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl })
     const env = { ...settings, DATABASE_URL: databaseUrl }
@@ -48,12 +48,12 @@ for (const database of await openDatabases(t)) {
     t.equal(await isValid(sandbox), true)
   })
 
-  t.test(`sandbox:seed --force gives the password again, and says that it was changed (${database.name})`, async t => {
+  t.test(`sandbox:seed --force restores the password, and says that it was changed (${database.name})`, async t => {
     const databaseUrl = await database.make(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl })
     const env = { ...settings, DATABASE_URL: databaseUrl }
     const { userId } = await callAsStranger(sandbox)
-    // As a change at the portal leaves it: the hash of another password.
+    // Like a change at the portal: the row has the hash of another password.
     await sandbox.store.transaction(async db => {
       const other = await db.selectFrom('users').select('password_hash').where('id', '=', userId).executeTakeFirst()
       await db.updateTable('users').set(other!).where('email', '=', seeded.email).execute()
@@ -74,7 +74,10 @@ for (const database of await openDatabases(t)) {
 
 t.test('CT-08: sandbox:seed says what is wrong, and neither makes a database nor prints a secret', async t => {
   const missing = await makeSqliteUrl(t)
-  t.match(await seed({ ...settings, DATABASE_URL: missing }), { exitCode: 1, stderr: /no database yet/ })
+  t.match(await seed({ ...settings, DATABASE_URL: missing }), {
+    exitCode: 1,
+    stderr: /no database at DATABASE_URL yet/,
+  })
   const { config } = await buildTestSandbox(t)
   const there = { DATABASE_URL: config.databaseUrl.reveal() }
   t.match(await seed(there), { exitCode: 1, stdout: '', stderr: /There is nothing to seed/ })

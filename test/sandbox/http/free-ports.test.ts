@@ -9,7 +9,7 @@ const free = { PORTAL_PORT: '0', API_PORT: '0', LAB_PORT: '0', DATABASE_URL: 'sq
 const taken = (settings: ReturnType<typeof readConfig>, port: number) =>
   new CannotListen(settings, Object.assign(new Error('taken'), { code: 'EADDRINUSE', port }))
 
-t.test('sandboxes run side by side, each on ports of its own, which its addresses and its issuer name', async t => {
+t.test('sandboxes run side by side on different ports, and their addresses and issuers name these ports', async t => {
   const settings = { ...free, PORTAL_URL: '', LOG_LEVEL: 'info' }
   const both = await Promise.all([1, 2].map(() => startSandbox(t, { databaseUrl: free.DATABASE_URL, settings })))
   const addresses = both.map(({ logLines }) => JSON.parse(logLines.find(line => line.includes('is ready'))!))
@@ -40,25 +40,28 @@ t.test('addresses that are set stay, and ports that are given', async t => {
   t.strictSame(config.lab?.urls, [`http://127.0.0.1:${config.lab?.port}`])
 })
 
-t.test('a port that another program takes in between is looked for again, one that was given is not', async t => {
-  const settings = readConfig(free)
-  const tried: number[] = []
-  const portalPort = await onFreePorts(settings, async ({ portalPort }) => {
-    tried.push(portalPort)
-    if (tried.length < 3) throw taken(settings, portalPort)
-    return portalPort
-  })
-  t.strictSame([tried.length, tried.at(-1)], [3, portalPort])
-  for (const error of [taken(settings, 4999), new Error('something else')]) {
-    let times = 0
-    const start = onFreePorts(readConfig({ ...free, API_PORT: '4999' }), async () => {
-      times += 1
-      throw error
+t.test(
+  'if another program takes a free port first, the sandbox tries another, but never replaces a given port',
+  async t => {
+    const settings = readConfig(free)
+    const tried: number[] = []
+    const portalPort = await onFreePorts(settings, async ({ portalPort }) => {
+      tried.push(portalPort)
+      if (tried.length < 3) throw taken(settings, portalPort)
+      return portalPort
     })
-    await t.rejects(start, error)
-    t.equal(times, 1)
-  }
-})
+    t.strictSame([tried.length, tried.at(-1)], [3, portalPort])
+    for (const error of [taken(settings, 4999), new Error('something else')]) {
+      let times = 0
+      const start = onFreePorts(readConfig({ ...free, API_PORT: '4999' }), async () => {
+        times += 1
+        throw error
+      })
+      await t.rejects(start, error)
+      t.equal(times, 1)
+    }
+  },
+)
 
 t.test(
   'tests that run side by side never find the same port, and none that a system gives to anybody else',

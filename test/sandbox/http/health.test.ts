@@ -2,7 +2,7 @@ import t from 'tap'
 import { createProbe } from '../../../src/sandbox/http/health.ts'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 
-t.test('of all who ask whether it is ready, on both ports, one a second is a transaction', async t => {
+t.test('readiness on both ports makes at most one transaction a second', async t => {
   const sandbox = await buildTestSandbox(t)
   let probes = 0
   const count = async () => {
@@ -35,7 +35,7 @@ t.test('a probe that failed is not tried again within its second either', async 
   t.equal(probes, 1)
 })
 
-t.test('both ports share what one of them found', async t => {
+t.test('both ports share the result of a probe', async t => {
   const sandbox = await buildTestSandbox(t)
   t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
   await sandbox.store.close()

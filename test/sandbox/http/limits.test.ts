@@ -7,10 +7,10 @@ import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import t from 'tap'
 import { createServer } from '../../../src/sandbox/http/server.ts'
+import { exchangeRaw, openSocket, rawRequest } from '../../support/raw-socket.ts'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper } from '../support/call-api.ts'
 import { labConfig } from '../support/call-lab.ts'
-import { exchangeRaw, openSocket } from '../support/raw-socket.ts'
 
 // Each waits, and none works: side by side they take as long as the longest.
 t.jobs = 8
@@ -30,24 +30,30 @@ async function drip(listener: FastifyInstance, start: string): Promise<[answer: 
   return [answer, (performance.now() - startedAt) / 1000]
 }
 
-t.test('DO-02: headers or bodies that drip are cut off on both listeners, and nobody else waits', async t => {
-  const { api, portal } = await buildTestSandbox(t)
-  const host = 'Host: 127.0.0.1'
-  const form = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 20000'
-  const cases: [string, FastifyInstance, string, number][] = [
-    ['headers to the API', api, `GET /apps/v1 HTTP/1.1\r\n${host}\r\nX-Slow: `, 5],
-    ['headers to the portal', portal, `GET /account HTTP/1.1\r\n${host}\r\nX-Slow: `, 5],
-    ['a body to the portal', portal, `POST /api/exchangeToken HTTP/1.1\r\n${host}\r\n${form}\r\n\r\na=`, 10],
-  ]
-  const drips = cases.map(async ([what, listener, start, most]) => {
-    const [answer, seconds] = await drip(listener, start)
-    t.match(answer, /^(HTTP\/1\.1 408 |$)/, what)
-    t.ok(seconds > most - 1 && seconds < most + 4, `${what}: ${seconds} s`)
-  })
-  for (const listener of [api, portal])
-    t.match(await exchangeRaw(listener, ['GET /health/live HTTP/1.1', host, 'Connection: close']), /^HTTP\/1\.1 200 /)
-  await Promise.all(drips)
-})
+t.test(
+  'DO-02: both listeners cut off headers or bodies that arrive slowly, and other requests do not wait',
+  async t => {
+    const { api, portal } = await buildTestSandbox(t)
+    const host = 'Host: 127.0.0.1'
+    const form = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 20000'
+    const cases: [string, FastifyInstance, string, number][] = [
+      ['headers to the API', api, `GET /apps/v1 HTTP/1.1\r\n${host}\r\nX-Slow: `, 5],
+      ['headers to the portal', portal, `GET /account HTTP/1.1\r\n${host}\r\nX-Slow: `, 5],
+      ['a body to the portal', portal, `POST /api/exchangeToken HTTP/1.1\r\n${host}\r\n${form}\r\n\r\na=`, 10],
+    ]
+    const drips = cases.map(async ([what, listener, start, most]) => {
+      const [answer, seconds] = await drip(listener, start)
+      t.match(answer, /^(HTTP\/1\.1 408 |$)/, what)
+      t.ok(seconds > most - 1 && seconds < most + 4, `${what}: ${seconds} s`)
+    })
+    for (const listener of [api, portal])
+      t.match(
+        await exchangeRaw(listener, rawRequest(['GET /health/live HTTP/1.1', host, 'Connection: close'])),
+        /^HTTP\/1\.1 200 /,
+      )
+    await Promise.all(drips)
+  },
+)
 
 t.test('DO-07: an answer that nobody reads holds its connection for 70 seconds at most', async t => {
   const server = createServer(pino({ level: 'silent' }), () => '')
@@ -64,11 +70,11 @@ t.test('DO-07: an answer that nobody reads holds its connection for 70 seconds a
   socket.destroy()
 })
 
-t.test('DO-11: requests that two readers could read in two ways are refused', async t => {
+t.test('DO-11: ambiguous requests are refused', async t => {
   const { api, portal } = await buildTestSandbox(t)
   const begin = ['POST /api/exchangeToken HTTP/1.1', 'Host: 127.0.0.1', 'Connection: close']
   const good = ['GET /health/live HTTP/1.1', 'Host: 127.0.0.1', 'Connection: close']
-  for (const listener of [api, portal]) t.match(await exchangeRaw(listener, good), /^HTTP\/1\.1 200 /)
+  for (const listener of [api, portal]) t.match(await exchangeRaw(listener, rawRequest(good)), /^HTTP\/1\.1 200 /)
   const shapes: Record<string, string[]> = {
     'length and chunks': [...begin, 'Content-Length: 4', 'Transfer-Encoding: chunked'],
     'two lengths': [...begin, 'Content-Length: 4', 'Content-Length: 5'],
@@ -86,14 +92,14 @@ t.test('DO-11: requests that two readers could read in two ways are refused', as
     for (const [name, lines] of Object.entries(shapes)) {
       // Only where a body follows: anywhere else that, and nothing before it, would be refused.
       const body = lines.some(line => line.startsWith('Transfer-Encoding')) ? '0\r\n\r\n' : ''
-      t.match(await exchangeRaw(listener, lines, body), /^HTTP\/1\.1 (400|501) /, name)
+      t.match(await exchangeRaw(listener, rawRequest(lines, body)), /^HTTP\/1\.1 (400|501) /, name)
     }
 })
 
 /** Sends it over a connection that stays, and resolves to what comes next. */
 async function ask(socket: Socket, text: string): Promise<string> {
   socket.write(text)
-  return (await once(socket, 'data'))[0]
+  return String((await once(socket, 'data'))[0])
 }
 
 t.test('F-45: connections are kept for 72 idle seconds, longer than a proxy keeps them, and used again', async t => {
@@ -113,7 +119,7 @@ t.test('F-45: connections are kept for 72 idle seconds, longer than a proxy keep
     t.notOk(socket.destroyed)
     socket.destroy()
   }
-  t.match(readFileSync('docs/operations.md', 'utf8'), 'Keep-alive is 72 seconds', 'and whoever runs a proxy can know')
+  t.match(readFileSync('docs/operations.md', 'utf8'), 'Keep-alive is 72 seconds', 'the document says so')
 })
 
 t.test('F-45: a sender who waits for 100 Continue is told to go on', async t => {
@@ -200,7 +206,7 @@ t.test('DO-02: a request whose body arrives after its 408 makes no group', async
   t.equal(await groups(), before + 1)
 })
 
-t.test('DO-03: a sender that goes on sending gets the whole 431, and no reset before it', async t => {
+t.test('DO-03: a sender that keeps sending gets the complete 431 before the connection is reset', async t => {
   const { api } = await buildTestSandbox(t)
   const accepted = once(api.server, 'connection') as Promise<[Socket]>
   const socket = await openSocket(api)
@@ -211,7 +217,8 @@ t.test('DO-03: a sender that goes on sending gets the whole 431, and no reset be
   // Bytes for a connection that is closed already would bring a reset.
   for (let count = 0; count < 3; count += 1) await new Promise(resolve => socket.write('x'.repeat(1000), resolve))
   const seen: string[] = []
-  for (const event of ['data', 'end', 'error']) socket.on(event, what => seen.push(event === 'data' ? what : event))
+  for (const event of ['data', 'end', 'error'])
+    socket.on(event, what => seen.push(event === 'data' ? `${what}` : event))
   await new Promise(resolve => socket.once('close', resolve))
   t.match(seen.join(''), /^HTTP\/1\.1 431 .*\}end$/s)
 })

@@ -1,29 +1,13 @@
 // The name localhost may be 127.0.0.1, ::1 or both. Here it is two addresses, whatever the hosts file of this machine says.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { addresses, nameBoth, preload } from '../../support/start-conditions.ts'
 import { makeSqliteUrl } from '../support/build-test-sandbox.ts'
-import { preload, startInVain, startSandbox } from '../support/start-sandbox.ts'
+import { startInVain, startSandbox } from '../support/start-sandbox.ts'
 
-const all = Object.values(networkInterfaces()).flatMap(one => one ?? [])
-// Without IPv6 a second one of IPv4: what matters is that there are two.
-const addresses = [all.some(({ address }) => address === '::1') ? '::1' : '127.0.0.2', '127.0.0.1']
-
-const nodeOptions = preload(`
-  import dns from 'node:dns'
-  import { syncBuiltinESMExports } from 'node:module'
-  const { lookup } = dns
-  const all = ${JSON.stringify(addresses)}.map(address => ({ address, family: address.includes(':') ? 6 : 4 }))
-  dns.lookup = (name, options, done = options) => {
-    if (name !== 'localhost') return lookup(name, options, done)
-    process.nextTick(() => (options.all ? done(null, all) : done(null, all[0].address, all[0].family)))
-  }
-  dns.promises.lookup = (...asked) => new Promise((resolve, reject) =>
-    dns.lookup(...asked, (error, found, family) => (error ? reject(error) : resolve(found))))
-  syncBuiltinESMExports()
-`)
+const nodeOptions = preload(nameBoth(addresses))
 
 t.test(`F-46: HOST=localhost listens on ${addresses.join(' and ')}, with both listeners`, async t => {
   const settings = { HOST: 'localhost' }
@@ -37,37 +21,40 @@ t.test(`F-46: HOST=localhost listens on ${addresses.join(' and ')}, with both li
     }
 })
 
-t.test(`CT-05: HOST=localhost answers what is open on ${addresses.join(' and ')} before it ends`, async t => {
-  const settings = { HOST: 'localhost' }
-  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
-  const { portalPort: port } = sandbox
-  const body = 'grant_type=authorization_code&client_id=none&client_secret=none&redirect_uri=none&code=none'
-  const head = `POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n`
-  const request = head + body
-  // One has sent its headers and a part of its body, the other a part of its headers.
-  const senders = await Promise.all(
-    addresses.flatMap(address =>
-      [head.length + 10, 20].map(async sent => {
-        const socket = connect(port, address)
-        const answer = text(socket)
-        await new Promise<unknown>(resolve => socket.write(request.slice(0, sent), resolve))
-        return { address, sendRest: () => socket.write(request.slice(sent)), answer }
-      }),
-    ),
-  )
-  // What was sent before is read before.
-  for (const address of addresses) t.ok(await accepts(port, address))
-  const code = sandbox.stop()
-  while (await accepts(port, addresses[0]!));
-  for (const address of addresses) {
-    for (const { sendRest, answer } of senders.filter(sender => sender.address === address)) {
-      while (await accepts(port, address));
-      sendRest()
-      t.match(await answer, /^HTTP\/1.1 401 /, 'the store is still there')
+t.test(
+  `CT-05: with HOST=localhost, the sandbox answers open requests on ${addresses.join(' and ')} before it ends`,
+  async t => {
+    const settings = { HOST: 'localhost' }
+    const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
+    const { portalPort: port } = sandbox
+    const body = 'grant_type=authorization_code&client_id=none&client_secret=none&redirect_uri=none&code=none'
+    const head = `POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n`
+    const request = head + body
+    // One has sent its headers and a part of its body, the other a part of its headers.
+    const senders = await Promise.all(
+      addresses.flatMap(address =>
+        [head.length + 10, 20].map(async sent => {
+          const socket = connect(port, address)
+          const answer = text(socket)
+          await new Promise<unknown>(resolve => socket.write(request.slice(0, sent), resolve))
+          return { address, sendRest: () => socket.write(request.slice(sent)), answer }
+        }),
+      ),
+    )
+    // What was sent before is read before.
+    for (const address of addresses) t.ok(await accepts(port, address))
+    const code = sandbox.stop()
+    while (await accepts(port, addresses[0]!));
+    for (const address of addresses) {
+      for (const { sendRest, answer } of senders.filter(sender => sender.address === address)) {
+        while (await accepts(port, address));
+        sendRest()
+        t.match(await answer, /^HTTP\/1.1 401 /, 'the store is still there')
+      }
     }
-  }
-  t.equal(await code, 0)
-})
+    t.equal(await code, 0)
+  },
+)
 
 t.test(`CT-05: HOST=localhost cuts what never ends on ${addresses.join(' and ')} after 8 seconds`, async t => {
   const settings = { HOST: 'localhost' }

@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import t from 'tap'
 import { addClientSecret } from '../../../src/sandbox/store/client-secrets.ts'
+import { openSocket } from '../../support/raw-socket.ts'
 import { getAccessToken, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-sandbox.ts'
 import { callFromPortal, callWith } from '../support/call-api.ts'
 import { addApplications, addGroups } from '../support/fill-groups.ts'
 import { openAsDeveloper } from '../support/forms.ts'
-import { openSocket } from '../support/raw-socket.ts'
 import { startSandbox } from '../support/start-sandbox.ts'
 
 const get = (path: string, header = '') => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${header}\r\n`

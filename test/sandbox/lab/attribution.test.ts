@@ -101,7 +101,7 @@ t.test('calls with a bad token and of a wrong content type are filed under the c
   t.same(reasons.sort(), ['content-type-unsupported', 'content-type-unsupported', 'token-expired', 'token-malformed'])
 })
 
-t.test('a body of a wrong content type is read no further than a form may be long', async t => {
+t.test('if a body has a wrong content type, the portal reads at most the maximum size of a form', async t => {
   const { sandbox } = await buildTestLab(t)
   const headers = { 'content-type': 'text/plain' }
   const payload = `client_id=${'x'.repeat(2_000_000)}`
@@ -165,22 +165,25 @@ t.test('a login whose exchange was late is signed in, and its renewal is a step 
   t.equal(login?.steps.at(-1)?.kind, 'refresh')
 })
 
-t.test('every refused call has its request id in a header, and a link to the laboratory if there is one', async t => {
-  const { sandbox, lab } = await buildTestLab(t)
-  const off = await buildTestLab(t, { lab: undefined })
-  const calls = [
-    { listener: 'api', url: '/apps/v1' },
-    { listener: 'portal', url: '/api/me' },
-    { listener: 'portal', url: '/api/exchangeToken' },
-  ] as const
-  const headers = { 'x-request-id': 'mine' }
-  for (const { listener, url } of calls) {
-    const refused = await sandbox[listener].inject({ url, headers })
-    t.equal(refused.headers['x-request-id'], 'mine', url)
-    const [id] = await follow(sandbox, helpOf(refused))
-    t.equal((await lab('GET', `logins/${id}`)).json().steps[0].request.path, url)
-    const alone = await off.sandbox[listener].inject({ url, headers })
-    t.match(alone.headers, { 'x-request-id': 'mine', link: undefined }, url)
-    t.same(alone.body.includes('/requests/'), false)
-  }
-})
+t.test(
+  'laboratory-links: every refused call has its request id in a header, and a link to the laboratory if there is one',
+  async t => {
+    const { sandbox, lab } = await buildTestLab(t)
+    const off = await buildTestLab(t, { lab: undefined })
+    const calls = [
+      { listener: 'api', url: '/apps/v1' },
+      { listener: 'portal', url: '/api/me' },
+      { listener: 'portal', url: '/api/exchangeToken' },
+    ] as const
+    const headers = { 'x-request-id': 'mine' }
+    for (const { listener, url } of calls) {
+      const refused = await sandbox[listener].inject({ url, headers })
+      t.equal(refused.headers['x-request-id'], 'mine', url)
+      const [id] = await follow(sandbox, helpOf(refused))
+      t.equal((await lab('GET', `logins/${id}`)).json().steps[0].request.path, url)
+      const alone = await off.sandbox[listener].inject({ url, headers })
+      t.match(alone.headers, { 'x-request-id': 'mine', link: undefined }, url)
+      t.same(alone.body.includes('/requests/'), false)
+    }
+  },
+)

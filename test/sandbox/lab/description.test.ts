@@ -3,8 +3,8 @@ import swaggerParser from '@apidevtools/swagger-parser'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
+import { listRoutes } from '../../support/list-routes.ts'
 import { buildTestLab } from '../support/call-lab.ts'
-import { recordRoutes } from '../support/list-routes.ts'
 
 interface Document {
   openapi: string
@@ -18,7 +18,6 @@ interface Document {
 }
 
 t.test('the OpenAPI 3.1 document is valid, and describes every call that there is', async t => {
-  const routesOf = recordRoutes(t)
   const { sandbox, lab } = await buildTestLab(t)
   const document = (await lab('GET', 'openapi.json')).json<Document>()
   t.match(document, { openapi: /^3\.1\.\d$/, servers: [{ url: 'http://127.0.0.1:4002' }] })
@@ -32,7 +31,7 @@ t.test('the OpenAPI 3.1 document is valid, and describes every call that there i
   const described = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map(method => `${method.toUpperCase()} ${path}`),
   )
-  const there = routesOf(sandbox.lab!)
+  const there = listRoutes(sandbox.lab!)
     .filter(({ url }) => url.startsWith('/lab/v1/') && url !== '/lab/v1/openapi.json')
     .map(({ method, url }) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`)
   t.ok(there.length > 15)
@@ -51,18 +50,18 @@ t.test('what the description of a body forbids is refused, with the field and wh
     ['people', { suite: 'a b' }, { suite: [/such as my-tests-1/] }],
     ['groups', {}, { members: [/missing.*a list of 1 to 20/] }],
     ['groups', { members: ['a', 5] }, { 'members[1]': [/a text/] }],
-    ['applications', {}, { redirectUri: [/lead back/] }],
+    ['applications', {}, { redirectUri: [/at least one redirect URI/] }],
     ['applications', { redirectUri: 'http://client.example.test/' }, { redirectUris: [/https/] }],
     ['applications', { redirectUri: `${redirectUri},https://b.test` }, { redirectUri: [/comma/] }],
-    ['applications', { redirectUri, groupId: 'a' }, { userId: [/who of the group/] }],
+    ['applications', { redirectUri, groupId: 'a' }, { userId: [/the member of the group/] }],
     ['applications', { redirectUri, lifetimes: { codeSeconds: 601 } }, { 'lifetimes.codeSeconds': [/1 to 600/] }],
     ['applications', { redirectUri, userId: 'a', email: 'b@c.test' }, { userId: [/not by both/] }],
     ['sign-in', {}, { userId: [/by userId or by email/] }],
-    ['sign-in', { userId: 'a', clientId: 'b', url: 'c' }, { clientId: [/Leave this out/] }],
+    ['sign-in', { userId: 'a', clientId: 'b', url: 'c' }, { clientId: [/Leave clientId out/] }],
     ['expire', { what: 'cookie' }, { what: [/one of access-token, refresh-token, code, portal-session/] }],
     ['expire', { what: 'code', value: 'a', email: 'a@b.test' }, { email: [/not both/] }],
-    ['expire', { what: 'access-token', value: 'a' }, { value: [/no access token/] }],
-    ['expire', { what: 'portal-session', userId: 'a', clientId: 'b' }, { clientId: [/Leave this out/] }],
+    ['expire', { what: 'access-token', value: 'a' }, { value: [/not an access token/] }],
+    ['expire', { what: 'portal-session', userId: 'a', clientId: 'b' }, { clientId: [/Leave clientId out/] }],
     ['reset', { all: 'yes' }, { all: [/true or false/] }],
     ['reset', { all: true, suite: 'a' }, { all: [/not both/] }],
   ]
@@ -74,7 +73,7 @@ t.test('what the description of a body forbids is refused, with the field and wh
   t.equal((await lab('POST', 'people')).statusCode, 400, 'no body at all')
 })
 
-t.test('with a token the description says that calls carry it', async t => {
+t.test('if there is a token, the description says that calls must send it', async t => {
   const open = (await (await buildTestLab(t)).lab('GET', 'openapi.json')).json<Document>()
   t.strictSame(open.security, [{ labToken: [] }, {}])
 })

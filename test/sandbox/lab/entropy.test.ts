@@ -13,13 +13,13 @@ t.test('128 random bits are seen in each usual alphabet', async t => {
   t.ok(bitsOf(randomBytes(16).toString('hex').toUpperCase()) < 129, 'large letters are hexadecimal, too')
 })
 
-t.test('a UUID has 122 random bits, and 32 hexadecimal digits are none', async t => {
+t.test('a UUID has 122 random bits, and 32 hexadecimal digits are not a UUID', async t => {
   t.equal(bitsOf(randomUUID()), 122)
   t.equal(bitsOf('0123456789ab4def8123456789abcdef'), 128)
   t.ok(changingBitsOf(many(randomUUID)) < 124)
 })
 
-t.test('what is the same in each value does not count, nor does a text of a few letters', async t => {
+t.test('parts that are the same in all values add no randomness, and a short text has none', async t => {
   t.equal(changingBitsOf(many(() => 'the-state-of-a-client')), 0)
   t.ok(changingBitsOf(many(() => `client-of-the-platform-${Math.floor(Math.random() * 1000)}`)) < 20)
   t.ok(bitsOf('abababababababababababababababababab') < 40)

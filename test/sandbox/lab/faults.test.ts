@@ -132,7 +132,7 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
   return { ...lab, calls, tried: faults.length }
 }
 
-t.test('each fault of the portal does on the wire what the catalogue says', async t => {
+t.test('laboratory-faults: each fault of the portal does on the wire what the catalogue says', async t => {
   const { steps, tried } = await tryAll(t, ({ name }) => /^(exchange|refresh|revoke|metadata|keys|me)-/.test(name))
   t.ok(tried > 150, `${tried}`)
   const told = (await steps()).filter(({ fault }) => fault)
@@ -140,7 +140,7 @@ t.test('each fault of the portal does on the wire what the catalogue says', asyn
   t.ok(told.some(({ fault, response }) => fault?.name === 'revoke-reset' && response.status === 0))
 })
 
-t.test('each fault of the API does on the wire what the catalogue says', async t => {
+t.test('laboratory-faults: each fault of the API does on the wire what the catalogue says', async t => {
   const { tried } = await tryAll(t, ({ name }) =>
     /^(list|get|create|update|remove|secret|groups|make-group|link|unlink)-/.test(name),
   )

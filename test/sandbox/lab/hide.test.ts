@@ -9,7 +9,7 @@ import type { Step } from '../../../src/sandbox/observe/steps.ts'
 const at = new Date('2026-03-01T12:00:00Z')
 const hidden = (text: string) => createHide(Buffer.alloc(32)).value('state', text, at) as HiddenState
 
-t.test('a secret leaves a hash by which equal ones are known, and by which nobody finds it', async t => {
+t.test('a secret is replaced by a hash that shows which secrets are equal, but not their value', async t => {
   const hide = createHide()
   const secret = randomBytes(32).toString('base64url')
   const value = hide.value('client_secret', secret, at)
@@ -19,7 +19,7 @@ t.test('a secret leaves a hash by which equal ones are known, and by which nobod
   t.notMatch(JSON.stringify(value), secret.slice(0, 6))
 })
 
-t.test('only names that are known to hold nothing secret are shown', async t => {
+t.test('only values with names that are never secret are shown', async t => {
   const hide = createHide()
   const values = hide.values(
     Object.entries({ client_id: 'app-1', clientsecret: 'misspelled', Authorization: 'Basic abc', cookie: 'a=b' }),
@@ -67,13 +67,13 @@ t.test('of a value other than a state only its hash and its length are kept', as
   t.same(Object.keys(value), ['hash', 'length'])
 })
 
-t.test('the time is known as the time, in seconds and in milliseconds', async t => {
+t.test('a state that is the time is recognised, in seconds and in milliseconds', async t => {
   for (const text of [`${at.getTime()}`, `${at.getTime() / 1000}`, `${at.getTime() - 5000}`])
     t.ok(hidden(text).isTime, text)
   for (const text of ['1234567890', '20260301120000', 'abc', '']) t.notOk(hidden(text).isTime, text)
 })
 
-t.test('nothing secret of a step is remembered, wherever it stood', async t => {
+t.test('no secret of a step is kept, in whatever place it was sent', async t => {
   const secrets = {
     code: 'SECRETcode0123456789012345678',
     state: 'SECRETstate345678901234567890',
@@ -139,7 +139,7 @@ t.test('nothing secret of a step is remembered, wherever it stood', async t => {
 /** Every value that is kept, of whatever name. */
 const valuesOf = (values: Values) => Object.values(values).flat()
 
-t.test('of one step at most 8 KiB and 200 values are kept, whatever is sent', async t => {
+t.test('the laboratory keeps at most 8 KiB and 200 values of one step, whatever is sent', async t => {
   const list = (length: number, text = '1') => Array.from({ length }, () => text)
   const fields = (length: number, value: unknown) =>
     Object.fromEntries(list(length).map((_, index) => [`field-${index}`, value]))
@@ -189,7 +189,7 @@ t.test('of one step at most 8 KiB and 200 values are kept, whatever is sent', as
     }
 })
 
-t.test('a step that is too long says so, and keeps what tells its login', async t => {
+t.test('a step that is too long is marked as cut, and keeps what shows which login it belongs to', async t => {
   const record = (body: object) =>
     recordStep(
       {

@@ -91,7 +91,7 @@ t.test('a request that is too long is cut, and says so', async t => {
   t.match((await get(`/logins/${id}`)).body, 'This request was too long to keep.')
 })
 
-t.test('a refused exchange is told with its reason, what was compared, and how to fix it', async t => {
+t.test('a refused exchange is shown with its reason, the compared values, and how to fix it', async t => {
   const { observe, refuseExchange, get, lab } = await buildTestLab(t)
   observe()
   refuseExchange()
@@ -104,7 +104,7 @@ t.test('a refused exchange is told with its reason, what was compared, and how t
   t.match(login.steps[0], {
     kind: 'exchange',
     reason: 'state-differs',
-    explanation: { found: /state/, mend: /cookie/, source: /specification/ },
+    explanation: { found: /state/, mend: /cookie/, source: /rule TK-08/ },
     checks: [
       { name: 'client_secret', passed: true },
       {
@@ -124,7 +124,7 @@ t.test('a refused exchange is told with its reason, what was compared, and how t
   t.equal((await get('/requests/request-3')).statusCode, 404)
 })
 
-t.test('what any program asks without a login is told as none', async t => {
+t.test('requests that need no login have the outcome “no login”', async t => {
   const { observe, get } = await buildTestLab(t)
   observe({ kind: 'metadata', about: {} })
   observe()
@@ -141,7 +141,7 @@ t.test('what was compared without being known is told as the same, or another va
   t.match(page.body, /✗ state<\/th><td[^>]*>[^/]*another value</)
 })
 
-t.test('what was noticed about the client stands with the login', async t => {
+t.test('notices about the client are listed with the login', async t => {
   const { observe, get } = await buildTestLab(t)
   observe()
   const { id } = (await get('/lab/v1/logins')).json().logins[0]
@@ -160,7 +160,7 @@ t.test('logins are found by client, by state and since a step', async t => {
   t.equal(await count('after=1'), 0)
 })
 
-t.test('a question that waits is answered by the next step that it is about', async t => {
+t.test('a long poll is answered at the next matching step', async t => {
   const { observe, get } = await buildTestLab(t)
   observe()
   const answer = get('/lab/v1/logins?after=1&clientId=app-1&wait=30')
@@ -176,7 +176,7 @@ t.test('a question that waits is answered by the next step that it is about', as
   t.equal(cursor, 3)
 })
 
-t.test('a login is had as HAR 1.2', async t => {
+t.test('a login can be read as HAR 1.2', async t => {
   const { observe, get } = await buildTestLab(t)
   observe()
   const { id } = (await get('/lab/v1/logins')).json().logins[0]
@@ -195,7 +195,7 @@ t.test('a login is had as HAR 1.2', async t => {
   })
 })
 
-t.test('nothing that is shown holds a secret', async t => {
+t.test('nothing that the laboratory shows contains a secret', async t => {
   const { observe, refuseExchange, get } = await buildTestLab(t)
   observe({
     request: {
@@ -210,7 +210,7 @@ t.test('nothing that is shown holds a secret', async t => {
     for (const path of ['', '/har']) t.notMatch((await get(`/lab/v1/logins/${id}${path}`)).body, 'SECRET', path)
 })
 
-t.test('a question that makes no sense is told which parameter and what is allowed', async t => {
+t.test('a bad query is refused with the wrong parameter and the allowed values', async t => {
   const { get } = await buildTestLab(t)
   const rows: [string, object][] = [
     ['wait=31', { wait: [/0 to 30/] }],
@@ -228,7 +228,7 @@ t.test('a question that makes no sense is told which parameter and what is allow
   t.equal((await get('/lab/v1/events?clientId=a&clientId=b')).statusCode, 422)
 })
 
-t.test('while the database does not answer, set-up says when to come again', async t => {
+t.test('while the database does not answer, a set-up call gets 503 with Retry-After', async t => {
   const store = { transaction: () => Promise.reject(new StoreBusy('locked')) }
   const setUp = { store, passwords: { hash: async () => '' }, clock: () => new Date() } as unknown as SetUpServices
   const { lab } = await buildTestLab(t, { setUp })
@@ -307,7 +307,7 @@ t.test('steps are streamed as they come in, and the stream ends when the laborat
   await closed
 })
 
-t.test('a listener that has gone takes nothing up any more', async t => {
+t.test('a step after an event stream was closed causes no error', async t => {
   const { lab, observe } = await buildTestLab(t)
   await lab.server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = lab.server.server.address() as AddressInfo
@@ -321,7 +321,7 @@ t.test('a listener that has gone takes nothing up any more', async t => {
   t.doesNotThrow(() => observe())
 })
 
-t.test('the pages show a login as a picture, with what failed, why, and how to fix it', async t => {
+t.test('the pages show a login as a picture, and say what failed, why, and how to fix it', async t => {
   const { observe, refuseExchange, get } = await buildTestLab(t)
   t.match((await get('/')).body, 'Nothing yet')
   observe()
@@ -332,7 +332,7 @@ t.test('the pages show a login as a picture, with what failed, why, and how to f
   const page = (await get(path)).body
   t.match(page, 'Client to Portal: ')
   t.match(page, '✗ 401')
-  t.match(page, 'Keep the state of each login in a cookie of its own')
+  t.match(page, 'Keep the state of each login in a separate cookie')
   t.match(page, 'The state ties the code to the browser that started the login')
   t.notMatch(page, 'SECRET')
   t.equal((await get('/logins/none')).statusCode, 404)
@@ -397,7 +397,7 @@ t.test('the pages escape what clients send, and load nothing but their own style
   }
 })
 
-t.test('a question that waits does not keep the laboratory from stopping', async t => {
+t.test('a long poll does not keep the laboratory from stopping', async t => {
   const { lab } = await buildTestLab(t)
   await lab.server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = lab.server.server.address() as AddressInfo

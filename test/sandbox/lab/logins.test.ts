@@ -96,7 +96,7 @@ t.test('a login without a state is known by its code, and a made-up code belongs
   t.not(record({ kind: 'exchange', body: { code: random(), client_id: 'app-1' } }).id, login.id)
 })
 
-t.test('logins are listed newest first, by client, by state and since a step', async t => {
+t.test('logins are listed newest first, and can be selected by client, by state and by newer steps', async t => {
   const { logins, begin, hide } = buildLogins()
   const state = random()
   const one = begin('app-1', state)
@@ -122,7 +122,7 @@ t.test('a busy client pushes out its own logins, and so do made-up client ids', 
   t.ok(logins.list({ clientId: 'busy' }).length >= 3, 'and the busy one a fair share')
 })
 
-t.test('a long login loses calls that went well before anything else', async t => {
+t.test('a login that is too long loses successful calls first', async t => {
   const { logins, begin, record } = buildLogins({ steps: 6 })
   const [state, code, accessToken] = [random(), random(), random()]
   const login = begin('app-1', state)
@@ -135,7 +135,7 @@ t.test('a long login loses calls that went well before anything else', async t =
   t.match(steps.slice(0, 3), [{ kind: 'authorize' }, { kind: 'exchange' }, { reason: 'not-found' }])
 })
 
-t.test('a login takes no more memory than it may, whatever is sent', async t => {
+t.test('the memory of a login is limited, whatever is sent', async t => {
   const { logins, begin } = buildLogins()
   const state = random()
   const login = begin('app-1', state)
@@ -173,7 +173,7 @@ t.test('thousands of huge requests do not end a process with a small heap', asyn
   t.ok(largest <= 16 * 1024, `${largest} bytes`)
 })
 
-t.test('a login that is forgotten is found by nothing', async t => {
+t.test('a forgotten login cannot be found by any key', async t => {
   const { logins, begin, hide } = buildLogins()
   const state = random()
   const { id } = begin('app-1', state)

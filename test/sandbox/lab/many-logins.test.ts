@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { buildLab } from '../../../src/sandbox/lab/build-lab.ts'
 import type { Step } from '../../../src/sandbox/observe/steps.ts'
+import { cpuMs } from '../../support/stopwatch.ts'
 
 const random = () => randomBytes(16).toString('base64url')
 const local = { host: '127.0.0.1:4002' }
@@ -41,35 +42,64 @@ async function buildLabWith(t: Test, logins: number) {
   const { logins: told } = (await lab.server.inject({ url: '/lab/v1/logins', headers: local })).json()
   const ask = async (url: string): Promise<string> => {
     const { statusCode, body } = await lab.server.inject({ url, headers: local })
-    if (statusCode !== 200) throw new Error(`${url}: ${statusCode}`)
+    if (![200, 303].includes(statusCode)) throw new Error(`${url}: ${statusCode}`)
     return body
   }
-  return { ask, id: told[50].id as string }
-}
-
-/** The fastest of several times. It depends least on what else the machine does. */
-async function shortestTime(run: () => Promise<unknown>): Promise<number> {
-  let shortest = Number.POSITIVE_INFINITY
-  for (let count = 0; count < 10; count += 1) {
-    const start = performance.now()
-    await run()
-    shortest = Math.min(shortest, performance.now() - start)
+  const search = async (text: string) => {
+    const call = { method: 'POST', url: '/lab/v1/logins/search', headers: local, payload: { text } } as const
+    const { statusCode, body } = await lab.server.inject(call)
+    if (statusCode !== 200) throw new Error(body)
   }
-  return shortest
+  const id: string = told[50].id
+  return { ask, search, id, stepId: JSON.parse(await ask(`/lab/v1/logins/${id}`)).steps[0].id as string }
 }
 
-t.test('a page of the laboratory takes hardly longer with 1,000 logins than with 100', async t => {
+/**
+ * The work of the fastest of several runs, in ms of this process. What else the machine does makes none of it longer, apart
+ * from the caches that it empties, and a run that comes later has more of the code compiled.
+ */
+async function leastWork(run: () => Promise<unknown>): Promise<number> {
+  const works: number[] = []
+  for (let count = 0; count < 15; count += 1) {
+    const before = cpuMs()
+    await run()
+    works.push(cpuMs() - before)
+  }
+  return Math.min(...works)
+}
+
+/** Every page and every call that reads what is kept. */
+const reads: [name: string, url: (lab: { id: string; stepId: string }) => string][] = [
+  ['the list', () => '/'],
+  ['its last page', () => '/?page=20'],
+  ['the list of a client, with its faults', () => '/?clientId=app-1'],
+  ['a login', ({ id }) => `/logins/${id}`],
+  ['a step', ({ stepId }) => `/requests/${stepId}`],
+  ['the mailbox', () => '/mailbox'],
+  ['the list as JSON', () => '/lab/v1/logins'],
+  ['the list of a client as JSON', () => '/lab/v1/logins?clientId=app-1'],
+  ['the login of a state as JSON', () => '/lab/v1/logins?state=nobody'],
+  ['a login as JSON', ({ id }) => `/lab/v1/logins/${id}`],
+  ['a login as HAR', ({ id }) => `/lab/v1/logins/${id}/har`],
+  ['the mailbox as JSON', () => '/lab/v1/mailbox'],
+  ['the ordered faults as JSON', () => '/lab/v1/faults'],
+  ['the catalogue of faults as JSON', () => '/lab/v1/faults/catalogue'],
+]
+const searches = ['app-1', 'signed in', 'a-word-that-is-nowhere']
+
+t.test('with 1,000 logins every page and every call of the laboratory answers within 50 ms', async t => {
   const [few, many] = [await buildLabWith(t, 100), await buildLabWith(t, 1_000)]
-  t.match(await many.ask('/'), 'Only the newest 100 are shown.')
+  t.match(await many.ask('/'), 'Page 1 of 20')
   t.match(await many.ask('/'), 'noticed: 1 warning', 'tokens that were not given back')
-  const pages = [
-    ['the list', '/', '/'],
-    ['a login', `/logins/${few.id}`, `/logins/${many.id}`],
-    ['a login as JSON', `/lab/v1/logins/${few.id}`, `/lab/v1/logins/${many.id}`],
-  ] as const
-  for (const [name, ofFew, ofMany] of pages) {
-    // Both show 100 logins, or one. Reading all logins for each one took 30 times as long.
-    const [short, long] = [await shortestTime(() => few.ask(ofFew)), await shortestTime(() => many.ask(ofMany))]
-    t.ok(long < 4 * short + 5, `${name}: ${short.toFixed(1)} ms with 100 logins, ${long.toFixed(1)} ms with 1,000`)
+  for (const [name, url] of reads) {
+    const [short, long] = [await leastWork(() => few.ask(url(few))), await leastWork(() => many.ask(url(many)))]
+    const words = `${name}: ${short.toFixed(1)} ms with 100 logins, ${long.toFixed(1)} ms with 1,000`
+    t.ok(long < 50, words)
+    // Both show 50 logins, or one. Reading all logins for each one took 30 times as long.
+    t.ok(long < 4 * short + 5, words)
+  }
+  for (const text of searches) {
+    const long = await leastWork(() => many.search(text))
+    t.ok(long < 50, `a search for ${text}: ${long.toFixed(1)} ms`)
   }
 })

@@ -28,7 +28,7 @@ function idsOf(one: RecordedLogin, others: RecordedLogin[] = []): string[] {
   return findNotices(one, comparison.othersOf(one)).map(({ id }) => id)
 }
 
-t.test('a client without fault hears nothing, however often it signs people in', async t => {
+t.test('a correct client gets no notices, however often it signs people in', async t => {
   const logins = [0, 1, 2, 3].map(index => goodLogin({ atMs: index * 60_000 }))
   for (const one of logins)
     t.same(
@@ -392,7 +392,7 @@ t.test('a notice says what is wrong, why it matters and how to fix it, in a sent
   for (const { id, found, why, fix, reference } of notices) {
     t.match(id, /^[a-z]+(-[a-z]+)*$/)
     for (const sentence of [found, why, fix]) t.match(sentence, /^[A-Z].*\.$/, `${id}: ${sentence}`)
-    t.match(reference, /RFC|specification/, id)
+    t.match(reference, /RFC|rule/, id)
   }
   t.equal(new Set(notices.map(({ id }) => id)).size, notices.length)
 })

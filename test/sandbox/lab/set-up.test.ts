@@ -57,10 +57,13 @@ for (const database of await openDatabases(t)) {
     for (const person of [made.json(), given])
       t.match((await signIn(openBrowser(sandbox), {}, person)).body, 'name="decision"')
     const again = await lab('POST', 'people', given)
-    t.match([again.statusCode, again.json()], [422, { error: { message: { email: [/Somebody has this address/] } } }])
+    t.match(
+      [again.statusCode, again.json()],
+      [422, { error: { message: { email: [/An account already has this address/] } } }],
+    )
   })
 
-  t.test(`one call gives a client all that it needs, and whom to sign in (${database.name})`, async t => {
+  t.test(`one call returns all settings that a client needs, and a person to sign in (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
     const { statusCode, ...answer } = await lab('POST', 'applications', { redirectUri })
     const made = answer.json()
@@ -129,7 +132,7 @@ for (const database of await openDatabases(t)) {
     t.equal((await refresh(sandbox, ofClient.refreshToken, fields)).statusCode, 200)
   })
 
-  t.test(`a login that a client began is brought to its end, and the laboratory saw it (${database.name})`, async t => {
+  t.test(`a login that a client began can be finished, and the laboratory records it (${database.name})`, async t => {
     const { lab } = await start(t)
     const { clientId, person } = (await lab('POST', 'applications', { redirectUri })).json()
     const finish = (url: string) => lab('POST', 'sign-in', { userId: person.userId, url: `${portalUrl}${url}` })
@@ -220,7 +223,7 @@ for (const database of await openDatabases(t)) {
     t.notMatch((await browser.get('/account')).body, person.email)
   })
 
-  t.test(`whom neither the laboratory nor the seeds made is left alone (${database.name})`, async t => {
+  t.test(`people whom neither the laboratory nor the seeds made cannot be changed (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
     const stranger = await callAsStranger(sandbox)
     const { userId, accessToken } = stranger
@@ -238,7 +241,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `what the seeded person has can expire, and a reset removes what they made since (${database.name})`,
+    `tokens of the seeded person can expire, and a reset removes what the person made (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const { call, groupId, accessToken } = await callAsDeveloper(sandbox)
@@ -264,7 +267,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`two suites share a sandbox, and one reset takes nothing of the other (${database.name})`, async t => {
+  t.test(`two suites share a sandbox, and resetting one leaves the other unchanged (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
     const [one, two, none] = [
       await makeAll(sandbox, lab, 'one'),
@@ -357,7 +360,7 @@ for (const database of await openDatabases(t)) {
     t.equal((await lab('GET', `faults?clientId=${one.clientId}`)).json().faults.length, 0)
   })
 
-  t.test(`only a reset of all forgets the failures that every suite has a part in (${database.name})`, async t => {
+  t.test(`only a reset of all suites forgets the failures that suites share (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
     const guess = async () => (await exchange(sandbox, { client_secret: 'wrong' })).statusCode
     for (let times = 0; times < 10; times += 1) await guess()

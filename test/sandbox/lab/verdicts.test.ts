@@ -9,6 +9,7 @@ import { seeded } from '../support/build-test-sandbox.ts'
 import { buildTestLab } from '../support/call-lab.ts'
 import { login, type More, random, start, step } from './support/recorded-steps.ts'
 
+const missing = 'Missing data for required field.'
 const registered = 'http://localhost:3000/cb'
 
 function verdict(one: RecordedLogin, { afterMs = 1_000, others = [] as RecordedLogin[] } = {}) {
@@ -51,7 +52,7 @@ const uriCheck = (received: string | undefined, expected = registered): More['ch
   { name: 'redirect_uri', passed: false, expected, received },
 ]
 
-t.test('each end of a login has its status and one sentence, with the step', async t => {
+t.test('for each way that a login can end, the verdict has a status, and one sentence that names the step', async t => {
   const { authorize, withCode, signIn, declined, exchange, api, refresh, revoke } = steps()
   const long = { afterMs: 130_000 }
   const rows: [status: string, sentence: RegExp, RecordedLogin, { afterMs?: number }?][] = [
@@ -82,7 +83,7 @@ t.test('each end of a login has its status and one sentence, with the step', asy
       /^Refused at step 2: The client_secret is neither/,
       login(withCode(), exchange(refused('secret-wrong'))),
     ],
-    ['refused', /^Refused at step 1: The call came without/, login(api(refused('token-missing')))],
+    ['refused', /^Refused at step 1: The call came without/, login(step('api', {}, refused('token-missing')))],
     ['signed in', /^Signed in at step 3\.$/, login(withCode(), exchange(refused('state-missing')), exchange()), long],
     ['signed in', /^Signed in at step 2\.$/, login(withCode(), exchange(), api(), refresh(), revoke())],
     ['signed in', /^Renewed at step 1\.$/, login(refresh())],
@@ -116,7 +117,7 @@ t.test('each end of a login has its status and one sentence, with the step', asy
   }
 })
 
-t.test('a redirect URI that differs is described by its difference', async t => {
+t.test('if a redirect URI differs, the verdict says in what it differs', async t => {
   const { authorize, exchange, withCode } = steps()
   const rows: [received: string | undefined, sentence: string][] = [
     [`${registered}/`, 'Refused at step 1: redirect_uri ends with /, the registered one does not.'],
@@ -166,6 +167,78 @@ t.test('a field that is missing is named', async t => {
   )
   const noSecret = exchange(refused('field-missing', { answer: { error_description: 'client_secret is missing.' } }))
   t.match(verdict(login(noSecret)).sentence, 'Refused at step 1: client_secret is missing.')
+})
+
+t.test('the verdict says how late a code came, where a token was sent, and which group was wrong', async t => {
+  const { withCode, exchange, api } = steps()
+  const create = (more: More, groupId = 'g-1') =>
+    step('api', { body: { 'data.groupId': groupId } }, { method: 'POST', route: '/apps/v1', ...more })
+  const rows: [sentence: string, RecordedLogin][] = [
+    [
+      'Refused at step 2: The code has expired. It was issued at step 1, 75 seconds before.',
+      login(withCode(), exchange(refused('code-expired', { atMs: 75_500 }))),
+    ],
+    ['Refused at step 1: The code has expired.', login(exchange(refused('code-expired')))],
+    [
+      'Refused at step 1: The Authorization header does not begin with Bearer.',
+      login(api(refused('token-missing', { status: 401 }))),
+    ],
+    [
+      'Refused at step 1: The access token was sent in the address.',
+      login(step('api', { query: { access_token: 'a' } }, refused('token-missing'))),
+    ],
+    [
+      'Refused at step 1: The visitor is not a member of the group g-1.',
+      login(create(refused('not-allowed', { status: 403 }))),
+    ],
+    [
+      'Refused at step 1: groupId is missing.',
+      login(create(refused('fields-invalid', { answer: { error: { message: { groupId: [missing] } } } }))),
+    ],
+    [
+      'Refused at step 1: name is missing. iconUrl: Not a valid URL.',
+      login(
+        create(
+          refused('fields-invalid', {
+            answer: { error: { message: { name: [missing], iconUrl: ['Not a valid URL.'] } } },
+          }),
+        ),
+      ),
+    ],
+  ]
+  for (const [sentence, one] of rows) t.equal(verdict(one).sentence, sentence)
+  const [, noGroup] = rows.at(-2)!
+  t.match(verdict(noGroup).fix, /^Use the id of one of your groups/)
+})
+
+t.test('a sentence shows no query of an address, because it is in the log, too', async t => {
+  const { authorize } = steps()
+  const rows: [received: string, registered: string, sentence: string][] = [
+    [`${registered}?token=secret`, registered, 'redirect_uri has another query, the registered one has none.'],
+    [registered, `${registered}?token=secret`, 'redirect_uri has no query, the registered one has one.'],
+    [
+      'https://elsewhere.test/?token=secret',
+      `${registered}?token=secret`,
+      `redirect_uri is https://elsewhere.test/?…, the registered one is ${registered}?….`,
+    ],
+  ]
+  for (const [received, expected, sentence] of rows) {
+    const one = login(authorize(refused('redirect-uri-unregistered', { checks: uriCheck(received, expected) })))
+    t.equal(verdict(one).sentence, `Refused at step 1: ${sentence}`)
+  }
+})
+
+t.test('a code that nobody exchanged is explained by two hosts only if the login began at the other one', async t => {
+  const begunAt = (referer: string) => {
+    const authorize = { headers: { referer }, query: { client_id: 'app-1', state: 'a' } }
+    return login(step('authorize', authorize, { location: `${registered}?code=1` }))
+  }
+  t.match(verdict(begunAt('http://127.0.0.1:3000/')), {
+    sentence: /exchanged it. The login began at http:\/\/127.0.0.1:3000, and came back to http:\/\/localhost:3000\.$/,
+    fix: /^Open the client at http:\/\/localhost:3000/,
+  })
+  for (const referer of ['http://localhost:3000/', 'https://elsewhere.test/', 'nothing', ''])
+    t.match(verdict(begunAt(referer)), { sentence: /exchanged it\.$/, fix: /^Look at what answers at/ }, referer)
 })
 
 t.test('an ordered fault is named as the cause, but only of what it can cause', async t => {
@@ -267,7 +340,7 @@ t.test('three logins of one browser within a minute, without a call between them
       t.equal(verdict(one, { others: logins.filter(other => other !== one) }).isLoop, false, name)
 })
 
-t.test('a browser that goes round at the real portal is seen in the list, in the login and on their pages', async t => {
+t.test('if a browser goes round in a loop at the real portal, the list, the login and their pages show it', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const browser = openBrowser(sandbox)
   const goRound = async () => {

@@ -79,7 +79,7 @@ async function readEverything(sandbox: TestSandbox): Promise<Record<string, stri
   return Object.fromEntries(await Promise.all(found))
 }
 
-t.test('a login of a good client is told whole, and nothing is noticed about it', async t => {
+t.test('a login of a correct client is recorded completely and gets no notice', async t => {
   const sandbox = await buildTestSandbox(t, { lab })
   await goAllTheWay(sandbox)
   const { logins } = (await readLab(sandbox, `/lab/v1/logins?clientId=${seeded.clientId}`)).json()
@@ -98,7 +98,7 @@ t.test('a login of a good client is told whole, and nothing is noticed about it'
   })
 })
 
-t.test('LG-02: nothing that opens a door is in anything that the laboratory or the log shows', async t => {
+t.test('LG-02: neither the laboratory nor the log shows any secret', async t => {
   const sandbox = await buildTestSandbox(t, { lab })
   const { secrets } = await goAllTheWay(sandbox)
   const refused = random()
@@ -123,7 +123,7 @@ t.test('LG-02: nothing that opens a door is in anything that the laboratory or t
   }
 })
 
-t.test('with a laboratory, a refused exchange and an error page link to their login', async t => {
+t.test('if there is a laboratory, refused exchanges and error pages link to their login', async t => {
   const sandbox = await buildTestSandbox(t, { lab })
   const off = await buildTestSandbox(t)
   const { error_uri: uri } = (await exchange(sandbox, { code: 'none' })).json()
@@ -140,7 +140,7 @@ t.test('with a laboratory, a refused exchange and an error page link to their lo
   t.same(Object.keys((await exchange(off, { code: 'none', state: undefined })).json()), ['error', 'error_description'])
 })
 
-t.test('with nobody who observes, no request is watched and no answer kept', async t => {
+t.test('without an observer no request is recorded and no answer kept', async t => {
   const server = { addHook: () => t.fail('it is watched') } as unknown as FastifyInstance
   observeRequests(server, { listener: 'portal', observer: undefined, clock: () => new Date() })
   const off = await buildTestSandbox(t)
@@ -162,7 +162,7 @@ t.test(
   },
 )
 
-t.test('the log names the client and the reason; a client that nobody knows is not named', async t => {
+t.test('the log names the client and the reason; an unknown client is not named', async t => {
   const sandbox = await buildTestSandbox(t)
   await exchange(sandbox, { code: 'none' })
   await exchange(sandbox, { code: 'none', client_id: 'a-stranger-s-text' })
@@ -188,7 +188,7 @@ const watchReasons = async (t: Test, databaseUrl: string) => {
 }
 
 for (const database of await openDatabases(t))
-  t.test(`${database.name} tells why a code or a refresh token is refused`, async t => {
+  t.test(`${database.name} shows why a code or a refresh token is refused`, async t => {
     const { sandbox, last } = await watchReasons(t, await database.make(t))
     const other = await makeOtherClient(sandbox)
     const begin = async () => {

@@ -118,7 +118,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a family can be renewed 60 times a minute; then 429 until Retry-After is over (${database.name})`,
+    `limit-renewals: a family can be renewed 60 times a minute; then 429 until Retry-After is over (${database.name})`,
     async t => {
       const steps: LabStep[] = []
       const onStep = (step: LabStep) => void steps.push(step)
@@ -142,36 +142,42 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`renewals at a moment when the clock was ahead do not count afterwards (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { refresh_token: first } = await getTokens(sandbox)
-    sandbox.passTime(2 * 86_400_000)
-    const tokens = await renew(sandbox, first, 60, 1)
-    t.equal((await refresh(sandbox, tokens[60])).statusCode, 429)
-    sandbox.passTime(-2 * 86_400_000)
-    t.equal((await refresh(sandbox, tokens[60])).statusCode, 200)
-  })
+  t.test(
+    `clock-ahead: renewals at a moment when the clock was ahead do not count afterwards (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { refresh_token: first } = await getTokens(sandbox)
+      sandbox.passTime(2 * 86_400_000)
+      const tokens = await renew(sandbox, first, 60, 1)
+      t.equal((await refresh(sandbox, tokens[60])).statusCode, 429)
+      sandbox.passTime(-2 * 86_400_000)
+      t.equal((await refresh(sandbox, tokens[60])).statusCode, 200)
+    },
+  )
 
-  t.test(`with 100 grants of a person for one client, a new grant ends the oldest (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const fromPortal = await makePortalToken(await openAsDeveloper(sandbox))
-    const logIn = await openAllowed(sandbox)
-    const getFamily = async (): Promise<Tokens> => (await exchange(sandbox, { code: await logIn() })).json()
-    // The clock stands still, as it does for logins in the same millisecond.
-    const [first, second] = [await getFamily(), await getFamily()]
-    await storeGrants(sandbox, 97, await findSeededOwner(sandbox))
-    const hundredth = await getFamily()
-    for (const family of [first, second, hundredth]) t.equal(await isAccepted(sandbox, family.access_token), true)
-    t.equal(await countEndedGrants(sandbox), 1, 'the code of the first sign-in, which nobody redeemed')
+  t.test(
+    `limit-grants: with 100 grants of a person for one client, a new grant ends the oldest (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const fromPortal = await makePortalToken(await openAsDeveloper(sandbox))
+      const logIn = await openAllowed(sandbox)
+      const getFamily = async (): Promise<Tokens> => (await exchange(sandbox, { code: await logIn() })).json()
+      // The clock stands still, as it does for logins in the same millisecond.
+      const [first, second] = [await getFamily(), await getFamily()]
+      await storeGrants(sandbox, 97, await findSeededOwner(sandbox))
+      const hundredth = await getFamily()
+      for (const family of [first, second, hundredth]) t.equal(await isAccepted(sandbox, family.access_token), true)
+      t.equal(await countEndedGrants(sandbox), 1, 'the code of the first sign-in, which nobody redeemed')
 
-    const code = await logIn()
-    t.equal(await isAccepted(sandbox, first.access_token), false)
-    t.match((await refresh(sandbox, first.refresh_token)).json(), { error: 'invalid_grant' })
-    t.equal(await isAccepted(sandbox, second.access_token), true, 'the next one lives')
-    t.equal(await countEndedGrants(sandbox), 2)
-    t.equal((await exchange(sandbox, { code })).statusCode, 200)
-    t.equal(await isAccepted(sandbox, fromPortal), true, 'tokens of the portal’s own page count by themselves')
-  })
+      const code = await logIn()
+      t.equal(await isAccepted(sandbox, first.access_token), false)
+      t.match((await refresh(sandbox, first.refresh_token)).json(), { error: 'invalid_grant' })
+      t.equal(await isAccepted(sandbox, second.access_token), true, 'the next one lives')
+      t.equal(await countEndedGrants(sandbox), 2)
+      t.equal((await exchange(sandbox, { code })).statusCode, 200)
+      t.equal(await isAccepted(sandbox, fromPortal), true, 'tokens of the portal’s own page count by themselves')
+    },
+  )
 
   t.test(`ended grants do not count, and are deleted (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
@@ -187,7 +193,7 @@ for (const database of await openDatabases(t)) {
     t.ok((await countGrants(sandbox)) <= 103, `${await countGrants(sandbox)} rows`)
   })
 
-  t.test(`codes that are not redeemed count, too, and expired codes end no grant (${database.name})`, async t => {
+  t.test(`unredeemed codes count as grants, and expired codes end no other grant (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const kept = await getTokens(sandbox)
     const logIn = await openAllowed(sandbox)

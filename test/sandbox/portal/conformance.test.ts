@@ -1,5 +1,5 @@
 // The modules of the OpenID Foundation's conformance suite that concern an authorization server without OpenID Connect,
-// by their names. The suite itself cannot be pointed here: the specification's addresses and grant_type are its own.
+// by their names. The suite itself cannot be pointed here: the platform's addresses and grant_type are its own.
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
@@ -20,7 +20,7 @@ const startWithPkce = (verifier: string) => ({
 async function start(sandbox: TestSandbox, url: string) {
   const answer = await openBrowser(sandbox).get(url)
   // Nobody is signed in, so the way back is a link.
-  const link = /<a href="([^"]+)" rel="noreferrer">/.exec(answer.body)?.[1]?.replaceAll('&amp;', '&')
+  const link = /<a class="button" href="([^"]+)" rel="noreferrer">/.exec(answer.body)?.[1]?.replaceAll('&amp;', '&')
   const location = answer.headers.location ?? link
   return {
     statusCode: answer.statusCode,

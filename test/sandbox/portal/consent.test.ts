@@ -231,7 +231,7 @@ t.test(
       'Reference client',
       'Lists and creates your applications.',
       'your user ID, e-mail address and name',
-      '<dt>You go on to</dt><dd><strong>localhost:3000</strong>',
+      '<dt>Takes you to</dt><dd><strong>localhost:3000</strong>',
       seeded.email,
     ])
       t.match(body, text)

@@ -3,10 +3,10 @@
 import swaggerParser from '@apidevtools/swagger-parser'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import t from 'tap'
+import { listRoutes } from '../../support/list-routes.ts'
 import { exchange, logIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
 import { readDescription } from '../support/check-answer.ts'
-import { recordRoutes } from '../support/list-routes.ts'
 import { getTokens, type Tokens } from '../support/tokens.ts'
 
 interface Operation {
@@ -94,13 +94,12 @@ t.test('the well-known addresses take GET only, and others do not exist', async 
 })
 
 t.test('the OpenAPI 3.1 document of the portal is valid, and describes every call that there is', async t => {
-  const routesOf = recordRoutes(t)
   const { portal } = await buildTestSandbox(t)
   const document = (await portal.inject('/api/openapi.json')).json()
   t.match(document, { openapi: '3.1.0', servers: [{ url: portalUrl }] })
   // The page that shows it puts what is meant in place of each reference, which in a circle would never end.
   await t.resolves(swaggerParser.validate(structuredClone(document), { dereference: { circular: false } }))
-  const there = routesOf(portal)
+  const there = listRoutes(portal)
     .map(({ url }) => url)
     .filter(url => /^\/(api|\.well-known)\//.test(url) && !['/api/docs', '/api/openapi.json'].includes(url))
   t.strictSame(Object.keys(document.paths).sort(), ['/', ...new Set(there)].sort())

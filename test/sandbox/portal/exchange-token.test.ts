@@ -67,7 +67,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`TK-10: another client with the code ends no tokens of its owner (${database.name})`, async t => {
+  t.test(`TK-10: when another client sends the code, the owner keeps its tokens (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId } = await callAsDeveloper(sandbox)
     const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
@@ -120,7 +120,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('TK-13, TK-03: the answer has exactly the fields of the specification and scope, and is not cached', async t => {
+t.test('TK-13, TK-03: the answer has exactly the fields of the platform and scope, and is not cached', async t => {
   const sandbox = await buildTestSandbox(t)
   const answer = await exchange(sandbox, { code: await getCode(sandbox) })
   t.equal(answer.statusCode, 200)
@@ -148,7 +148,7 @@ t.test('TK-13, TK-03: the answer has exactly the fields of the specification and
   })
 })
 
-t.test('TK-14: the access token is a signed JWT with the claims of the contract and nothing personal', async t => {
+t.test('TK-14: the access token is a signed JWT with its claims and nothing personal', async t => {
   const sandbox = await buildTestSandbox(t)
   const parameters = await logIn(sandbox)
   const { access_token: accessToken } = (await exchange(sandbox, { code: parameters.get('code') ?? '' })).json()
@@ -233,7 +233,7 @@ t.test(
   },
 )
 
-t.test('TK-08: the state is the one of the start, and comes back as it was sent', async t => {
+t.test('TK-08: the state must be that of the start, and each answer repeats the state that was sent', async t => {
   const sandbox = await buildTestSandbox(t)
   const state = `A+/=%&"<é😀 '~`
   const code = await getCode(sandbox, { state })

@@ -162,7 +162,7 @@ t.test(
   },
 )
 
-t.test('calls under /api that a browser sends from another site are refused, and count for nothing', async t => {
+t.test('calls under /api that a browser sends from another site are refused, and count towards no limit', async t => {
   const sandbox = await buildTestSandbox(t)
   const strangers = [
     { 'sec-fetch-site': 'cross-site' },

@@ -78,34 +78,37 @@ for (const database of databases) {
     },
   )
 
-  t.test(`a link resets the password once, and ends every session and refresh token (${database.name})`, async t => {
-    const sandbox = await buildWithMailbox(t, await database.make(t))
-    const signedIn = await openAsDeveloper(sandbox)
-    const code = (await logIn(sandbox)).get('code') ?? ''
-    const tokens = (await exchange(sandbox, { code })).json<Tokens>()
-    t.equal((await forget(sandbox, ` ${email.toUpperCase()} `)).statusCode, 200)
-    t.match(await readMailbox(sandbox), [{ to: email, text: /30 minutes/ }])
+  t.test(
+    `password-reset: a link resets the password once, and ends every session and refresh token (${database.name})`,
+    async t => {
+      const sandbox = await buildWithMailbox(t, await database.make(t))
+      const signedIn = await openAsDeveloper(sandbox)
+      const code = (await logIn(sandbox)).get('code') ?? ''
+      const tokens = (await exchange(sandbox, { code })).json<Tokens>()
+      t.equal((await forget(sandbox, ` ${email.toUpperCase()} `)).statusCode, 200)
+      t.match(await readMailbox(sandbox), [{ to: email, text: /30 minutes/ }])
 
-    const link = await readLink(sandbox)
-    const browser = openBrowser(sandbox)
-    await browser.get(link)
-    const page = await browser.get(link)
-    t.match(page.body, email, 'looking uses nothing up')
-    const weak = await submitForm(browser, page, '/reset-password', { password: 'short' })
-    t.equal(weak.statusCode, 422)
-    t.match(weak.body, 'Use at least 8 characters.')
-    const answers = await Promise.all(
-      [1, 2].map(() => submitForm(browser, page, '/reset-password', { password: newPassword })),
-    )
-    t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 400], 'of two at once one counts')
-    t.equal((await browser.get(link)).statusCode, 400)
-    t.match((await browser.get('/account')).body, '<h1>Sign in</h1>', 'nobody is signed in by a link')
-    t.match((await signedIn.get('/account')).body, '<h1>Sign in</h1>')
-    t.match((await refresh(sandbox, tokens.refresh_token)).json(), { error: 'invalid_grant' })
-    t.equal(await tryPassword(sandbox, password), 403)
-    t.equal(await tryPassword(sandbox, newPassword), 303)
-    t.notMatch(sandbox.logLines.join(''), new URLSearchParams(link.split('?')[1]).get('token') ?? link)
-  })
+      const link = await readLink(sandbox)
+      const browser = openBrowser(sandbox)
+      await browser.get(link)
+      const page = await browser.get(link)
+      t.match(page.body, email, 'looking uses nothing up')
+      const weak = await submitForm(browser, page, '/reset-password', { password: 'short' })
+      t.equal(weak.statusCode, 422)
+      t.match(weak.body, 'Use at least 8 characters.')
+      const answers = await Promise.all(
+        [1, 2].map(() => submitForm(browser, page, '/reset-password', { password: newPassword })),
+      )
+      t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 400], 'of two at once one counts')
+      t.equal((await browser.get(link)).statusCode, 400)
+      t.match((await browser.get('/account')).body, '<h1>Sign in</h1>', 'nobody is signed in by a link')
+      t.match((await signedIn.get('/account')).body, '<h1>Sign in</h1>')
+      t.match((await refresh(sandbox, tokens.refresh_token)).json(), { error: 'invalid_grant' })
+      t.equal(await tryPassword(sandbox, password), 403)
+      t.equal(await tryPassword(sandbox, newPassword), 303)
+      t.notMatch(sandbox.logLines.join(''), new URLSearchParams(link.split('?')[1]).get('token') ?? link)
+    },
+  )
 }
 
 t.test(
@@ -240,7 +243,7 @@ t.test('a link ends after half an hour or with any new password, and a forged li
   ]) {
     const page = await browser.get(path)
     t.equal(page.statusCode, 400, path)
-    t.match(page.body, '<a class="target" href="/forgot-password">Ask for a new link</a>')
+    t.match(page.body, '<a class="button main" href="/forgot-password">Ask for a new link</a>')
   }
   sandbox.passTime(29 * 60_000)
   t.equal((await browser.get(link)).statusCode, 200)
@@ -278,7 +281,8 @@ t.test('a login goes on after a reset: the page that sent the link leads back to
   await submitForm(openBrowser(sandbox), await browser.get(await readLink(sandbox)), '/reset-password', {
     password: newPassword,
   })
-  const back = /href="([^"]+)">Sign in to <bdi>Reference client/.exec(sent.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  const back =
+    /href="([^"]+)">Back to sign in to <bdi>Reference client/.exec(sent.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
   const signInPage = await browser.get(back)
   const answer = await browser.submit(signInPage, { email, password: newPassword })
   const consent = await browser.get(locationOf(answer))

@@ -16,7 +16,7 @@ function revoke({ portal }: TestSandbox, fields: Record<string, string>, content
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`RF-11: revoking ends the whole family and every access token it gave (${database.name})`, async t => {
+  t.test(`revoke-call: revoking ends the whole family and every access token it gave (${database.name})`, async t => {
     const databaseUrl = await database.make(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl })
     const other = await buildTestSandbox(t, { databaseUrl })
@@ -33,7 +33,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `RFC 7009 2.1: a replaced refresh token and an access token end the family, too (${database.name})`,
+    `revoke-call: a replaced refresh token and an access token end the family, too (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       for (const which of ['refresh_token', 'access_token'] as const) {
@@ -47,7 +47,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `RFC 7009 2.2: another client’s token, like an unknown one, is 200 and nothing ends (${database.name})`,
+    `revoke-call: another client’s token, like an unknown one, is 200 and nothing ends (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -95,7 +95,7 @@ t.test('TK-02: mistakes in a revocation get OAuth’s errors, and nothing is rev
   t.notOk(sandbox.logLines.join('').includes(token), 'LG-01: the token is not logged')
 })
 
-t.test('TK-04: wrong secrets at revocation count like those at the exchange', async t => {
+t.test('TK-04: wrong secrets at the revocation count towards the same limit as those at the exchange', async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)
   for (let attempt = 0; attempt < 10; attempt += 1)

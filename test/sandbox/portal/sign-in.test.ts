@@ -107,7 +107,7 @@ t.test(
   },
 )
 
-t.test('PS-06: after 100 failures from one address it is closed for a while, whatever account it tries', async t => {
+t.test('PS-06: after 100 failures from one address, no account can be signed in to from there for a while', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   const page = await browser.get(startUrl())
@@ -191,7 +191,7 @@ t.test('a browser that keeps no cookie gets a page that says so, and no password
     t.equal(answer.statusCode, 400)
     t.match(answer.body, 'Your browser did not keep the portal’s cookie')
     t.match(answer.body, 'npm run demo -- --https')
-    t.match(answer.body, '<a class="target" href="/account">Try again</a>')
+    t.match(answer.body, '<a class="button main" href="/account">Try again</a>')
     t.notMatch(answer.body, '<form')
     t.equal(steps.at(-1)?.reason, 'cookies-missing', 'the laboratory hears why')
     t.equal(browser.cookies.has('__Host-portal-session'), false)

@@ -141,7 +141,7 @@ t.test('PS-02: of two passwords with the same first 72 bytes only the right one 
   t.equal((await signIn(sandbox, newcomer.email, `${head} and an end`)).statusCode, 303)
 })
 
-t.test('PS-02: the password fields are password fields, and say to password managers what they are', async t => {
+t.test('PS-02: password fields hide the text, and tell password managers which password they want', async t => {
   const { body } = await openBrowser(await buildTestSandbox(t)).get(startUrl())
   t.match(body, /id="password" name="password" type="password" required autocomplete="current-password"/)
   t.match(body, /id="new-password" name="password" type="password" required autocomplete="new-password"/)
@@ -159,7 +159,7 @@ t.test('PS-03: the e-mail address, or its name, is no password', async t => {
   }
 })
 
-t.test('sign-ups from one address end at 100 an hour', async t => {
+t.test('limit-sign-ups: sign-ups from one address end at 100 an hour', async t => {
   const sandbox = await buildTestSandbox(t)
   // Twenty-five at once, since two are hashed at the same time and fifty may wait.
   for (let first = 0; first < 100; first += 25) {

@@ -28,54 +28,57 @@ function getMe({ portal }: TestSandbox, authorization?: string) {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`a script registers, allows an application and signs in without a browser (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const registered = await post(sandbox, 'register', ada)
-    t.equal(registered.statusCode, 201)
-    const { '@id': userId, ...person } = registered.json()
-    t.strictSame(person, {
-      '@context': 'https://standards.oftrust.net/v2/Context/Identity/LegalParty/Person/',
-      '@type': 'Person',
-      email: 'ada@example.test',
-      role: 'developer',
-      firstName: 'Ada',
-      lastName: 'Lovelace',
-    })
-    const login = { ...startFields, email: ada.email, password: ada.password }
-    const asked = await post(sandbox, 'authorize', login)
-    t.equal(asked.statusCode, 403)
-    t.strictSame(asked.json(), { message: 'App authorization required', userId })
+  t.test(
+    `calls-without-browser, name-call: a script registers, allows an application and signs in without a browser (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const registered = await post(sandbox, 'register', ada)
+      t.equal(registered.statusCode, 201)
+      const { '@id': userId, ...person } = registered.json()
+      t.strictSame(person, {
+        '@context': 'https://standards.oftrust.net/v2/Context/Identity/LegalParty/Person/',
+        '@type': 'Person',
+        email: 'ada@example.test',
+        role: 'developer',
+        firstName: 'Ada',
+        lastName: 'Lovelace',
+      })
+      const login = { ...startFields, email: ada.email, password: ada.password }
+      const asked = await post(sandbox, 'authorize', login)
+      t.equal(asked.statusCode, 403)
+      t.strictSame(asked.json(), { message: 'App authorization required', userId })
 
-    const allowed = await post(sandbox, 'authorizeApplication', {
-      userId,
-      clientId: seeded.clientId,
-      email: ada.email,
-      password: ada.password,
-    })
-    t.equal(allowed.statusCode, 200)
+      const allowed = await post(sandbox, 'authorizeApplication', {
+        userId,
+        clientId: seeded.clientId,
+        email: ada.email,
+        password: ada.password,
+      })
+      t.equal(allowed.statusCode, 200)
 
-    const answer = await post(sandbox, 'authorize', login)
-    t.match(answer, { statusCode: 200, headers: { 'cache-control': 'no-store' } })
-    t.strictSame(Object.keys(answer.json()).sort(), ['redirectUrl', 'userId'])
-    const redirect = new URL(answer.json().redirectUrl)
-    t.equal(redirect.origin + redirect.pathname, seeded.redirectUri)
-    const { code, ...parameters } = Object.fromEntries(redirect.searchParams)
-    t.strictSame(parameters, {
-      redirect_uri: seeded.redirectUri,
-      subject: userId,
-      client_id: seeded.clientId,
-      state: 'a-state',
-      iss: portalUrl,
-    })
-    const tokens = await exchange(sandbox, { code })
-    t.equal(tokens.statusCode, 200)
-    const me = await getMe(sandbox, `Bearer ${tokens.json().access_token}`)
-    t.equal(me.statusCode, 200)
-    t.strictSame(me.json(), registered.json())
-    const log = sandbox.logLines.join('')
-    for (const secret of [ada.password, 'ada@example.test', code ?? '', tokens.json().access_token])
-      t.notOk(log.includes(secret), 'LG-01: nothing of it is logged')
-  })
+      const answer = await post(sandbox, 'authorize', login)
+      t.match(answer, { statusCode: 200, headers: { 'cache-control': 'no-store' } })
+      t.strictSame(Object.keys(answer.json()).sort(), ['redirectUrl', 'userId'])
+      const redirect = new URL(answer.json().redirectUrl)
+      t.equal(redirect.origin + redirect.pathname, seeded.redirectUri)
+      const { code, ...parameters } = Object.fromEntries(redirect.searchParams)
+      t.strictSame(parameters, {
+        redirect_uri: seeded.redirectUri,
+        subject: userId,
+        client_id: seeded.clientId,
+        state: 'a-state',
+        iss: portalUrl,
+      })
+      const tokens = await exchange(sandbox, { code })
+      t.equal(tokens.statusCode, 200)
+      const me = await getMe(sandbox, `Bearer ${tokens.json().access_token}`)
+      t.equal(me.statusCode, 200)
+      t.strictSame(me.json(), registered.json())
+      const log = sandbox.logLines.join('')
+      for (const secret of [ada.password, 'ada@example.test', code ?? '', tokens.json().access_token])
+        t.notOk(log.includes(secret), 'LG-01: nothing of it is logged')
+    },
+  )
 }
 
 t.test('/api/register names every wrong field at once, with 422', async t => {
@@ -211,7 +214,7 @@ t.test(
   },
 )
 
-t.test('AP-01, AP-02: /api/me answers 403 without a valid bearer token', async t => {
+t.test('AP-01, AP-02, name-call: /api/me answers 403 without a valid bearer token', async t => {
   const sandbox = await buildTestSandbox(t)
   const { access_token: token } = await getTokens(sandbox)
   for (const authorization of [

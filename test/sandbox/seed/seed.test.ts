@@ -35,7 +35,7 @@ const newSecret = async (call: Awaited<ReturnType<typeof callAsDeveloper>>['call
 for (const database of await openDatabases(t)) {
   const start = (t: Test, databaseUrl: string, settings = {}) => buildTestSandbox(t, { databaseUrl, ...settings })
 
-  t.test(`a restart revives no secret that was renewed, and drops none (${database.name})`, async t => {
+  t.test(`seeds: a restart revives no secret that was renewed, and drops none (${database.name})`, async t => {
     const url = await database.make(t)
     const first = await start(t, url)
     const { call } = await callAsDeveloper(first)
@@ -49,18 +49,21 @@ for (const database of await openDatabases(t)) {
     t.strictSame(moved.seedReport?.applied, ['SEED_REDIRECT_URIS'])
   })
 
-  t.test(`redirect URIs that were changed by a call stay, until the setting changes (${database.name})`, async t => {
-    const url = await database.make(t)
-    const first = await start(t, url)
-    const { call } = await callAsDeveloper(first)
-    const redirectUris = `${seeded.redirectUri},https://client.example.test/back`
-    t.equal((await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Renamed', redirectUris })).statusCode, 200)
-    const read = async () => (await call('GET', `/apps/v1/${seeded.clientId}`)).json().client.redirectUris
-    await start(t, url)
-    t.equal(await read(), redirectUris)
-    await start(t, url, { redirectUris: ['https://other.example.test/back'] })
-    t.equal(await read(), 'https://other.example.test/back')
-  })
+  t.test(
+    `seeds: redirect URIs that were changed by a call stay, until the setting changes (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const first = await start(t, url)
+      const { call } = await callAsDeveloper(first)
+      const redirectUris = `${seeded.redirectUri},https://client.example.test/back`
+      t.equal((await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Renamed', redirectUris })).statusCode, 200)
+      const read = async () => (await call('GET', `/apps/v1/${seeded.clientId}`)).json().client.redirectUris
+      await start(t, url)
+      t.equal(await read(), redirectUris)
+      await start(t, url, { redirectUris: ['https://other.example.test/back'] })
+      t.equal(await read(), 'https://other.example.test/back')
+    },
+  )
 
   t.test(`an application that was removed does not return by a restart (${database.name})`, async t => {
     const url = await database.make(t)
@@ -92,7 +95,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`seeding does not take over an account that somebody made before (${database.name})`, async t => {
+  t.test(`seeds: seeding does not take over an account that somebody made before (${database.name})`, async t => {
     const url = await database.make(t)
     const before = await start(t, url, { seed: false })
     t.equal(await register(before, seeded.email, 'the password of somebody else'), 201)
@@ -107,7 +110,7 @@ for (const database of await openDatabases(t)) {
     t.equal(await isValid(other, seeded.clientSecret), true)
   })
 
-  t.test(`seeding does not take over an application that somebody made (${database.name})`, async t => {
+  t.test(`seeds: seeding does not take over an application that somebody made (${database.name})`, async t => {
     const url = await database.make(t)
     const first = await start(t, url)
     const { call, groupId } = await callAsDeveloper(first)
@@ -192,7 +195,7 @@ for (const database of await openDatabases(t)) {
       const url = await database.make(t)
       const sandbox = await start(t, url)
       const { call, userId, groupId } = await callAsDeveloper(sandbox)
-      const notMade = 'SEED_CLIENT_ID was not made into an application: '
+      const notMade = 'No application was made for SEED_CLIENT_ID: '
       const seedAnother = async () => (await start(t, url, { clientId: 'another-client' })).seedReport
       const isThere = async () => (await call('GET', '/apps/v1/another-client')).statusCode === 200
 
@@ -209,7 +212,7 @@ for (const database of await openDatabases(t)) {
       await addGroups(sandbox, userId, 19)
       await sandbox.store.write(db => db.updateTable('groups').set({ created_by: stranger.userId }).execute())
       const { seedReport } = await start(t, url, { clientId: 'a-third-client' })
-      t.strictSame(seedReport?.refused, [`${notMade}the account is in as many groups as one may be. Leave one.`])
+      t.strictSame(seedReport?.refused, [`${notMade}the account has reached the limit of groups. Leave one.`])
       const memberships = await sandbox.store.read
         .selectFrom('memberships')
         .select('id')

@@ -99,22 +99,28 @@ t.test(
   },
 )
 
-t.test('sandbox:backup makes no copy over a file, of damage, of nothing, or of PostgreSQL, and says why', async t => {
-  const url = await makeSqliteUrl(t)
-  const copy = `${pathOf(url)}.copy`
-  const copyTo = (databaseUrl: string, ...names: string[]) => backUp({ DATABASE_URL: databaseUrl }, names)
-  t.match(await copyTo(url, copy), { exitCode: 1, stderr: /^There is no database yet/ })
-  const sandbox = await buildTestSandbox(t, { databaseUrl: url })
-  t.match(await copyTo(url), { exitCode: 1, stderr: /^Name one file/ })
-  t.match(await copyTo(url, `${copy}/missing/copy.db`), { exitCode: 1, stderr: /^Nothing was copied: ENOENT/ })
-  t.match(await copyTo('postgres://127.0.0.1:1/none', copy), { exitCode: 1, stderr: /pg_dump: docs\/backup.md/ })
+t.test(
+  'sandbox:backup refuses to overwrite a file or to copy a damaged, missing or PostgreSQL database, and says why',
+  async t => {
+    const url = await makeSqliteUrl(t)
+    const copy = `${pathOf(url)}.copy`
+    const copyTo = (databaseUrl: string, ...names: string[]) => backUp({ DATABASE_URL: databaseUrl }, names)
+    t.match(await copyTo(url, copy), { exitCode: 1, stderr: /^There is no database at DATABASE_URL yet/ })
+    const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+    t.match(await copyTo(url), { exitCode: 1, stderr: /^Name one file/ })
+    t.match(await copyTo(url, `${copy}/missing/copy.db`), { exitCode: 1, stderr: /^Nothing was copied: ENOENT/ })
+    t.match(await copyTo('postgres://127.0.0.1:1/none', copy), { exitCode: 1, stderr: /with pg_dump. docs\/backup.md/ })
 
-  await sandbox.store.write(db => db.deleteFrom('client_secrets').execute())
-  t.match(await copyTo(url, copy), { exitCode: 1, stderr: /^The database file is damaged \(the application .* has no/ })
-  t.notOk(existsSync(copy), 'half a copy would be taken for one')
+    await sandbox.store.write(db => db.deleteFrom('client_secrets').execute())
+    t.match(await copyTo(url, copy), {
+      exitCode: 1,
+      stderr: /^The database file is damaged \(the application .* has no/,
+    })
+    t.notOk(existsSync(copy), 'half a copy would be taken for one')
 
-  writeFileSync(copy, 'the only good one')
-  const again = await runCommand('backup', { DATABASE_URL: url }, copy)
-  t.match(again, { exitCode: 1, stderr: /^Nothing was copied: EEXIST/ })
-  t.equal(readFileSync(copy, 'utf8'), 'the only good one')
-})
+    writeFileSync(copy, 'the only good one')
+    const again = await runCommand('backup', { DATABASE_URL: url }, copy)
+    t.match(again, { exitCode: 1, stderr: /^Nothing was copied: EEXIST/ })
+    t.equal(readFileSync(copy, 'utf8'), 'the only good one')
+  },
+)

@@ -26,7 +26,7 @@ async function fillUp(t: Test, sandbox: Pick<TestSandbox, 'portal' | 'api'>, fau
   return { create }
 }
 
-t.test('F-31: on a full disk writes answer 503, reads work, and it recovers by itself', async t => {
+t.test('F-31: on a full disk, writes get 503 and reads work; with room again, writes work, too', async t => {
   const sandbox = await buildTestSandbox(t)
   // SQLite answers "full" when a page more than this would be needed, just as it does when the disk has no more.
   await sandbox.store.write(db => sql`pragma max_page_count = 1`.execute(db))
@@ -85,7 +85,7 @@ t.test('F-31: while a file takes no changes writes answer 503, reads work, and i
   t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
 })
 
-t.test('F-31: a file that may only be read is a reason not to start', async t => {
+t.test('F-31: if the database file may only be read, the sandbox does not start', async t => {
   const databaseUrl = await makeSqliteUrl(t)
   await (await buildTestSandbox(t, { databaseUrl })).close()
   const path = databaseUrl.slice('sqlite:'.length)

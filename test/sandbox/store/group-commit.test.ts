@@ -19,7 +19,7 @@ async function listIds({ store }: TestSandbox): Promise<string[]> {
   return rows.map(row => row.id)
 }
 
-t.test('of statements that come at once, a refused one takes no other with it', async t => {
+t.test('if one of several simultaneous statements is refused, the others still succeed', async t => {
   const sandbox = await buildTestSandbox(t)
   const become = await addAtOnce(sandbox, ['a', 'b', 'a', 'c'])
   t.strictSame(become, ['written', 'written', 'refused', 'written'])
@@ -37,7 +37,7 @@ t.test('statements that come at once are one transaction', async t => {
   t.equal(statements.at(-1), insert, 'and one that comes alone is its own')
 })
 
-t.test('F-31: on a full disk all that come at once hear of it, and none of them is there', async t => {
+t.test('F-31: on a full disk all simultaneous statements fail, and none is stored', async t => {
   const sandbox = await buildTestSandbox(t)
   const { page_count: pages } = (await sql<{ page_count: number }>`pragma page_count`.execute(sandbox.store.read))
     .rows[0]!
@@ -50,7 +50,7 @@ t.test('F-31: on a full disk all that come at once hear of it, and none of them 
   t.strictSame(new Set(await addAtOnce(sandbox, ids)), new Set(['written']))
 })
 
-t.test('F-30: those that come at once while another process writes wait, and are then written once each', async t => {
+t.test('F-30: simultaneous statements wait while another process writes, and are then written once each', async t => {
   const databaseUrl = await makeSqliteUrl(t)
   const sandbox = await buildTestSandbox(t, { databaseUrl })
   const other = new DatabaseSync(databaseUrl.slice('sqlite:'.length))

@@ -90,7 +90,7 @@ for (const database of await openDatabases(t)) {
     t.equal((await rowsOf(store, 'consents')).length, 1)
   })
 
-  t.test(`F-33: what was stored before there were bounds is counted as it would be now (${database.name})`, async t => {
+  t.test(`F-33: rows from before there were bounds are counted like new ones (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
     const before = await openWith(t, url, firstSchema)
     await fill(before)
@@ -120,7 +120,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`of the replaced tokens that a family has, an update keeps the last 100 (${database.name})`, async t => {
+  t.test(`an update keeps only the last 100 replaced refresh tokens of each family (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
     const earlier = migrations.slice(0, migrations.indexOf(boundsOfGrants))
     const before = await openWith(t, url, firstSchema)

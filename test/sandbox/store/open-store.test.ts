@@ -138,7 +138,7 @@ t.test('F-33: a damaged file is refused and left as it is', async t => {
   const url = await makeSqliteUrl(t)
   writeFileSync(pathOf(url), 'this is no database, and has never been one; it is a letter to a friend. '.repeat(50))
   const before = readFileSync(pathOf(url))
-  await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /damaged, or no SQLite database/ })
+  await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /damaged, or is not a SQLite database/ })
   t.ok(before.equals(readFileSync(pathOf(url))))
 })
 
@@ -154,7 +154,7 @@ t.test('F-33: a file with one damaged page is refused, even one that the start d
   t.ok(bytes.equals(readFileSync(pathOf(url))))
 })
 
-t.test('F-34: a file in which something stands by half is refused', async t => {
+t.test('F-34: a database file with an incomplete record is refused', async t => {
   const halves: [string, RegExp][] = [
     ['delete from client_secrets', /damaged \(the application [\w-]+ has no client secret\)/],
     [

@@ -30,7 +30,7 @@ t.test('sqlite::memory: is one database for readers and writers, and nothing of 
   t.notOk(existsSync(dirname(path)))
 })
 
-t.test('a process that has many of them at once waits for its end once, and no more when they are gone', async t => {
+t.test('many temporary databases share one exit listener, which is removed with the last of them', async t => {
   const before = process.listenerCount('exit')
   const files = Array.from({ length: 12 }, makeTemporaryFile)
   t.equal(process.listenerCount('exit'), before + 1)
@@ -39,7 +39,7 @@ t.test('a process that has many of them at once waits for its end once, and no m
   for (const { path } of files) t.notOk(existsSync(dirname(path)))
 })
 
-t.test('a clock that was set back leaves no removed key trusted', async t => {
+t.test('a removed key is not trusted after the clock was set back', async t => {
   const sandbox = await buildTestSandbox(t)
   const token = await getAccessToken(sandbox)
   await sandbox.store.write(db => db.updateTable('keys').set({ id: 'another' }).where('kind', '=', 'signing').execute())

@@ -44,7 +44,7 @@ function watchPortions(store: Store, hear: (portions: number) => void): { store:
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`DO-10: what has expired is deleted, and nothing else (${database.name})`, async t => {
+  t.test(`DO-10: only expired rows are deleted (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { store } = sandbox
     const accessToken = await getAccessToken(sandbox)
@@ -150,7 +150,7 @@ for (const database of await openDatabases(t)) {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`of more removed applications than fit one portion none is left (${database.name})`, async t => {
+  t.test(`more removed applications than fit into one portion are all deleted (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { groupId, userId } = await callAsDeveloper(sandbox)
     await addApplications(sandbox, { groupId, userId, count: 230 })
@@ -181,7 +181,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`two sweeps at once leave nothing to a cascade (${database.name})`, async t => {
+  t.test(`two simultaneous sweeps delete every row themselves, without a cascade (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { store } = sandbox
     const { call, groupId } = await callAsDeveloper(sandbox)

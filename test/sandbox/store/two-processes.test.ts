@@ -85,7 +85,7 @@ for (const store of stores) {
       t.equal((await refresh(one, successor)).statusCode, 401, 'and so the family has ended')
     })
 
-    await t.test('AP-16: of 10 renewals of one secret at once each is answered, and two secrets are good', async t => {
+    await t.test('AP-16: of 10 simultaneous renewals of a secret all succeed, and two new secrets work', async t => {
       const { call, groupId } = await callAsDeveloper(one)
       const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
       const headers = { authorization: `Bearer ${await getAccessToken(one)}` }

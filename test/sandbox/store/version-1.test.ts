@@ -107,7 +107,7 @@ for (const database of await openDatabases(t)) {
     t.equal(await isValid(sandbox, clientSecret), true)
   })
 
-  t.test(`of schema 1 nothing counts as made by the laboratory but the seeds (${database.name})`, async t => {
+  t.test(`from schema 1, only the seeds count as made by the laboratory (${database.name})`, async t => {
     const { sandbox, lab } = await buildTestLab(t, { databaseUrl: await makeOld(t, database), at })
     t.equal((await lab('POST', 'expire', { what: 'access-token', email: stranger.email })).statusCode, 404)
     t.strictSame((await lab('POST', 'reset', {})).json().removed, { people: 0, groups: 0, applications: 0 })

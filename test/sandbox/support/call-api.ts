@@ -1,4 +1,4 @@
-// Calls the application API as a signed-in user, and holds every answer to the description.
+// Calls the application API as a signed-in user, and checks every answer against the description.
 import type { LightMyRequestResponse } from 'fastify'
 import { type Browser, exchange, getAccessToken, locationOf, openBrowser, signIn } from './browser.ts'
 import type { TestSandbox } from './build-test-sandbox.ts'
@@ -16,7 +16,7 @@ type Call = (
 export interface ApiCaller {
   userId: string
   accessToken: string
-  /** Throws when the answer is not as the API's own description has it. */
+  /** Throws if the answer does not match the API's own description. */
   call: Call
 }
 
@@ -47,7 +47,7 @@ export async function callAsStranger(sandbox: Api, email = 'stranger@example.tes
   return callWith(sandbox, tokens.json().access_token)
 }
 
-/** A caller who is signed in to the portal, with a token from the portal's own page. */
+/** Calls the API with a token that a signed-in person made on the portal's page for access tokens. */
 export async function callFromPortal(sandbox: Api, browser: Browser): Promise<ApiCaller> {
   const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
   const accessToken = /data-copy="access token">([^<]+)</.exec(shown.body)?.[1]
@@ -73,7 +73,7 @@ export async function callWith({ api }: Api, accessToken: string): Promise<ApiCa
   return { userId: sub, accessToken, call }
 }
 
-/** The envelope of the specification with every field good; `fields` change the data, undefined leaves one out. */
+/** The envelope of a new application with every field good; `fields` change the data, undefined leaves one out. */
 export function makeCreateBody(groupId: string, fields: Record<string, unknown> = {}) {
   return {
     context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',

@@ -1,4 +1,4 @@
-// Holds answers of the application API, the portal's calls and the laboratory to their own OpenAPI documents.
+// Checks answers of the application API, the portal's calls and the laboratory against their own OpenAPI documents.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'

@@ -1,4 +1,4 @@
-// Holds the sandbox to what it has answered, and looks for anything that was done by half.
+// Checks that the sandbox still has everything that it confirmed, and looks for half-finished changes.
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { exchange } from './browser.ts'

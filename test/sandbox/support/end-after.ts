@@ -1,5 +1,5 @@
-// Loaded into a sandbox process: it ends as by kill -9 as soon as the database has carried out the statement that the
-// variable END_AFTER is the beginning of, before it does anything with the answer.
+// Loaded into a sandbox process. It ends the process like kill -9 as soon as the database has carried out a statement that
+// begins with the value of END_AFTER, before the process uses the answer.
 import { StatementSync } from 'node:sqlite'
 import pg from 'pg'
 

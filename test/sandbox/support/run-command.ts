@@ -1,5 +1,5 @@
-// Runs one of the sandbox's commands as an operator would, in a process of its own. Most of what is to be known of it is
-// asked of its function instead, which costs no start.
+// Runs a command of the sandbox as an operator would, in a separate process. Most tests call the command's function instead,
+// which is faster.
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

@@ -1,4 +1,4 @@
-// A PostgreSQL server of a test's own, which it may stop and kill. Who only needs a database takes one of openDatabases.
+// A PostgreSQL server that a test may stop and kill. A test that only needs a database uses openDatabases.
 import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -99,14 +99,8 @@ async function untilItAccepts(port: number): Promise<void> {
   }
 }
 
-/** Node options by which the sandbox runs this module first. */
-export const preload = (source: string) => `--import data:text/javascript,${encodeURIComponent(source)}`
-
 /** Node options by which its passwords cost next to nothing, for many sign-ins. A sandbox without them refuses these passwords. */
 export const quickArgon2 = `--import ${new URL('./quick-argon2.ts', import.meta.url).href}`
-
-/** A prefix that leaves the sandbox so many open files and connections. */
-export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
 
 /** For starts that must fail: resolves to how the process ended. */
 export async function startInVain(t: Test, options: StartOptions): Promise<Exit> {

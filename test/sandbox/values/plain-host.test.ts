@@ -47,7 +47,7 @@ for (const database of await openDatabases(t)) {
     }
   })
 
-  t.test(`PS-01: an odd host that is stored already splits no policy of a page (${database.name})`, async t => {
+  t.test(`PS-01: an odd host that is already stored cannot break up a page’s policy (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const browser = openBrowser(sandbox)
     await signIn(browser)

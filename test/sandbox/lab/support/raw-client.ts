@@ -1,6 +1,6 @@
 // A client that sees nothing but bytes: what came, in how many pieces, and how the connection ended.
 import type { FastifyInstance } from 'fastify'
-import { openSocket } from '../../support/raw-socket.ts'
+import { openSocket } from '../../../support/raw-socket.ts'
 import type { PlatformCall } from './platform-calls.ts'
 
 export interface Raw {
@@ -24,7 +24,7 @@ export async function askRaw(
     untilThen,
   }: { enough?: (text: string, pieces: number) => boolean; untilThen?: () => Promise<unknown> } = {},
 ): Promise<Raw> {
-  const socket = await openSocket(listener)
+  const socket = (await openSocket(listener)).setEncoding('latin1')
   const begun = performance.now()
   let text = ''
   let pieces = 0

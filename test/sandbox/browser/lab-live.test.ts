@@ -1,0 +1,169 @@
+// The live list of the laboratory in Chromium: what is in use stays as it is, and nothing that came is missed in silence.
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { findFreePort } from '../../support/free-port.ts'
+import { skip } from '../../support/launch-chromium.ts'
+import { openPage } from '../../support/open-page.ts'
+import { exchange, logIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
+
+const random = () => randomBytes(16).toString('base64url')
+
+async function openLab(t: Test): Promise<{ sandbox: TestSandbox; labUrl: string }> {
+  const port = await findFreePort()
+  const labUrl = `http://127.0.0.1:${port}`
+  const lab = { host: '127.0.0.1', port, urls: [labUrl], token: undefined }
+  const sandbox = await buildTestSandbox(t, { lab, clock: () => new Date() })
+  await sandbox.lab!.listen({ host: '127.0.0.1', port })
+  return { sandbox, labUrl }
+}
+
+const start = ({ portal }: TestSandbox, state = random()) => portal.inject(startUrl({ state }))
+
+async function startMany(sandbox: TestSandbox, count: number): Promise<void> {
+  for (let begun = 0; begun < count; begun++) await start(sandbox)
+}
+
+t.test('new logins wait behind a button, rows change in place, and nothing in use is lost', { skip }, async t => {
+  const { sandbox, labUrl } = await openLab(t)
+  const state = random()
+  const code = (await logIn(sandbox, { state })).get('code') ?? ''
+  await startMany(sandbox, 20)
+  await sandbox.portal.inject('/.well-known/oauth-authorization-server')
+  const { page, troubles } = await openPage(t, { viewport: { width: 390, height: 700 } })
+  await page.goto(labUrl)
+  await page.getByText('Live', { exact: true }).waitFor()
+  const rows = page.locator('#logins > li')
+  const order = await rows.evaluateAll(all => all.map(({ id }) => id))
+  const details = page.locator('#of-nobody')
+  await details.locator('summary').click()
+  await page.getByLabel('Outcome').selectOption('refused')
+  await page.getByLabel('Search').fill('half a wo')
+  await page.getByLabel('Search').press('Home')
+  await page.evaluate('scrollTo(0, 900)')
+  const seen = rows.nth(8)
+  const place = (await seen.boundingBox())!.y
+
+  await exchange(sandbox, { code, state: 'wrong' })
+  await rows.getByText('state-differs').waitFor()
+  await startMany(sandbox, 3)
+  const button = page.getByRole('button', { name: '3 new: show' })
+  await button.waitFor()
+  t.same(await rows.evaluateAll(all => all.map(({ id }) => id)), order, 'no row has moved')
+  t.same(
+    await page.evaluate(
+      '[document.activeElement.id, text.value, text.selectionStart, outcome.value, document.getElementById("of-nobody").open]',
+    ),
+    ['text', 'half a wo', 0, 'refused', true],
+  )
+  t.equal((await seen.boundingBox())!.y, place, 'what the visitor reads is where it was')
+  t.ok((await button.boundingBox())!.y >= 0, 'the button is in view')
+
+  await button.click()
+  await button.waitFor({ state: 'hidden' })
+  t.equal(await rows.count(), 24)
+  const first = rows.first().getByRole('link').first()
+  t.ok(await first.evaluate(link => link === link.ownerDocument.activeElement), 'the first new row has the focus')
+  await startMany(sandbox, 1)
+  await page.getByRole('button', { name: '1 new: show' }).waitFor()
+  t.ok(await first.evaluate(link => link === link.ownerDocument.activeElement), 'and keeps it')
+  t.same(troubles, [])
+})
+
+t.test(
+  'during a pause nothing changes, and then the list says what came and how much was dropped',
+  { skip },
+  async t => {
+    const { sandbox, labUrl } = await openLab(t)
+    await startMany(sandbox, 2)
+    const { page } = await openPage(t)
+    await page.goto(labUrl)
+    await page.getByText('Live', { exact: true }).waitFor()
+    const rows = page.locator('#logins > li')
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByText('Paused').waitFor()
+    await startMany(sandbox, 3)
+    // A second page shows that the news has had the time to arrive.
+    const other = await openPage(t)
+    await other.page.goto(labUrl)
+    await other.page.getByText('Live', { exact: true }).waitFor()
+    t.equal(await rows.count(), 2)
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByText('Live. 3 logins changed during the pause.').waitFor()
+    await rows.nth(4).waitFor()
+    t.ok(
+      await page
+        .getByRole('button', { name: 'Pause' })
+        .evaluate(button => button === button.ownerDocument.activeElement),
+    )
+
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await startMany(sandbox, 1_020)
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await page
+      .getByText('1000 logins changed during the pause. 20 logins came and had to be dropped: there were too many.')
+      .waitFor()
+    t.equal(await rows.count(), 50)
+  },
+)
+
+t.test('a page that loses its connection says so, connects again, and offers the new logins', { skip }, async t => {
+  const { sandbox, labUrl } = await openLab(t)
+  await startMany(sandbox, 2)
+  const { context, page } = await openPage(t)
+  await page.goto(labUrl)
+  await page.getByText('Live', { exact: true }).waitFor()
+  await context.route('**/live?*', route => route.abort())
+  sandbox.lab!.server.closeAllConnections()
+  await page.getByText('Connection lost. Trying again.').waitFor()
+  await startMany(sandbox, 2)
+  await context.unroute('**/live?*')
+  await page.getByText('Live. Connected again.').waitFor()
+  await page.getByRole('button', { name: '2 new: show' }).waitFor()
+})
+
+t.test('a screen reader announces the first new login, and stays silent for the ones after it', { skip }, async t => {
+  const { sandbox, labUrl } = await openLab(t)
+  await startMany(sandbox, 1)
+  const { page } = await openPage(t)
+  await page.goto(labUrl)
+  await page.getByText('Live', { exact: true }).waitFor()
+  await page.evaluate(`
+    heard = []
+    new MutationObserver(() => heard.push(document.getElementById('live-news').textContent))
+      .observe(document.getElementById('live-news'), { childList: true, characterData: true, subtree: true })
+  `)
+  for (let count = 1; count <= 3; count++) {
+    await startMany(sandbox, 1)
+    await page.getByRole('button', { name: `${count} new: show` }).waitFor()
+  }
+  t.same(await page.evaluate('heard'), ['1 new login'])
+})
+
+t.test('the page of a login gets its new steps, and an open step stays open and focused', { skip }, async t => {
+  const { sandbox, labUrl } = await openLab(t)
+  const state = random()
+  const code = (await logIn(sandbox, { state })).get('code') ?? ''
+  const { page } = await openPage(t)
+  await page.goto(labUrl)
+  await page.locator('#logins h2 a').first().click()
+  await page.getByText('Live', { exact: true }).waitFor()
+  const summary = page.locator('#main summary').first()
+  await summary.click()
+  await exchange(sandbox, { code, state })
+  await page.locator('.outcome').getByText('signed in').waitFor()
+  t.ok(await summary.evaluate(one => one === one.ownerDocument.activeElement))
+  t.ok(await summary.locator('..').evaluate(one => (one as unknown as { open: boolean }).open))
+})
+
+t.test('without JavaScript there is a link to reload, and no button that does nothing', { skip }, async t => {
+  const { sandbox, labUrl } = await openLab(t)
+  await startMany(sandbox, 1)
+  const { page } = await openPage(t, { javaScriptEnabled: false })
+  await page.goto(labUrl)
+  t.equal(await page.getByRole('button', { name: 'Pause' }).count(), 0)
+  await startMany(sandbox, 2)
+  await page.getByRole('link', { name: 'Reload' }).click()
+  await page.locator('#logins > li').nth(2).waitFor()
+  t.match(await page.locator('#logins time').first().innerText(), 'just now')
+})

@@ -1,0 +1,45 @@
+// Faults of the first page of a login. The browser meets them, and not the client.
+import t from 'tap'
+import { openBrowser, startUrl } from '../support/browser.ts'
+import { seeded } from '../support/build-test-sandbox.ts'
+import { buildFaultLab } from './support/fault-lab.ts'
+
+t.test('a fault of the start meets the next login, and the login after it works', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  const browser = openBrowser(sandbox)
+  await order('start-503')
+  t.equal((await browser.get(startUrl())).statusCode, 503)
+  t.equal((await browser.get(startUrl())).statusCode, 200)
+})
+
+t.test('a fault of the start for one client, or for one state, leaves all other logins alone', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  const browser = openBrowser(sandbox)
+  await order('start-503', { clientId: '3f0f7d5e-0000-4000-8000-000000000000' })
+  t.equal((await browser.get(startUrl())).statusCode, 200, 'another client')
+  await order('start-500', { clientId: seeded.clientId })
+  t.equal((await browser.get(startUrl())).statusCode, 500, 'this client')
+  await order('start-502', { state: 'the-state-of-this-login' })
+  t.equal((await browser.get(startUrl())).statusCode, 200, 'another state')
+  t.equal((await browser.get(startUrl({ state: 'the-state-of-this-login' }))).statusCode, 502, 'this state')
+})
+
+t.test('the address of the account is not the start of a login', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  await order('start-503', { times: 'always' })
+  const answer = await openBrowser(sandbox).get('/')
+  t.match([answer.statusCode, answer.headers.location], [303, '/account'])
+})
+
+t.test('the laboratory says which ordered fault the visitor has met', async t => {
+  const { sandbox, order, call } = await buildFaultLab(t)
+  await order('start-503')
+  await openBrowser(sandbox).get(startUrl())
+  const [login] = (await call('GET', '/lab/v1/logins')).json().logins
+  t.match(login.verdict, {
+    sentence: 'Under way: the browser has not gone on after the ordered fault start-503 at step 1.',
+    fix: 'Reload the page of the portal, or start the login again.',
+  })
+  const { steps } = (await call('GET', `/lab/v1/logins/${login.id}`)).json()
+  t.equal(steps[0].fault.name, 'start-503')
+})
