@@ -30,7 +30,7 @@ import { webTexts } from './web/texts.ts'
 export type ServerOptions = {
   logger: Logger
   clock?: () => Date
-  /** The connections to the portal and the API. The caller closes a dispatcher that it passes. */
+  /** The connections to the portal and the API. If you pass a dispatcher, you close it. */
   dispatcher?: Dispatcher
   /** Adds hooks to every request, for metrics. */
   observeRequests?: (app: FastifyInstance) => void
@@ -38,7 +38,7 @@ export type ServerOptions = {
   countCall?: CountCall
   /** Aborted when the process has been told to stop. */
   draining?: AbortSignal
-  /** For a whole request, including all calls to the portal and the API. 25,000 unless set. */
+  /** How long a request may take, including all calls to the portal and the API. 25,000 unless set. */
   requestDeadlineMs?: number
   /** Reads templates again each time they are rendered, for development. */
   reloadTemplates?: boolean
@@ -53,6 +53,7 @@ export async function buildClient(
   const app = await buildServer(config, options, {
     name: 'Applications',
     home: '/applications',
+    newPage: '/applications/new',
     links: (_visitor, { applications }) => [{ href: '/applications', text: applications.home }],
   })
 
@@ -97,7 +98,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     bodyLimit: formLimit,
     routerOptions,
     exposeHeadRoutes: false,
-    // Queries, forms and answers of the API are checked as they are: no text becomes a number, and nothing is removed.
+    // Queries, forms and answers of the API are checked unchanged: no text becomes a number, and no field is removed.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
     // A slow sender is cut off only if requestTimeout, headersTimeout and connectionsCheckingInterval are all set.
     // A route with `deadlineMs` has more time.

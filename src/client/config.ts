@@ -27,9 +27,9 @@ export const clientSettings: Setting[] = [
   {
     name: 'MAX_CONNECTIONS',
     default: '1000',
-    about: 'How many connections may be open at once, on all addresses together. More are closed at once.',
+    about: 'How many connections may be open, on all addresses together. Further ones are closed immediately.',
   },
-  { name: 'METRICS_PORT', default: '', about: 'Where to serve /metrics to Prometheus; nowhere unless set.' },
+  { name: 'METRICS_PORT', default: '', about: 'The port that serves /metrics to Prometheus. Off unless set.' },
   { name: 'PRESTOP_DELAY', default: '0', about: 'Seconds to go on serving after SIGTERM.' },
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
 ]

@@ -17,8 +17,8 @@ type PublicErrorOptions = {
  * An error that the visitor sees.
  *
  * `code` names the error in the log, in JSON answers and in tests. `sentence` tells the visitor what happened and what to do.
- * The page shows it as it is, so it must hold nothing secret. Code without a request does not know the visitor's language
- * and gives a function: `texts => texts.upstream.portal.timeout`.
+ * The page shows it as it is, so it must not contain secrets. Code that has no request does not know the visitor's language
+ * and passes a function: `texts => texts.upstream.portal.timeout`.
  */
 export class PublicError extends Error {
   readonly code: string
@@ -58,7 +58,7 @@ export class FieldError extends PublicError {
   }
 }
 
-/** The cause of an error as the log may contain it. */
+/** The cause of an error, reduced to what may be logged. */
 export function describeCause(cause: unknown, { withStack = false } = {}): unknown {
   if (!(cause instanceof Error)) return cause
   const { name, message, stack } = cause

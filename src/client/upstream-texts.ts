@@ -6,24 +6,24 @@ const soon = (seconds?: number) => (seconds ? `in ${seconds} seconds` : 'soon')
 export const upstreamTexts = {
   /** By the codes of upstream.ts. */
   portal: {
-    busy: (seconds?: number) => `The login portal is busy. Please try again ${soon(seconds)}.`,
+    busy: (seconds?: number) => `The login portal is busy. Try again ${soon(seconds)}.`,
     certificate:
       'The login portal could not be reached over a secure connection. If this keeps happening, tell the operator of this site.',
-    failed: 'The login portal is not working right now. Please try again soon.',
-    overloaded: 'The login portal is answering too slowly at the moment. Please try again soon.',
-    timeout: 'The login portal took too long to answer. Please try again.',
-    unexpected: 'The login portal gave an answer that this site does not understand. Please try again.',
-    unreachable: 'The login portal could not be reached. Please try again soon.',
+    failed: 'The login portal is not working right now. Try again soon.',
+    overloaded: 'The login portal is answering too slowly at the moment. Try again soon.',
+    timeout: 'The login portal took too long to answer. Try again.',
+    unexpected: 'The login portal gave an answer that this site does not understand. Try again.',
+    unreachable: 'The login portal could not be reached. Try again soon.',
   },
   api: {
-    busy: (seconds?: number) => `The application API is busy. Please try again ${soon(seconds)}.`,
+    busy: (seconds?: number) => `The application API is busy. Try again ${soon(seconds)}.`,
     certificate:
       'The application API could not be reached over a secure connection. If this keeps happening, tell the operator of this site.',
-    failed: 'The application API is not working right now. Please try again soon.',
-    overloaded: 'The application API is answering too slowly at the moment. Please try again soon.',
-    timeout: 'The application API took too long to answer. Please try again.',
-    unexpected: 'The application API gave an answer that this site does not understand. Please try again.',
-    unreachable: 'The application API could not be reached. Please try again soon.',
+    failed: 'The application API is not working right now. Try again soon.',
+    overloaded: 'The application API is answering too slowly at the moment. Try again soon.',
+    timeout: 'The application API took too long to answer. Try again.',
+    unexpected: 'The application API gave an answer that this site does not understand. Try again.',
+    unreachable: 'The application API could not be reached. Try again soon.',
   },
 }
 

@@ -30,12 +30,14 @@ export type Call = {
   maxBytes: number
 }
 
+export type AnswerHeaders = Record<string, string | string[] | undefined>
+
 export type Answer = {
   status: number
   /** The parsed body. Undefined if the content type is not JSON or the text cannot be parsed. */
   json: unknown
-  /** By lower-case name. A header that comes more than once is left out, apart from those that Node joins. */
-  headers: Record<string, string>
+  /** By lower-case name. A header that comes more than once is a list, unless Node joins its values. */
+  headers: AnswerHeaders
   retryAfterSeconds: number | undefined
 }
 
@@ -44,7 +46,7 @@ export type Upstream = ReturnType<typeof createUpstream>
 /** Called when a call has ended. `status` is `failed` if there was no readable answer. */
 export type CountCall = (to: string, status: string, seconds: number) => void
 
-/** 64 calls have a connection (createDispatcher) and the others wait for one. More than this means that the other side hangs. */
+/** 64 calls have a connection (createDispatcher), and the others wait for one. If more are open, the other side is hanging. */
 const maxOpenCalls = 256
 /** For all answers of one upstream that are being read at the same time. */
 const maxOpenBytes = 64 * 1024 * 1024
@@ -150,7 +152,7 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
     return {
       status,
       json: hasJson ? parseJson(bytes.toString('utf8')) : undefined,
-      headers: Object.fromEntries(Object.entries(headers).filter(isSingle)),
+      headers,
       retryAfterSeconds: readRetryAfter(headers['retry-after']),
     }
   }
@@ -278,8 +280,4 @@ function isCertificateError(error: unknown): boolean {
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
-}
-
-function isSingle(header: [name: string, value: string | string[] | undefined]): header is [string, string] {
-  return typeof header[1] === 'string'
 }

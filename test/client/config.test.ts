@@ -26,7 +26,7 @@ function problemsOf(environment: Record<string, string | undefined>): string[] {
   }
 }
 
-/** Exactly one problem, which names this setting. */
+/** Checks that there is exactly one problem, and that it names this setting. */
 function refuses(t: Test, environment: Record<string, string | undefined>, name: string) {
   const problems = problemsOf(environment)
   t.equal(problems.length, 1, JSON.stringify(problems))
@@ -57,7 +57,7 @@ t.test('the defaults are those of a client on this machine', async t => {
   )
 })
 
-t.test('what is set is taken, without the slashes at its end', async t => {
+t.test('addresses in the settings are used without the slashes at their end', async t => {
   const config = readConfig({
     ...good,
     HOST: '::',
@@ -93,7 +93,7 @@ t.test('CT-08: an empty query or fragment is refused, or left out', async t => {
   }
 })
 
-t.test('metrics are served only where a port is set for them', async t => {
+t.test('metrics are served only if their port is set', async t => {
   t.equal(readConfig(good).metricsPort, undefined)
   t.equal(readConfig({ ...good, METRICS_PORT: '9464' }).metricsPort, 9464)
 })
@@ -102,7 +102,7 @@ t.test('the public address follows the port', async t => {
   t.equal(readConfig({ ...good, PORT: '8080' }).publicUrl, 'http://localhost:8080')
 })
 
-t.test('CT-08: every problem is named at once, a line each', async t => {
+t.test('CT-08: all problems are reported at once, one on each line', async t => {
   try {
     readConfig({
       HOST: ' ',
@@ -173,7 +173,7 @@ for (const name of ['LOGIN_URL', 'API_URL', 'CLIENT_ID', 'CLIENT_SECRET', 'COOKI
   })
 }
 
-t.test('SE-03: what looks like a placeholder is no secret', async t => {
+t.test('SE-03: a client secret that looks like a placeholder is refused', async t => {
   for (const secret of [
     'changeme',
     'change-me-please-soon',
@@ -203,7 +203,7 @@ t.test('SE-03: a cookie key is 32 random bytes in base64url', async t => {
   }
 })
 
-t.test('CK-11: several cookie keys are taken in their order', async t => {
+t.test('CK-11: several cookie keys are used in their order', async t => {
   const [newest, older] = [key(), key()]
   const { cookieKeys } = readConfig({ ...good, COOKIE_KEYS: `${newest}, ${older}` })
   t.same(
@@ -212,7 +212,7 @@ t.test('CK-11: several cookie keys are taken in their order', async t => {
   )
 })
 
-t.test('SE-03: no message holds the value of a secret, nor does anything that prints the settings', async t => {
+t.test('SE-03: neither a message nor the printed settings contain the value of a secret', async t => {
   const values = { CLIENT_SECRET: 'placeholder-hunter2', COOKIE_KEYS: 'hunter2,hunter2' }
   try {
     readConfig({ ...good, ...values })
@@ -227,7 +227,7 @@ t.test('SE-03: no message holds the value of a secret, nor does anything that pr
 })
 
 for (const name of secretNames) {
-  t.test(`${name}_FILE names a file that holds it`, async t => {
+  t.test(`${name}_FILE names a file that contains the secret`, async t => {
     const path = join(t.testdir({}), 'secret')
     const value = name === 'COOKIE_KEYS' ? key() : 'from-a-file-of-its-own'
     writeFileSync(path, `${value}\n`)
@@ -236,7 +236,7 @@ for (const name of secretNames) {
     t.equal(read?.reveal(), value)
   })
 
-  t.test(`${name} beside ${name}_FILE is refused: nobody knows which one is meant`, async t => {
+  t.test(`${name} together with ${name}_FILE is refused`, async t => {
     const path = join(t.testdir({}), 'secret')
     writeFileSync(path, good[name])
     refuses(t, { [`${name}_FILE`]: path }, `${name} and ${name}_FILE are both set`)
@@ -250,7 +250,7 @@ for (const name of secretNames) {
   })
 }
 
-/** What a product with these settings makes of the environment, or the problems. */
+/** The settings that a product reads from this environment, or the problems. */
 const product = defineSettings({
   list: [
     { name: 'NOTES_DATABASE', isSecret: true, about: 'The database.' },
@@ -333,7 +333,7 @@ t.test('a mistake in the list of a product is named at the start', async t => {
   })
 })
 
-t.test('CK-02: plain http is for loopback addresses, where browsers keep Secure cookies', async t => {
+t.test('CK-02: plain http is allowed only for loopback addresses, where browsers keep Secure cookies', async t => {
   for (const url of [
     'http://localhost:3000',
     'http://127.0.0.1:3000',
@@ -352,7 +352,7 @@ t.test('CK-02: plain http is for loopback addresses, where browsers keep Secure 
     refuses(t, { PUBLIC_URL: url }, 'PUBLIC_URL')
 })
 
-t.test('UP-10: a portal or an API without https is refused, but on loopback', async t => {
+t.test('UP-10: a portal or an API without https is refused, except on loopback', async t => {
   for (const name of ['LOGIN_URL', 'API_URL']) {
     refuses(t, { [name]: 'http://portal.example' }, name)
     refuses(t, { [name]: 'http://10.0.0.1:4000' }, name)
@@ -361,7 +361,7 @@ t.test('UP-10: a portal or an API without https is refused, but on loopback', as
   }
 })
 
-t.test('UP-10: an internal address may be plain http, because it was given on purpose', async t => {
+t.test('UP-10: an internal address may be plain http, because the operator has set it on purpose', async t => {
   const config = readConfig({ ...good, LOGIN_INTERNAL_URL: 'http://portal:4000/', API_INTERNAL_URL: 'http://api:4001' })
   t.match(config, {
     loginUrl: 'https://portal.test',

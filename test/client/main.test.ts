@@ -1,4 +1,4 @@
-// The process itself: what stops it at once, and what it says at its start.
+// The client's process: errors that end it at its start, and its first log lines.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ const good = {
 }
 
 function start(t: Test, environment: Record<string, string | undefined>, program = small) {
-  // Only what is set here, and nothing of the machine's but what was compiled before.
+  // Only these settings, and nothing from this machine's environment except the compile cache.
   const { NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, [program], {
     env: { ...good, NODE_COMPILE_CACHE, ...environment },
@@ -53,7 +53,7 @@ t.test('SE-03, CT-08: with settings missing or wrong the process exits and names
   t.notMatch(output(), /^ +at /m, 'no stack')
 })
 
-t.test('npm start without settings names each that is needed, those of the product too', async t => {
+t.test('npm start without settings names every required setting, including those of the product', async t => {
   const { child, output } = start(t, Object.fromEntries(Object.keys(good).map(name => [name, undefined])), productMain)
   t.equal(await exitCode(child), 1)
   const needed = [...clientSettings, ...productSettings.list].filter(setting => setting.default === undefined)
@@ -72,18 +72,18 @@ async function takePort(t: Test): Promise<string> {
 
 for (const setting of ['PORT', 'METRICS_PORT'] as const) {
   for (const HOST of ['127.0.0.1', 'localhost']) {
-    t.test(`CT-08: where ${setting} on ${HOST} is taken, the process exits and names it`, async t => {
+    t.test(`CT-08: if another program uses ${setting} on ${HOST}, the process exits and names it`, async t => {
       const port = await takePort(t)
       const { child, output } = start(t, { HOST, [setting]: port })
       t.equal(await exitCode(child), 1)
-      t.match(output(), `\n  - ${setting}: another program has taken ${port} on `)
+      t.match(output(), `\n  - ${setting}: another program uses ${port} on `)
       t.notMatch(output(), /^ +at /m, 'no stack')
     })
   }
 }
 
 for (const HOST of ['no-such-host.invalid', '192.0.2.1', 'no host']) {
-  t.test(`CT-08: where nothing can listen on ${HOST}, the process exits and names HOST`, async t => {
+  t.test(`CT-08: if nothing can listen on ${HOST}, the process exits and names HOST`, async t => {
     for (const more of [{}, { METRICS_PORT: '0' }]) {
       const { child, output } = start(t, { HOST, ...more })
       t.equal(await exitCode(child), 1)
@@ -93,7 +93,7 @@ for (const HOST of ['no-such-host.invalid', '192.0.2.1', 'no host']) {
   })
 }
 
-t.test('UP-10: internal addresses without https are warned of, once', async t => {
+t.test('UP-10: the log warns once of internal addresses without https', async t => {
   const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'http://api:4001', LOG_LEVEL: 'info' })
   while (!output().includes('listening')) await once(child.stdout!, 'data')
   t.equal(warnings(output()).length, 1)
@@ -103,11 +103,11 @@ t.test('UP-10: internal addresses without https are warned of, once', async t =>
 const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'https://api:4001', PRESTOP_DELAY: '7' })
 while (!output().includes('listening')) await once(child.stdout!, 'data')
 
-t.test('UP-10: https and loopback are warned of by nobody', async t => {
+t.test('UP-10: the log does not warn of https and loopback addresses', async t => {
   t.same(warnings(output()), [])
 })
 
-t.test('CT-08: at its start the process says with which settings it runs, without the secrets', async t => {
+t.test('CT-08: at its start the process logs its settings without the secrets', async t => {
   const settings = output()
     .split('\n')
     .filter(Boolean)

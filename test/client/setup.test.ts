@@ -22,7 +22,7 @@ function openFolder(t: Test) {
   }
 }
 
-t.test('npm run setup names exactly the settings that the client misses afterwards', async t => {
+t.test('npm run setup names exactly the settings that are still missing', async t => {
   const { run, read } = openFolder(t)
   const { status, output } = run()
   t.equal(status, 0)
@@ -42,7 +42,7 @@ t.test('npm run setup names exactly the settings that the client misses afterwar
   t.equal(readConfig({ ...environment, ...given }).port, 3000, 'with these it starts')
 })
 
-t.test('no address stands in a new .env: visitors are sent only to a portal that the operator named', async t => {
+t.test('a new .env contains no address, so visitors are sent only to a portal that the operator has set', async t => {
   const { run, read } = openFolder(t)
   run()
   const { LOGIN_URL, API_URL } = parseEnv(read())
@@ -50,7 +50,7 @@ t.test('no address stands in a new .env: visitors are sent only to a portal that
   t.notMatch(read(), /:400\d/)
 })
 
-t.test('npm run setup makes a key in a file that only its owner reads, and never replaces a .env', async t => {
+t.test('npm run setup makes a key in a file that only its owner can read, and never replaces a .env', async t => {
   const { run, read, path } = openFolder(t)
   run()
   const key = parseEnv(read()).COOKIE_KEYS!

@@ -9,16 +9,18 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
   updatedAt: Date | undefined
   /** Undefined if the API does not return it. Lists never contain it. */
   client: Client | undefined
-  /** When the valid client secrets were created, the newest first. Undefined in lists. Empty if the API does not tell. */
+  /** When the valid client secrets were created, newest first. Undefined in lists. Empty if the API does not return it. */
   secretTimes?: Date[]
   /** The strong ETag of this application. Undefined in lists, and if the API sends no ETag. */
   etag?: string | undefined
 }
 
 /**
- * A client secret and app access tokens. The API gives them once. This client keeps them in a sealed cookie until the next
- * page has shown them, for ten minutes at most (handover.ts), and in memory, so that a form that is delivered twice gets
- * the same answer (`once` of web/forms.ts): for ten minutes, and after that until another form of this kind is sent.
+ * A client secret and app access tokens. The API returns them only once. This client keeps them in two places:
+ *
+ * - in a sealed cookie, until the next page has shown them or ten minutes have passed (handover.ts);
+ * - in memory, so that a form that is delivered twice gets the same answer (`once` in web/forms.ts). They stay there for ten
+ *   minutes, and then until another form of this kind is sent.
  */
 export type Credentials = {
   clientId: string
@@ -34,7 +36,7 @@ export type Group = {
   isOwn: boolean | undefined
 }
 
-/** Whether an item of a list has an id that fits into an address. Without one there is no page to link to. */
+/** Whether an item of a list has an id that fits into an address. Without such an id there is no page to link to. */
 export function hasApplicationId(item: unknown): item is { '@id': string } {
   return isRecord(item) && isApplicationId(textOf(item['@id']))
 }
@@ -108,9 +110,9 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** The times in a header, separated by commas. */
-export function readTimes(header: string | undefined): Date[] {
-  const times = header?.split(',') ?? []
+/** The times in a header, separated by commas. Empty if the header is missing or comes more than once. */
+export function readTimes(header: string | string[] | undefined): Date[] {
+  const times = typeof header === 'string' ? header.split(',') : []
   return times.map(time => timeOf(time.trim())).filter(time => time !== undefined)
 }
 

@@ -1,4 +1,5 @@
-// The question before a new secret and before a removal. For this site's own application the visitor must type its name.
+// The page that asks for confirmation before a new secret or a removal. For this site's own application the visitor must type
+// its name.
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { FieldError } from '../errors.ts'
@@ -7,7 +8,7 @@ import type { Application } from './application.ts'
 import { toOneLine } from './details.ts'
 import { getApplication, idOf, listLink } from './this-application.ts'
 
-/** The data of the question's page. */
+/** The data of the page. */
 export async function loadConfirmation(
   { clientId }: Config,
   request: FastifyRequest,
@@ -43,5 +44,8 @@ export async function checkConfirmation(
   const application = await getApplication(request)
   const isConfirmed = toOneLine(fields.confirmation ?? '') === toOneLine(application.name)
   if (application.id !== clientId || isConfirmed) return application
-  throw new FieldError({ confirmation: [texts => texts.applications.confirmation.differs] })
+  throw new FieldError(
+    { confirmation: [texts => texts.applications.confirmation.differs] },
+    texts => texts.applications.confirmation.nothingDone,
+  )
 }

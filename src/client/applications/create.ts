@@ -42,12 +42,15 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       // Without a session the API cannot be asked for the groups.
       const { groups, problem: groupsProblem } = signInHref ? {} : await loadGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
+      const formFields = withLabelsAndLimits(request.texts)
+      // The form asks for two names.
+      const name = { ...formFields.name, label: request.texts.applications.form.labels.nameOfApplication }
       return {
         title: request.texts.applications.form.newTitle,
         action: '/applications',
         isNew: true,
         errors: withLabels(errors, request.texts),
-        formFields: withLabelsAndLimits(request.texts),
+        formFields: makesGroup ? { ...formFields, name } : formFields,
         groups: groups && toChoices(groups),
         makesGroup,
         groupsProblem: groupsProblem?.messageIn(request.texts),

@@ -1,4 +1,4 @@
-// GET /applications/:id: one application. Right after it was created, or has a new secret, the page shows the credentials.
+// GET /applications/:id: one application. Right after it was created or got a new secret, the page shows the credentials.
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
@@ -23,7 +23,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
   app,
   { config, clock },
 ) => {
-  /** The name of a group as its members have seen it last, by user and group. */
+  /** The last known name of a group, by visitor and group. */
   const groupNames = new ExpiringMap<string>(clock)
 
   app.get('/applications/:id', (request, reply) =>
@@ -38,14 +38,15 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
     const { visitor } = request
     // The two calls run at the same time, so the id is checked before either of them.
     idOf(request)
-    // A page makes two calls at most, and a renewal is one of them. Without the groups the page shows the name seen last.
+    // A page makes at most two calls, and a renewal is one of them. Without the groups the page shows the last known name.
     const [application, groups = []] = await Promise.all([
       getApplication(request),
       visitor.wasRenewalTried ? undefined : loadGroups(visitor).then(loaded => loaded.groups),
     ])
     const { groupId } = application
-    const keyOf = (id: string) => `${visitor.sessionOwner} ${id}`
-    for (const { id, name } of groups) groupNames.set(keyOf(id), name, rememberGroupNameMs)
+    const groupKey = `${visitor.sessionOwner} ${groupId}`
+    const group = groups.find(({ id }) => id === groupId)
+    if (group) groupNames.set(groupKey, group.name, rememberGroupNameMs)
     const texts = request.texts.applications
     const name = application.name || texts.unnamed
     return reply.page('applications/details', {
@@ -53,7 +54,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
       crumbs: [listLink(request.texts)],
       name,
       application,
-      groupName: groupNames.get(keyOf(groupId)),
+      groupName: groupNames.get(groupKey),
       redirectUris: application.client?.redirectUris.split(',').filter(uri => uri.trim()),
       isThisSite: application.id === config.clientId,
       isWebUrl,
@@ -66,7 +67,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
   }
 }
 
-/** The settings of a client. Its secret is not known any more, so the developer fills it in. */
+/** The settings of a client. Nobody can read its secret any more, so the developer fills it in. */
 function toSettings({ loginUrl, apiUrl }: Config, { id, client }: Application): string {
   const redirectUri = client?.defaultRedirectUri
   const lines = [`LOGIN_URL=${loginUrl}`, `API_URL=${apiUrl}`, `CLIENT_ID=${id}`, 'CLIENT_SECRET=']
@@ -75,8 +76,8 @@ function toSettings({ loginUrl, apiUrl }: Config, { id, client }: Application): 
 }
 
 /**
- * Redirects to the application's page, which shows the credentials once: a reload neither makes nor shows them again. If
- * the credentials do not fit into a cookie, this answer shows them.
+ * Redirects to the application's page, which shows the credentials once: a reload neither creates new ones nor shows these
+ * again. If the credentials do not fit into a cookie, this answer shows them.
  */
 export async function sendCredentials(
   config: Config,

@@ -61,7 +61,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
       await update(request, fields, etag)
     } catch (error) {
       if (!isChangedSince(error)) throw error
-      // Something has changed. If it is nothing that this form shows, such as a secret, the visitor need not be asked.
+      // If no field of this form has changed, but for example a secret, the visitor need not be asked.
       const newEtag = await compareWithStored(request, fields, refuseConflict)
       await update(request, fields, newEtag).catch(secondError => {
         if (!isChangedSince(secondError)) throw secondError
@@ -77,9 +77,9 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   }
 
   /**
-   * Changes `fields` in place, because the form shows them again if the submission is refused: `decide` applies the choices
-   * or refuses a conflict, and in both cases the hidden fields say that the visitor has now seen the stored values.
-   * Returns the ETag of the stored application.
+   * `decide` applies the visitor's choices or refuses a conflict. In both cases the hidden fields record that the visitor has
+   * now seen the stored values. `fields` is changed in place, because a refused form shows it again. Returns the ETag of the
+   * stored application.
    */
   async function compareWithStored(
     request: FastifyRequest,
@@ -95,12 +95,12 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     return stored.etag
   }
 
-  /** The data of the page: a new form with the stored values, a form that comes back, or the choices after a conflict. */
+  /** The data of the page: a new form with the stored values, a refused form, or the choices after a conflict. */
   async function fillForm(request: FastifyRequest, { fields, problem, signInHref }: FormPage) {
     if (problem instanceof EditConflict) return showChoices(request, fields, problem)
     if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
     if (!fields.choosing) return { fields }
-    // The choices cannot be shown again, so the form is compared anew when it is sent.
+    // The choices cannot be shown again, so the next submission is compared with the stored values again.
     if (problem || signInHref) return { fields: withoutChoices(fields) }
     const stored = await getApplication(request)
     const differences = readChoices(fields, stored)
@@ -123,7 +123,7 @@ function showChoices({ texts }: FastifyRequest, fields: FormFields, problem: Edi
   return { fields, problem, differences, errors }
 }
 
-/** The stored values. `oldName` and `isClientKnown` are hidden fields, which are still there if the form comes back. */
+/** The stored values. `oldName` and `isClientKnown` are hidden fields, so that a refused form still has them. */
 function toFormFields(stored: Application): FormFields {
   const { name, description, webPageUrl, iconUrl, privacyPolicyUrl, client } = stored
   const redirectUris = splitUris(client?.redirectUris ?? '').join('\n')

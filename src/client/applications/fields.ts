@@ -23,7 +23,7 @@ const webUrlField: FormField = {
     isWebUrl(value) ? [] : [texts => texts.applications.form.problems.webUrl(label(texts))],
 }
 
-/** By the names of the specification (part 2), in the order of the form. */
+/** By their names at the API (rule create-envelope), in the order of the form. */
 const formFields = {
   groupId: { maxlength: 200 },
   /** Not sent to the API: the name of a group that is made together with the application. */
@@ -53,7 +53,7 @@ type RequiredName = keyof typeof applicationsTexts.form.required
 export type TypedFields = Record<FieldName, string>
 /** The fields that the API knows. `redirectUris` is a comma-separated list. */
 export type ApplicationFields = Omit<TypedFields, 'groupName'>
-/** The fields of the OAuth client. The API does not always tell them. */
+/** The fields of the OAuth client. The API does not always return them. */
 export type Client = Pick<ApplicationFields, 'redirectUris' | 'defaultRedirectUri' | 'scopes' | 'defaultScopes'>
 
 const fieldNames = Object.keys(formFields) as FieldName[]
@@ -65,7 +65,7 @@ export function normalize(form: Record<string, string>): TypedFields {
   return { ...fields, redirectUris: splitUris(fields.redirectUris).join(',') }
 }
 
-/** Throws a FieldError with everything that can be known without asking the API. */
+/** Throws a FieldError with all problems that can be found without the API. */
 export function checkFields(fields: TypedFields, required: readonly RequiredName[]): void {
   const problems = fieldNames
     .map(name => [name, checkField(name, fields, required)] as const)
@@ -103,17 +103,17 @@ export function withLabels(errors: Record<string, string[]>, { applications }: T
   return Object.fromEntries(Object.entries(errors).map(([name, sentences]) => [name, sentences.map(relabel)]))
 }
 
-/** All ten fields, because the specification leaves none out. The default redirect URI is the first unless one was typed. */
+/** All ten fields, even if they are empty. The default redirect URI is the first one, unless the visitor typed another. */
 export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): ApplicationFields {
   const uris = splitUris(fields.redirectUris)
-  // The API stores each URI once. Sent like that, the fields can be compared with what it returns.
+  // The API stores each URI once. Without duplicates, the fields can be compared with what it returns.
   const redirectUris = [...new Set(uris)].join(',')
   return { ...fields, redirectUris, defaultRedirectUri: fields.defaultRedirectUri || (uris[0] ?? '') }
 }
 
 /**
- * The group of an application cannot be changed. If the API did not tell the client's fields, the form could not show them;
- * those that are still empty are left out, because an omitted field keeps its value.
+ * The group of an application cannot be changed. If the API did not return the fields of the OAuth client, the form could not
+ * show them. Those that are still empty are left out, because an omitted field keeps its value.
  */
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)

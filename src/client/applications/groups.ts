@@ -12,7 +12,7 @@ type LoadedGroups = {
   problem?: PublicError
 }
 
-/** The pages work without the groups, so an error is returned. Throws PublicError only if the visitor must sign in. */
+/** The pages work without the groups, so errors are returned. Throws PublicError only if the visitor must sign in. */
 export async function loadGroups({ userId, api }: Visitor): Promise<LoadedGroups> {
   if (!userId)
     return { problem: new PublicError('groups_unknown', 502, texts => texts.applications.form.groupsUnknown) }

@@ -1,7 +1,7 @@
 // The JSON Schemas of the application API's answers, as far as the pages depend on them.
 //
-// Only the parts without which a page makes no sense are required. Everything else is read by application.ts, which shows
-// a placeholder for a field that is missing or has another type, so that one odd record does not hide the others.
+// Only the fields that a page cannot do without are required. application.ts reads all other fields, and replaces a missing
+// or odd value with an empty one, so that one odd record does not hide the others.
 import type { JSONSchema } from 'json-schema-to-ts'
 
 /** An id that fits into an address. */
@@ -54,7 +54,7 @@ export const listQuerySchema = {
   properties: { q: { type: 'string' }, page: { type: 'string' }, sort: { type: 'string' } },
 } as const satisfies JSONSchema
 
-// Yours: the data models that the request envelope names (specification, part 2).
+// Yours: the data models that the request envelope names (rule create-envelope).
 export const applicationEnvelope = {
   context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
   type: 'App',

@@ -29,7 +29,7 @@ export const applicationsTexts = {
     },
     search: 'Search by name or client ID',
     searchButton: 'Search',
-    showAll: 'Show all',
+    showAll: 'Show all applications',
     noneFound: {
       title: 'No applications found',
       text: (search: string) => `None of your applications has “${search}” in its name or client ID.`,
@@ -75,7 +75,7 @@ export const applicationsTexts = {
       settingsText: 'Save this as .env and fill in the client secret.',
       curl: 'A call of the application API',
       curlText: 'Put an access token into the variable TOKEN first.',
-      guide: 'The calls of the application API',
+      guide: 'Read about all calls of the application API',
     },
     remove: { title: 'Remove', text: 'Ends the application for everyone who uses it.', link: 'Remove application…' },
   },
@@ -87,13 +87,13 @@ export const applicationsTexts = {
     copyNow: 'Copy these credentials now.',
     shownOnce: 'You will not see them again once you leave or reload this page.',
     ofThisSite:
-      'This site goes on with its previous secret until its operator puts the new one into the setting CLIENT_SECRET and restarts it.',
+      'This site keeps using its previous secret until its operator puts the new one into the setting CLIENT_SECRET and restarts it.',
+    client: 'Credentials',
     clientId: 'Client ID',
     clientIdHint: 'The public name of your client.',
     clientSecret: 'Client secret',
     firstSecretHint: 'Keep it on your server, never in a browser or an app.',
-    newSecretHint:
-      'It works from now on. The previous secret stays valid. If there was an older one, it has stopped working.',
+    newSecretHint: 'It works from now on. The two newest secrets are valid: this one and the previous one.',
     appAccessToken: (number: number) => `App access token ${format(number)}`,
     appAccessTokenHint: 'Lets the application call the API as itself, without a person.',
     validUntil: (time: string) => `Valid until ${time}.`,
@@ -101,6 +101,20 @@ export const applicationsTexts = {
     /** A comment in the file. */
     validUntilInFile: (time: string) => `Valid until ${time}`,
     download: 'Download as .env',
+    nextSteps: {
+      title: 'Next steps',
+      /** After an application was created. */
+      ofClient: {
+        download: 'Download the credentials, or copy them.',
+        settings: 'Put them into the settings of your client. Keep the file out of version control.',
+        start: 'Start your client and sign in.',
+      },
+      /** After a new client secret was created. */
+      ofSecret: {
+        replace: 'Replace the client secret in the settings of your client.',
+        restart: 'Restart your client and sign in, to see that it works.',
+      },
+    },
     done: 'Done',
   },
 
@@ -112,7 +126,9 @@ export const applicationsTexts = {
     save: 'Save changes',
     saving: 'Saving…',
     about: 'About the application',
-    links: 'Links',
+    /** Groups of optional fields that can be opened. */
+    links: 'Web page, icon and privacy policy',
+    more: 'Default redirect URI and scopes',
     client: 'OAuth client',
     clientUnknown:
       'The application API does not say which redirect URIs this application has. Enter all of them: saving replaces the ones that it has.',
@@ -120,6 +136,8 @@ export const applicationsTexts = {
       groupId: 'Group',
       groupName: 'Name of your group',
       name: 'Name',
+      /** Next to the name of a group. */
+      nameOfApplication: 'Name of the application',
       description: 'Description',
       webPageUrl: 'Web page',
       iconUrl: 'Icon',
@@ -135,10 +153,7 @@ export const applicationsTexts = {
       groupChoice: 'Its members develop the application.',
       groupId: 'The ID of one of your groups.',
       description: 'Shown to people when they are asked to allow the application.',
-      webPageUrl: 'Where people read about the application.',
-      iconUrl:
-        'A picture of the application. The login portal links to it when it asks people to allow the application.',
-      privacyPolicyUrl: 'What the application does with the data of the people who use it.',
+      iconUrl: 'The address of a picture. The login portal links to it when it asks people to allow the application.',
       redirectUris: (example: string) =>
         `Where people return after signing in, one per line. Use https://, or http:// for localhost. For example: ${example}`,
       defaultRedirectUri:
@@ -190,19 +205,18 @@ export const applicationsTexts = {
     /** `problem` says why it cannot be checked. */
     inDoubt: (problem: string) =>
       `Your first try may have created the application, and this cannot be checked now. ${problem}`,
-    changedJustNow: 'Somebody else has changed the application just now. Please send the form again.',
+    changedJustNow: 'Somebody else has changed the application just now. Send the form again.',
   },
 
   /** Somebody else has changed the application while the visitor edited it. */
   conflict: {
     message:
-      'This application was changed while you were editing it, by somebody else or in another tab. Nothing is saved yet. For each field below, choose the value to keep. Then save.',
-    preselected: 'If only one of the two values has changed since you opened the form, it is selected already.',
+      'Nothing is saved yet, because the application has changed in the meantime. For each field, choose the value to keep. Then save.',
+    preselected: 'Where only one of the two values is new, it is selected already.',
     typed: 'In your form',
-    stored: 'Stored now',
+    stored: 'Saved now',
     empty: 'Empty',
     choose: 'Choose one of the two values.',
-    others: 'Every other field has the same value in both.',
   },
 
   secret: {
@@ -217,7 +231,7 @@ export const applicationsTexts = {
     whatHappens: 'If you create a new client secret:',
     shownOnce: 'The new secret works at once. You will see it only once.',
     currentStays: 'The current secret stays valid, so that you can replace it without a break.',
-    oldStops: 'If there is an older secret, it stops working.',
+    oldStops: 'Only the two newest secrets are valid. If there are two already, the older of them stops working.',
   },
 
   remove: {
@@ -240,8 +254,9 @@ export const applicationsTexts = {
 
   /** Before this site's own application gets a new secret or is removed. */
   confirmation: {
-    label: 'Name',
-    hint: (name: string) => `Type “${name}” to confirm.`,
+    label: 'Type the application’s name to confirm',
+    hint: (name: string) => `The name is “${name}”.`,
+    nothingDone: 'Nothing was done.',
     differs: 'This is not the name of the application. Type the name as it is shown.',
   },
 }

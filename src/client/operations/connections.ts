@@ -3,12 +3,13 @@ import type { Server, Socket } from 'node:net'
 import type { Logger } from 'pino'
 
 /**
- * Sends a last answer and closes the connection within one second. `end()` is not enough: it closes one direction only, and
- * a sender that never closes the other one would keep the connection open. Node leaves this to the 'clientError' listener.
+ * Sends a last answer and closes the connection within one second. `end()` is not enough: it closes only one direction, and
+ * a sender that never closes the other direction would keep the connection open. Node leaves this to the 'clientError'
+ * listener.
  */
 export function closeWith(socket: Socket, answer: string): void {
-  // Takes the socket from the HTTP parser, so that a body that arrives after the 408 starts no handler. The bytes are still
-  // read and dropped: closing a socket with unread bytes sends a reset, which could destroy the answer.
+  // Detaches the HTTP parser from the socket, so that a body that arrives after the 408 does not start a handler. The bytes
+  // are still read and dropped: closing a socket with unread bytes sends a reset, which could destroy the answer.
   socket.removeAllListeners('data').on('data', () => {})
   socket.end(answer)
   setTimeout(() => socket.destroy(), 1_000).unref()
@@ -16,7 +17,8 @@ export function closeWith(socket: Socket, answer: string): void {
 
 /**
  * Returns a function that applies the limit to a server. The connections of all these servers are counted together. While
- * `max` of them are open, new ones are closed at once. Node's own `maxConnections` counts each listening address by itself.
+ * `max` of them are open, new ones are closed immediately. Node's own `maxConnections` counts each listening address
+ * separately.
  */
 export function limitConnections(max: number, log: Pick<Logger, 'warn'>) {
   let open = 0

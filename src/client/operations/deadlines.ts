@@ -1,4 +1,4 @@
-// How long a request may take: 15 seconds until it has arrived, 25 until all calls for it have ended. A route can raise both.
+// How long a request may take: 15 seconds to arrive, and 25 seconds until all calls for it have ended. A route can raise both.
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
@@ -15,9 +15,9 @@ declare module 'fastify' {
 
 type AnswerClientError = (error: NodeJS.ErrnoException, socket: Socket) => void
 
-/** `defaultMs` is for a whole request, including all calls to the portal and the API. Shorter than `connectionTimeout`. */
+/** `defaultMs` limits a whole request, with all calls to the portal and the API. It must be less than `connectionTimeout`. */
 export function createDeadlines(defaultMs: number) {
-  /** The requests of routes with a deadline of their own. */
+  /** The requests of routes that set `deadlineMs`. */
   const raised = new WeakMap<Socket, FastifyRequest>()
 
   return {
@@ -29,7 +29,8 @@ export function createDeadlines(defaultMs: number) {
         request.endsAt = performance.now() + (deadlineMs ?? defaultMs)
         if (deadlineMs !== undefined) {
           raised.set(request.raw.socket, request)
-          // While the route works, nothing is sent. Node sets its own timeout again for the next request.
+          // While the route works, nothing is sent, and `connectionTimeout` would close the connection. Node restores that
+          // timeout for the next request.
           if (deadlineMs > defaultMs) reply.raw.setTimeout(deadlineMs + 10_000, () => reply.raw.destroy())
         }
         done()

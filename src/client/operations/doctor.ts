@@ -26,7 +26,7 @@ const cannotTell = (text: string): Finding => ({ answer: 'cannot tell', text })
 const largestSkewMs = 30_000
 
 /**
- * Runs every check and returns their findings in order. No finding holds a secret. If the settings are faulty, nothing else
+ * Runs every check and returns the findings in order. No finding contains a secret. If the settings are faulty, nothing else
  * is checked. With `redirectUri` the settings are those of another client, whose own routes and product are not checked.
  */
 export async function diagnose(
@@ -88,7 +88,7 @@ const checkApi: Check = async ({ apiInternalUrl }, dispatcher) => {
   const { status, problem } = await get(url, dispatcher)
   if (problem) return no(`API: ${apiInternalUrl} ${problem}`)
   if (status === 401) return yes(`API: ${url} answers, and asks for a token`)
-  return no(`API: ${url} answers ${status} to a call without a token, where 401 is due: check API_URL.`)
+  return no(`API: ${url} answers ${status} to a call without a token, but 401 is expected. Check API_URL.`)
 }
 
 const checkRedirectUri: Check = async (config, dispatcher) => {
@@ -134,7 +134,7 @@ const checkProxy: Check = async ({ publicUrl, redirectUri }, dispatcher) => {
   return no('proxy: the login cookie does not come through as the client set it. The proxy must not change Set-Cookie.')
 }
 
-/** Two ports of one host share their cookies, so faults of SameSite do not show. */
+/** Two ports of one host share their cookies, so SameSite problems stay hidden. */
 function checkHosts({ publicUrl, loginUrl }: Config): Finding {
   const [client, portal] = [new URL(publicUrl).hostname, new URL(loginUrl).hostname]
   if (client !== portal) return yes(`sites: ${client} and ${portal} are different hosts`)

@@ -26,7 +26,7 @@ export async function listen(app: FastifyInstance, host: string, port: number): 
 export function explain(error: unknown, setting: 'PORT' | 'METRICS_PORT', host: string, port: number): ConfigError {
   const code = codeOf(error) ?? 'it has no address on this machine'
   const reasons: Record<string, string> = {
-    EADDRINUSE: `${setting}: another program has taken ${port} on ${host}. Stop that one, or set another ${setting}.`,
+    EADDRINUSE: `${setting}: another program uses ${port} on ${host}. Stop that program, or set another ${setting}.`,
     EACCES: `${setting}: this process may not listen on ${port}. Set one from 1024 on.`,
   }
   const reason = reasons[code] ?? `HOST: nothing can listen on ${host} (${code}). Name an address of this machine.`
@@ -40,18 +40,19 @@ async function addressesOf(host: string): Promise<string[]> {
 }
 
 /**
- * A Node server listens on one address. For each further address there is a plain listener, which hands its connections
- * over to the client's HTTP server by the 'connection' event, as Node's documentation describes. So all addresses share
- * its deadlines, its limits and its stop.
+ * A Node server listens on one address. For each further address there is a plain listener, which passes its connections to
+ * the client's HTTP server with the 'connection' event, as Node's documentation describes. So all addresses share the
+ * deadlines, the limits and the shutdown of one server.
  *
- * Fastify would start a second HTTP server for the second address. Its `close()` does not wait for that one: the onClose
- * hooks would run, and close a product's database, while requests are still answered
+ * Fastify would start a second HTTP server for the second address, and its `close()` does not wait for that server. The
+ * onClose hooks would run, and close a product's database, while requests are still being answered
  * (https://github.com/fastify/fastify/issues/7043).
  */
 function prepareListeners(app: FastifyInstance) {
   const listeners: Server[] = []
   let closed: Promise<unknown> | undefined
-  // First no listener takes new connections; then `close()` ends the HTTP server, and with it the idle connections of all.
+  // First all listeners stop accepting connections. Then `close()` ends the HTTP server and the idle connections of all
+  // addresses.
   app.addHook('preClose', async () => {
     closed = Promise.all(listeners.map(listener => new Promise(resolve => listener.close(resolve))))
   })

@@ -1,4 +1,4 @@
-// Where log lines go: to the standard output, as JSON or as readable lines for development. Writing never blocks.
+// Writes log lines to the standard output, as JSON or as readable lines for development. Writing never blocks.
 import { setTimeout as wait } from 'node:timers/promises'
 import { type DestinationStream, type Logger, pino } from 'pino'
 
@@ -11,7 +11,7 @@ type Log = {
   flush: () => Promise<void>
 }
 
-/** `isReadable` asks for readable lines. They need pino-pretty, which is a development package; without it lines are JSON. */
+/** `isReadable` asks for readable lines. They need pino-pretty, a development package. Without it, lines are JSON. */
 export async function openLog(level: string, version: string, isReadable: boolean): Promise<Log> {
   const options = { level, base: { app: 'client', version }, timestamp: pino.stdTimeFunctions.isoTime }
   const readable = isReadable ? await openReadableLog(process.stdout) : undefined
@@ -56,13 +56,13 @@ export async function openReadableLog(out: NodeJS.WritableStream): Promise<Desti
     singleLine: true,
     translateTime: 'HH:MM:ss',
     messageFormat: ({ event, msg = '' }) => String(event ?? msg).replaceAll('\n', ' '),
-    // For searching a log. Nobody reads them at a terminal.
+    // These fields are for searching a log. At a terminal they only make the lines longer.
     ignore: 'event,pid,hostname,app,version,reqId,visitor',
     // Printed with the lines of its stack.
     errorLikeObjectKeys: ['cause'],
   })
   // A stack can contain what somebody sent. Control characters could change what the terminal shows (LG-03).
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for control characters
   const controlCharacters = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g
   return format && { write: line => void out.write(format(line).replace(controlCharacters, '\ufffd')) }
 }

@@ -9,7 +9,7 @@ declare module 'fastify' {
     countOutcome: CountOutcome
   }
   interface FastifyRequest {
-    /** Tells visitors apart in the log without naming them. */
+    /** Distinguishes visitors in the log without naming them. */
     visitorHash: string | undefined
   }
 }

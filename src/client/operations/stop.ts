@@ -4,9 +4,9 @@ import type { FastifyInstance } from 'fastify'
 const hardStopMs = 10_000
 
 /**
- * On SIGTERM or SIGINT: `draining` makes /health/ready answer 503, the server goes on for `prestopDelayMs`, then closes. A
- * second signal exits at once. `onStopped` closes what does not belong to the server. SIGHUP is ignored, because a lost
- * terminal is no reason to stop.
+ * On SIGTERM or SIGINT: `draining` makes /health/ready answer 503. The server keeps answering for `prestopDelayMs`, then it
+ * closes. A second signal exits immediately. `onStopped` closes everything that does not belong to the server. SIGHUP is
+ * ignored, because the client must survive the end of a terminal session.
  */
 export function stopOnSignal(
   app: FastifyInstance,
@@ -30,7 +30,7 @@ export function stopOnSignal(
   process.on('SIGHUP', () => {})
 }
 
-/** Answers that are sent while the server closes end their connection. Kept open, it would delay the stop. */
+/** While the server is closing, each answer ends its connection. An open connection would delay the stop. */
 export function endConnectionsOnClose(app: FastifyInstance): void {
   let isClosing = false
   app.addHook('preClose', async () => {

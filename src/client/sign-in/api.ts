@@ -2,7 +2,14 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { FieldError, PublicError } from '../errors.ts'
 import type { Sentence } from '../texts.ts'
-import { type Answer, type Call, isRecord, type RequestContext, type Upstream } from '../upstream.ts'
+import {
+  type Answer,
+  type AnswerHeaders,
+  type Call,
+  isRecord,
+  type RequestContext,
+  type Upstream,
+} from '../upstream.ts'
 
 export type CallOptions = {
   /** For the whole call, in milliseconds. 10,000 unless set. */
@@ -40,7 +47,7 @@ export interface Api {
     path: string,
     schema: S,
     options?: CallOptions,
-  ): Promise<{ data: TypeOf<S>; etag: string | undefined; headers: Record<string, string> }>
+  ): Promise<{ data: TypeOf<S>; etag: string | undefined; headers: AnswerHeaders }>
 }
 
 type ApiOptions = {
@@ -60,7 +67,7 @@ type ApiOptions = {
 const defaultDeadlineMs = 10_000
 const defaultMaxBytes = 8 * 1024 * 1024
 
-/** Thrown when a request needs a session and has none. The signed-in scope answers it with the way to the login. */
+/** Thrown when a request needs a session and has none. The signed-in scope then leads the visitor to the login. */
 export class SignInRequired extends PublicError {
   constructor() {
     super('sign_in_required', 401, texts => texts.signIn.signInRequired)
@@ -110,7 +117,7 @@ export function createApi(options: ApiOptions): Api {
     return json
   }
 
-  // The checks of the schemas give the answers their types.
+  // `check` compares each answer with its schema, so the cast to Api below is safe.
   const api = {
     get: async (path: string, schema: object, options?: CallOptions) =>
       check(await call('GET', path, undefined, options), schema),
@@ -123,7 +130,10 @@ export function createApi(options: ApiOptions): Api {
     },
     async getWithEtag(path: string, schema: object, options?: CallOptions) {
       const answer = await call('GET', path, undefined, options)
-      return { data: check(answer, schema), etag: answer.headers.etag, headers: answer.headers }
+      const { headers } = answer
+      // A resource has one ETag. Two of them cannot be told apart.
+      const etag = typeof headers.etag === 'string' ? headers.etag : undefined
+      return { data: check(answer, schema), etag, headers }
     },
   }
   return api as Api

@@ -1,4 +1,4 @@
-// Answers a request that needs a session and has none: it leads to the login, and nothing that was typed is lost.
+// Answers a request that needs a session and has none: leads the visitor to the login, and keeps what was typed.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NextStep } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
@@ -12,7 +12,7 @@ import { hasSessionCookie } from './session/session-cookies.ts'
 
 type AskToSignInOptions = {
   portal: Portal
-  /** Where a login leads if the address of the request is no local path. */
+  /** Where a login leads if the address of the request is not a local path. */
   home: string
 }
 
@@ -64,7 +64,7 @@ function sendCouldNotStaySignedIn(request: FastifyRequest, reply: FastifyReply, 
   return reply.code(401).message({ title: texts.title, message, nextStep: loginLink(path, signIn) })
 }
 
-/** Shown after a sign-out instead of a login that the visitor did not choose. */
+/** After a sign-out, this page asks the visitor to sign in. A redirect to the login could sign the visitor in unasked. */
 export async function sendSignedOutPage(
   request: FastifyRequest,
   reply: FastifyReply,

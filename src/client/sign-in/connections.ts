@@ -91,7 +91,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
       .catch(() => app.log.warn({ event: 'revocation_failed', reqId: context.requestId }))
   }
 
-  /** For calls without a request. Values are checked as they are, as with `request.compileValidationSchema`. */
+  /** For calls without a request. Values are checked unchanged, as with `request.compileValidationSchema`. */
   const compiler = AjvCompiler()({}, { customOptions: { coerceTypes: false, removeAdditional: false } })
   const compiled = new WeakMap<object, (value: unknown) => unknown>()
   function compile(schema: object): (value: unknown) => unknown {

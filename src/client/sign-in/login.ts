@@ -36,13 +36,13 @@ type LoginOptions = {
   clock: () => Date
   /** The page after a login without `returnTo`. */
   home: string
-  /** Runs the product's hooks. `cookies` are those that this answer sets. Never throws. */
+  /** Runs the product's hooks. `cookies` are the cookies that this answer sets. Never throws. */
   afterSignIn: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookie[]) => Promise<void>
   /** Checks the tokens of a connection and gives them to the product. Throws PublicError if they cannot be kept. */
   keepConnection: (request: FastifyRequest, tokens: Tokens, connectsFor: string) => Promise<void>
 }
 
-/** Tells whether two logins belong to the same user. The whole id would make the login cookie too long. */
+/** A short hash that tells whether two logins belong to the same user. The whole id would make the login cookie too long. */
 export function hashUserId(userId: string): string {
   return hash('sha256', userId, 'base64url').slice(0, 16)
 }
@@ -159,7 +159,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     return tokens
   }
 
-  /** GET /cancelled: the visitor declined at the portal. The portal may add the state, but need not. */
+  /** GET /cancelled: the visitor declined at the portal. The address may contain the state. */
   async function decline(request: FastifyRequest, reply: FastifyReply) {
     const { state } = request.query as { state?: unknown }
     const login = typeof state === 'string' ? loginCookies.find(request.cookies, state) : undefined
@@ -167,7 +167,10 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     return sendDeclinedPage(reply, login)
   }
 
-  /** The portal's error (RFC 6749 4.1.2.1). Its text comes from the address, so it is shown as a quotation and shortened. */
+  /**
+   * The portal's error (RFC 6749 4.1.2.1). Its text comes from the address, which anybody can write. So the page quotes and
+   * shortens it.
+   */
   function sendPortalError(reply: FastifyReply, { error, error_description }: Callback, login: PendingLogin) {
     if (error === 'access_denied') return sendDeclinedPage(reply, login)
     const known = /^[a-z_]{1,40}$/.test(error) ? error : 'other'
@@ -188,8 +191,12 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   function sendDeclinedPage(reply: FastifyReply, login: PendingLogin | undefined) {
     logEvent(reply.request, 'login_declined')
     countLogin(reply.request, 'login_declined')
-    const { declined, signIn } = reply.request.texts.signIn
-    return reply.message({ ...declined, nextStep: loginAgain(reply.request, login, signIn) })
+    const { web, signIn: texts } = reply.request.texts
+    return reply.message({
+      ...texts.declined,
+      nextStep: loginAgain(reply.request, login, texts.signIn),
+      otherStep: { href: '/', text: web.errorPage.goToStart },
+    })
   }
 
   function nextStepAfter(error: PublicError, request: FastifyRequest, login: PendingLogin | undefined): NextStep {
@@ -200,7 +207,10 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       : loginAgain(request, login, texts.signInAgain)
   }
 
-  /** A link to a new login that leads to the same page as this one. A connection is begun again on the product's page. */
+  /**
+   * A link to a new login that leads to the same page as this one. For a connection, it is a link to the product's page,
+   * where the visitor can begin again.
+   */
   function loginAgain({ texts }: FastifyRequest, login: PendingLogin | undefined, text: string): NextStep {
     if (login?.connectsFor) return { href: login.returnTo, text: texts.signIn.goBack }
     return login && login.returnTo !== home ? loginLink(login.returnTo, text) : { href: '/login', text }

@@ -57,7 +57,7 @@ export function createRequireSession(options: RequireSessionOptions) {
     })
   }
 
-  /** A preHandler for public pages: `request.visitorIfAny` tells who is signed in. It asks the portal nothing. */
+  /** A preHandler for public pages: `request.visitorIfAny` is the signed-in visitor, if any. It does not call the portal. */
   async function recognise(request: FastifyRequest, reply: FastifyReply) {
     if (mayWithholdCookies(request)) return reply.send(await sendContinuePage(reply, localPath(request.url) ?? '/'))
     const { visitor, cookies } = sessions.identify(request.cookies)
@@ -92,7 +92,7 @@ export function createRequireSession(options: RequireSessionOptions) {
       context,
       compile: schema => request.compileValidationSchema(schema),
       accessToken: () => current.accessToken,
-      // Once for all calls of this request, whenever their refusals arrive.
+      // All calls of this request share one renewal, whenever their refusals arrive.
       renewAccessToken: () => {
         logRefused(request)
         renewal ??= renew()

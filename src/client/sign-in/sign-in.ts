@@ -1,4 +1,4 @@
-// The sign-in plugin. It decorates `app.signIn` with the login routes' handlers, and requests with their visitor.
+// The sign-in plugin. It adds `app.signIn`, with the handlers of the login routes, and `request.visitor`.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { type NextStep, PublicError } from '../errors.ts'
@@ -41,7 +41,7 @@ export type SignIn = {
    * connection if two processes renew with the same refresh token at different times.
    */
   renew: (refreshToken: string) => Promise<Renewal>
-  /** Ends a connection at the portal, if the portal offers that. Never throws. */
+  /** Ends a connection at the portal, if the portal offers revocation. Never throws. */
   revoke: (refreshToken: string) => Promise<void>
   /** Calls the application API like `request.visitor.api`. A refused token throws a PublicError 401. */
   callApi: (accessToken: string) => Api
@@ -52,7 +52,7 @@ export type SignIn = {
    * must throw a SignInRequired error again, so that the visitor is led to the login.
    */
   protect: (scope: FastifyInstance) => void
-  /** A preHandler for public pages that show who is signed in. */
+  /** A preHandler for public pages that show the name of a signed-in visitor. */
   recognise: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
   /** Whether the visitor has signed out and not yet chosen to sign in again. */
   hasSignedOut: (request: FastifyRequest) => boolean
@@ -195,11 +195,14 @@ export const signIn = fastifyPlugin<SignInOptions>(
   { name: 'sign-in', dependencies: ['@fastify/cookie', 'pages', 'forms'] },
 )
 
-/** Runs a hook of the product for at most the time that the request has left. An error is logged and goes no further. */
+/** Runs a hook of the product for at most the time that the request has left. Errors are logged, not thrown. */
 async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
   const timeout = Promise.withResolvers<never>()
   const timeLeftMs = callContext(request).endsAt - performance.now()
-  const timer = setTimeout(() => timeout.reject(new Error('The hook took longer than the request may.')), timeLeftMs)
+  const timer = setTimeout(
+    () => timeout.reject(new Error('The hook exceeded the deadline of the request.')),
+    timeLeftMs,
+  )
   try {
     return await Promise.race([hook(), timeout.promise])
   } catch (error) {

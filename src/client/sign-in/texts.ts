@@ -8,16 +8,16 @@ export const signInTexts = {
   /** To the page that began a connection. */
   goBack: 'Go back',
   /** For scripts, as JSON. */
-  signInRequired: 'Please sign in again.',
-  sessionEnded: { title: 'Your session has ended', message: 'Nothing was done. Please sign in and try again.' },
+  signInRequired: 'Sign in again.',
+  sessionEnded: { title: 'Your session has ended', message: 'Nothing was done. Sign in and try again.' },
   couldNotStaySignedIn: {
     title: 'You could not stay signed in',
     /** The platform has refused the new session. */
     refused:
-      'You have just signed in, but the platform no longer accepts this sign-in. You may have withdrawn it. Please sign in again.',
+      'You have just signed in, but the platform no longer accepts this sign-in. You may have withdrawn it. Sign in again.',
     /** The browser has sent no cookie. */
     noCookie:
-      'You have just signed in, but your browser did not keep this site’s cookie. Please allow cookies for this site and try again.',
+      'You have just signed in, but your browser did not keep this site’s cookie. Allow cookies for this site and try again.',
   },
   signedOut: {
     title: 'You are signed out',
@@ -37,35 +37,35 @@ export const signInTexts = {
   portalRefused: {
     title: 'The login portal did not sign you in',
     message: (reason: string) =>
-      `It said: “${reason}”. Please try again. If it happens again, tell the operator of this site.`,
+      `It said: “${reason}”. Try again. If it happens again, tell the operator of this site.`,
   },
   /** By the codes of protocol/login-error.ts. */
   loginErrors: {
-    login_callback_invalid: 'This sign-in link is not complete. Please sign in again.',
+    login_callback_invalid: 'This sign-in link is not complete. Sign in again.',
     login_unknown:
-      'This sign-in was started in another browser, has already ended, or took longer than ten minutes. Please sign in again.',
+      'This sign-in was started in another browser, has already ended, or took longer than ten minutes. Sign in again.',
     login_without_cookies:
-      'Signing in needs cookies, and your browser sent none. Please allow cookies for this site and sign in again. Some browsers keep no secure cookies on http addresses: use https or another browser. If you started in another browser, continue there.',
+      'Signing in needs cookies, and your browser sent none. Allow cookies for this site and sign in again. Some browsers keep no secure cookies on http addresses: use https or another browser. If you started in another browser, continue there.',
     login_used: 'This sign-in link has already been used. It works only once.',
     invalid_grant:
-      'The login portal no longer accepts this sign-in. It has already been used, or took too long. Please sign in again.',
+      'The login portal no longer accepts this sign-in. It has already been used, or took too long. Sign in again.',
     other_user:
       'You are signed in at the login portal with a different account than here, so nothing was connected. Sign out at the portal, then try again.',
     user_unknown:
-      'The login portal does not say who you are, so nothing can be connected. Please tell the operator of this site.',
+      'The login portal does not say who you are, so nothing can be connected. Tell the operator of this site.',
     no_refresh_token:
-      'The login portal did not give lasting access, so nothing was connected. Please tell the operator of this site.',
-    not_connected: 'This site could not keep the connection, so nothing was connected. Please try again.',
+      'The login portal did not give lasting access, so nothing was connected. Tell the operator of this site.',
+    not_connected: 'This site could not keep the connection, so nothing was connected. Try again.',
     token_too_long:
-      'The login portal gave an access token that is too long for a cookie. Please tell the operator of this site.',
+      'The login portal gave an access token that is too long for a cookie. Tell the operator of this site.',
     client_misconfigured:
-      'This site is not set up correctly for the login portal. It is not your fault. Please tell the operator of this site.',
+      'This site is not set up correctly for the login portal. It is not your fault. Tell the operator of this site.',
   },
   /** What the application API refuses. */
   api: {
     forbidden: 'You are not allowed to do this.',
     notFound: 'This does not exist, or it is not yours.',
-    changed: 'Somebody has changed this in the meantime. Open it again, then try once more.',
+    changed: 'Somebody else has changed this in the meantime. Open it again, then try again.',
     /** `reason` is the API's own sentence. */
     refused: (reason: string) => `The application API did not accept this. ${reason}`,
     refusedWithoutReason: 'The application API did not accept this. It does not say why.',

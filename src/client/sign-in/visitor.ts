@@ -2,7 +2,7 @@
 import type { Api } from './api.ts'
 
 /**
- * Small data of the product that is kept in the session cookie, such as a role or a language. At most 500 bytes as JSON.
+ * A little data of the product in the session cookie, such as a role or a language. At most 500 bytes as JSON.
  * A product adds its fields, all of them optional:
  *
  *   declare module '../sign-in/visitor.ts' {
@@ -31,15 +31,15 @@ export type VisitorInfo = {
 export type Visitor = VisitorInfo & {
   /** Calls the application API on the visitor's behalf. */
   api: Api
-  /** The portal was asked to renew the session before the handler ran. A page can leave out optional calls then. */
+  /** The portal was asked to renew the session before the handler ran. A page can then skip optional calls. */
   wasRenewalTried: boolean
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The signed-in visitor. Throws outside the signed-in scope, where nobody need be signed in. */
+    /** The signed-in visitor. Throws outside the signed-in scope, because a request there may have no session. */
     readonly visitor: Visitor
-    /** Who is signed in. Undefined for strangers, and on routes that neither require nor recognise visitors. */
+    /** The visitor, if one is signed in. Always undefined on routes that neither require nor recognise visitors. */
     visitorIfAny: VisitorInfo | Visitor | undefined
   }
 }

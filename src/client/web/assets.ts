@@ -22,8 +22,8 @@ const contentTypes: Record<string, string> = {
 }
 
 /**
- * Returns a function for templates: the address of a file by its name, such as `notes/live.js`. A file of an earlier folder
- * hides one of the same name. With `reload`, each request reads the file again, for development.
+ * Returns a function for templates: the address of a file by its name, such as `notes/live.js`. If two folders have a file
+ * of the same name, the earlier folder wins. With `reload`, each request reads the file again, for development.
  */
 export function serveAssets(app: FastifyInstance, folders: string[], reload: boolean): (name: string) => string {
   const addresses = new Map<string, string>()

@@ -16,7 +16,7 @@ type ErrorHandlerOptions = {
   texts: TextsOf<FastifyRequest>
   /** Renders the page. Not `reply.message`: for an undecodable address Fastify passes a reply without decorators. */
   renderMessage: (request: FastifyRequest, message: Message) => string
-  /** A link for signing in again, if the visitor is signed in: the sign-in itself may be what is broken. */
+  /** A link for signing in again, if the visitor is signed in: the session itself may cause the error. */
   signInAgain: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
 }
 
@@ -63,8 +63,8 @@ export function createErrorHandler({ name, texts, renderMessage, signInAgain }: 
 }
 
 /**
- * A page asks for HTML, and a script for JSON or a stream of events. `fetch` asks for anything unless it is told; browsers
- * then say that the answer is for a script.
+ * A page asks for HTML, and a script for JSON or a stream of events. Without an Accept header of its own, `fetch` asks for
+ * anything, but browsers then send `Sec-Fetch-Dest: empty`.
  */
 export function prefersJson({ headers }: FastifyRequest): boolean {
   const { accept = '', 'sec-fetch-dest': dest } = headers
@@ -110,7 +110,7 @@ function toPublicError(error: Error & Partial<FastifyError>): PublicError {
   return new PublicError('internal', 500, texts => texts.web.errors.internal, { cause: error })
 }
 
-/** Logs an error without headers, bodies and everything else that a library may have attached to it. */
+/** Logs an error without the headers, bodies and other data that a library may have attached to it. */
 export function logError(request: FastifyRequest, { code, statusCode, cause }: PublicError): void {
   const level = statusCode >= 500 ? 'error' : 'warn'
   logEvent(request, code, {
@@ -130,7 +130,7 @@ function pageWithoutTemplate(message: string, siteName: string, { lang, web }: T
   ].join('\n')
 }
 
-/** Answers what Node's HTTP parser refuses, before there is a request. The answer quotes nothing that was sent. */
+/** Answers input that Node's HTTP parser refuses, before there is a request. The answer does not repeat the input. */
 export function createClientErrorHandler(texts: () => Texts) {
   return (error: NodeJS.ErrnoException, socket: Socket): void => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()

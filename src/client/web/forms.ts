@@ -55,7 +55,7 @@ export type FormToken = {
   /** The visitor that the form was shown to. */
   sessionOwner: string
   shownAt: number
-  /** The form was sent before, and nobody knows whether the API carried it out. */
+  /** The form was sent before. The API may have carried it out, or not. */
   mayHaveActed?: boolean
 }
 
@@ -174,7 +174,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       try {
         return await reply.page(template, { title: '', ...formPage, ...(await data(request, formPage)), ...title })
       } catch (error) {
-        // With `signInHref` the form itself is the answer to the session's end.
+        // With `signInHref` the form itself says that the session has ended.
         const ownPages = formPage.signInHref ? [404] : [401, 404]
         const hasOwnPage = error instanceof PublicError && ownPages.includes(error.statusCode)
         if (request.method === 'GET' || hasOwnPage) throw error
@@ -183,7 +183,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         return reply.page('form', {
           ...formPage,
           title: texts.web.form.plainTitle,
-          // `data` may have named another address than the page of the form. This one accepts the form.
+          // Not the `action` above: `data` may set another one. The address of this request accepts the form.
           action: request.url,
           inputs: plainInputs(formPage.fields),
           button: texts.web.form.sendAgain,
@@ -210,7 +210,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
     return token
   }
 
-  /** The token for a form that is shown again. The same token, so that the form still acts once, unless it is used up. */
+  /** The token for a form that is shown again: the same one, so that the form still acts only once, unless it is used up. */
   function tokenAfter({ code, statusCode }: PublicError, formToken: string | undefined): { formToken?: string } {
     const token = unsealToken(formToken)
     if (!token || !formToken || code === 'form_used') return {}
@@ -231,7 +231,7 @@ function plainInputs(fields: FormFields): object[] {
   return names.map(name => ({ name, label: name, rows: 3 }))
 }
 
-/** The text fields of a body. A field that comes twice is left out, because nobody knows which value was meant. */
+/** The text fields of a body. A field that comes twice is left out, because it has no single value. */
 function textFields(body: unknown): FormFields {
   const entries = Object.entries(typeof body === 'object' && body !== null ? body : {})
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))

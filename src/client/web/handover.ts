@@ -20,9 +20,8 @@ const maxCookieBytes = 8 * 1024
 export function createHandovers(sealer: Sealer, clock: () => Date) {
   return {
     /**
-     * Returns false if the value does not fit into a cookie together with the cookies that exist. The current answer must
-     * show the value then. Use `lax` for a value that waits for a login: the browser reads it when it comes from another
-     * site.
+     * Returns false if the cookie, or all cookies of this site together, would be too long. Then the current answer must show
+     * the value. Use `lax` for a value that waits for a login, because the browser then comes from another site.
      */
     leave(reply: FastifyReply, handover: Handover, sameSite: Cookie['sameSite'] = 'strict'): boolean {
       const cookie = sealer.sealCookie(handoverName, handover, endOfLife(clock), sameSite)
@@ -40,8 +39,8 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
 }
 
 /**
- * For a sentence that a page says once, such as "Your changes are saved." A notice is a name; the template has the words. It
- * is not in the address, where anybody could write it into a link and a reload would repeat it.
+ * For a sentence that a page shows once, such as "Your changes are saved." A notice is a name; the template has the words.
+ * The notice is not in the address: anybody could put it into a link, and a reload would repeat it.
  */
 export function createNotices(sealer: Sealer, clock: () => Date) {
   return {

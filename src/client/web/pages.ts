@@ -17,6 +17,8 @@ export type PagesOptions = {
   name: string
   /** The page that signed-in visitors start from. */
   home: string
+  /** The page for something new. The start page links to it. */
+  newPage?: string
   /** The links in the header, for example more of them for an administrator. */
   links: (visitor: VisitorInfo, texts: Texts) => NextStep[]
   texts: TextsOf<FastifyRequest>
@@ -35,6 +37,8 @@ export type Message = {
   /** Sentences that say what happened and what to do. */
   message: string
   nextStep: NextStep
+  /** A second link, less prominent. */
+  otherStep?: NextStep
   /** A link for signing in again, shown next to a sign-out button. */
   signInAgain?: NextStep | undefined
   /** Says that the login portal may still be signed in. */
@@ -65,7 +69,7 @@ declare module 'fastify' {
 }
 
 export const pages = fastifyPlugin<PagesOptions>(
-  async (app, { name, home, links, texts: allTexts, clock, views, reloadTemplates = false }) => {
+  async (app, { name, home, newPage, links, texts: allTexts, clock, views, reloadTemplates = false }) => {
     const folders = views === undefined ? [folder] : [views, folder]
     const eta = new Eta({ views: folder, cache: !reloadTemplates })
     eta.readFile = path => {
@@ -82,7 +86,7 @@ export const pages = fastifyPlugin<PagesOptions>(
       folders.map(one => join(one, 'assets')),
       reloadTemplates,
     )
-    const common = { site: { name, home }, asset, around }
+    const common = { site: { name, home, newPage }, asset, around }
 
     function render(request: FastifyRequest, template: string, data: object): string {
       const { visitorIfAny: visitor, id: requestId } = request
@@ -163,7 +167,7 @@ function formatAge(format: Intl.RelativeTimeFormat, time: Date, now: Date): stri
   return unit && format.format(Math.trunc(seconds / unit[1]), unit[0])
 }
 
-/** The path of the page, without the query. The links in the header are marked by it. */
+/** The path of the page, without the query. The header marks the link to this path. */
 function pathOf({ url }: FastifyRequest): string {
   return url.replace(/\?.*$/s, '')
 }
@@ -171,7 +175,7 @@ function pathOf({ url }: FastifyRequest): string {
 /**
  * Renders a page that goes to `path` by itself (meta refresh).
  *
- * A redirect would not do. After a redirect that began on another site, browsers do not send Strict cookies, not even
+ * A redirect does not work here: after a redirect that began on another site, browsers do not send Strict cookies, not even
  * those that this answer sets (RFC 6265bis 5.2).
  */
 export function sendContinuePage(reply: FastifyReply, path: string): Promise<string> {

@@ -54,7 +54,7 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     if (bytes.toString('base64url') !== value) return undefined
     const header = bytes.subarray(0, headerLength)
     const key = keys.find(key => key.id.equals(header.subarray(keyIdAt, expiryAt)))
-    // Max-Age binds the browser only. A copied cookie must end as well.
+    // Only browsers obey Max-Age. A copied cookie must expire, too.
     const expiresAt = new Date(header.readUInt32BE(expiryAt) * 1000)
     if (!key || expiresAt <= clock()) return undefined
     const decipher = createDecipheriv('aes-256-gcm', key.secret, header.subarray(nonceAt), { authTagLength: tagLength })

@@ -1,4 +1,4 @@
-// Whatever the API answers and whatever a browser sends: a page, and never a crash.
+// Any answer of the API and any input of a browser leads to a page, never to a crash.
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
@@ -58,7 +58,7 @@ async function start(t: Test) {
   return test
 }
 
-/** A page of ours: HTML, of a status that is told beforehand, with no markup but ours. */
+/** Checks that this is a page of the client: HTML with one of the expected statuses, and without foreign markup. */
 function isPage({ statusCode, headers, body }: { statusCode: number; headers: object; body: string }): boolean {
   const isRedirect = statusCode === 302 || statusCode === 303
   const isHtml = /^text\/html; charset=utf-8$/.test(String((headers as Record<string, unknown>)['content-type']))
@@ -66,7 +66,7 @@ function isPage({ statusCode, headers, body }: { statusCode: number; headers: ob
   return (statusCode < 500 || [502, 503, 504].includes(statusCode)) && (isRedirect || isHtml) && !hasForeignMarkup
 }
 
-t.test('F-44: any JSON as the application list is a list, or a page that says that it makes no sense', async t => {
+t.test('F-44: any JSON as the list of applications is shown as a list, or a page says that it is unusable', async t => {
   const { browser, platform } = await start(t)
   const anyList = fc.oneof(fc.array(fc.oneof(anyRecord, anyValue)).map(collection), anyValue)
   await fc.assert(
@@ -80,7 +80,7 @@ t.test('F-44: any JSON as the application list is a list, or a page that says th
   t.pass('200 lists')
 })
 
-t.test('F-44: any JSON as one application is shown and can be edited, or is a page that says so', async t => {
+t.test('F-44: any JSON as one application can be shown and edited, or a page says that it is unusable', async t => {
   const { browser, platform } = await start(t)
   await fc.assert(
     fc.asyncProperty(fc.oneof(anyRecord, anyValue), async body => {
@@ -96,7 +96,7 @@ t.test('F-44: any JSON as one application is shown and can be edited, or is a pa
   t.pass('200 applications')
 })
 
-t.test('F-18: any status and body of the API is a page that is told beforehand', async t => {
+t.test('F-18: any status and body of the API leads to a page with an expected status', async t => {
   const { browser, platform } = await start(t)
   const anyStatus = fc.integer({ min: 200, max: 599 }).filter(status => status !== 204 && status !== 304)
   const anyType = fc.constantFrom(
@@ -124,7 +124,7 @@ for (const [action, call] of [
   ['/applications/app-1/edit', 'PUT /apps/v1/app-1'],
 ] as const) {
   const path = action === '/applications' ? '/applications/new' : action
-  t.test(`DO-05: any form sent to ${action} is done or shown again`, async t => {
+  t.test(`DO-05: any form sent to ${action} is carried out or shown again`, async t => {
     const { browser, platform, client } = await start(t)
     const { formToken } = readForm(await browser.get(path), action)
     const send = (payload: string) =>
@@ -152,7 +152,7 @@ for (const [action, call] of [
     for (const { body } of platform.received(call)) t.ok(JSON.parse(body).data.name, 'nothing without a name is sent')
   })
 
-  t.test(`F-44: any faults of fields that the API tells about ${action} are shown`, async t => {
+  t.test(`F-44: any field errors that the API returns for ${action} are shown`, async t => {
     const { browser, platform } = await start(t)
     const form = readForm(await browser.get(path), action)
     const anyMessages = fc.dictionary(fc.oneof(anyField, anyText), fc.oneof(fc.array(anyText), anyValue))
@@ -168,7 +168,7 @@ for (const [action, call] of [
   })
 }
 
-t.test('DO-12: any search, page and id in an address is a page', async t => {
+t.test('DO-12: any search, page number and id in an address leads to a page', async t => {
   const { browser } = await start(t)
   await fc.assert(
     fc.asyncProperty(anyText, anyText, async (q, page) => {

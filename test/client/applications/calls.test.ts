@@ -1,4 +1,4 @@
-// The calls that the pages of the applications make: how many, what they hold, and where they go, which is a matter of the settings.
+// The API calls of the pages for applications: their number, their content, and their addresses, which only the settings decide.
 import t, { type Test } from 'tap'
 import { clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
@@ -10,7 +10,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: a page makes one call, two where it names the group, and never more than two where the session is renewed',
+  'DO-14: a page makes one call, or two if it names the group, and never more than two if the session is renewed',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
@@ -39,7 +39,7 @@ t.test(
 )
 
 t.test(
-  'DO-14: a new application is a look at the list and one call, and three looks more where others are like it',
+  'DO-14: a new application takes the list and one call, and up to three more calls if similar applications exist',
   async t => {
     const clock = new TestClock()
     const api = rememberingApi(clock)
@@ -64,7 +64,7 @@ t.test(
   },
 )
 
-t.test('UP-12, UP-15: no call holds the client secret, nor anything of the browser’s request', async t => {
+t.test('UP-12, UP-15: no call contains the client secret or anything from the browser’s request', async t => {
   const clock = new TestClock()
   const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
   await signIn(browser)
@@ -95,7 +95,7 @@ async function start(t: Test) {
 }
 
 for (const status of [301, 302, 303, 307, 308, 300, 304]) {
-  t.test(`UP-02, F-14: a ${status} of the API is followed nowhere`, async t => {
+  t.test(`UP-02, F-14: the client does not follow a ${status} of the API`, async t => {
     const { browser, platform, listener } = await start(t)
     const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
     const form = readForm(await browser.get('/applications/new'), '/applications')
@@ -123,7 +123,7 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
   })
 }
 
-t.test('UP-01: no address in a record, an answer or a form is asked', async t => {
+t.test('UP-01: the client never calls an address from a record, an answer or a form', async t => {
   const { browser, platform, listener } = await start(t)
   const evil = listener.url
   const record = applicationRecord('app-1', { webPageUrl: evil, iconUrl: evil, privacyPolicyUrl: evil })

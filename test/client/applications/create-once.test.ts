@@ -1,4 +1,4 @@
-// One form creates one application, however often it is delivered, and to whichever replica.
+// One form creates one application, however often and to whichever replica the browser delivers it.
 
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
@@ -14,7 +14,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 const environment = { COOKIE_KEYS: randomBytes(32).toString('base64url') }
 
-/** A signed-in visitor with the form open; the API remembers. */
+/** A signed-in visitor with the form open, and an API that remembers new applications. */
 async function openForm(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -27,7 +27,7 @@ async function openForm(t: Test) {
   return { ...test, api, form }
 }
 
-/** Another replica: the same keys and platform, and a memory of its own. */
+/** Another replica: it has the same keys and platform, but its own memory. */
 async function anotherReplica(t: Test, { platform, clock }: Awaited<ReturnType<typeof openForm>>) {
   return (await buildApplicationsClient(t, { platform, clock, environment })).client
 }
@@ -51,7 +51,7 @@ t.test('F-41: a form sent twice at the same moment creates one application', asy
   t.equal(platform.received('POST /apps/v1').length, 1)
 })
 
-t.test('F-41: Back to a form that was sent, and sent again as it is, leads to the same application', async t => {
+t.test('F-41: a form that is sent again unchanged after Back leads to the same application', async t => {
   const { browser, platform, form, clock } = await openForm(t)
   await browser.post('/applications', form)
   await browser.get('/applications/app-1')
@@ -62,7 +62,7 @@ t.test('F-41: Back to a form that was sent, and sent again as it is, leads to th
 })
 
 t.test(
-  'F-41: a form that was sent, changed and sent again asks first, and creates another one when sent once more',
+  'F-41: a form that is changed and sent again asks first, and creates another application when it is sent once more',
   async t => {
     const { browser, platform, form } = await openForm(t)
     await browser.post('/applications', form)
@@ -80,10 +80,10 @@ t.test(
   },
 )
 
-t.test('PG-15: a replica that does not know the form asks the list first, and offers a new secret', async t => {
+t.test('PG-15: a replica that does not know the form reads the list first, and offers a new secret', async t => {
   const test = await openForm(t)
   const { browser, platform, form, clock } = test
-  // The answer was lost on the way: the browser has not got its cookie.
+  // The answer was lost, so the browser did not get the cookie.
   await browser.copy().post('/applications', form)
   clock.advance(2)
   browser.client = await anotherReplica(t, test)
@@ -106,7 +106,7 @@ t.test('PG-15: a replica that does not know the form asks the list first, and of
   t.equal(platform.received('POST /apps/v1').length, 1)
 })
 
-t.test('PG-15: an older application with the same fields is not taken for that of this form', async t => {
+t.test('PG-15: a form creates its own application, even if an older one has the same fields', async t => {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
@@ -128,7 +128,7 @@ for (const [field, value] of [
   ['privacyPolicyUrl', 'https://another.test/privacy'],
   ['groupId', 'group-2'],
 ] as const) {
-  t.test(`PG-15: an application made since, that differs in ${field}, is not taken for that of this form`, async t => {
+  t.test(`PG-15: a newer application that differs in ${field} is not mistaken for the one of this form`, async t => {
     const test = await openForm(t)
     const { browser, platform, form } = test
     await browser.copy().post('/applications', form)
@@ -139,7 +139,7 @@ for (const [field, value] of [
   })
 }
 
-t.test('F-28: the replica dies after the API has created; sent again to another, there is one application', async t => {
+t.test('F-28: if a replica dies after the API has created the application, another replica finds it', async t => {
   const test = await openForm(t)
   const { browser, platform, form, api } = test
   api.losesAnswers = true
@@ -156,17 +156,20 @@ t.test('F-28: the replica dies after the API has created; sent again to another,
   t.equal(platform.received('POST /apps/v1').length, 1)
 })
 
-t.test('F-28: the same, sent again to the replica that saw the connection break', async t => {
-  const { browser, form, api } = await openForm(t)
-  api.losesAnswers = true
-  const page = await browser.post('/applications', form)
-  api.losesAnswers = false
-  const answer = await browser.post('/applications', readForm(page, '/applications'))
-  t.equal(answer.statusCode, 303)
-  t.equal(api.records.size, 1)
-})
+t.test(
+  'F-28: if the connection to the API breaks after the creation, the same replica finds the application',
+  async t => {
+    const { browser, form, api } = await openForm(t)
+    api.losesAnswers = true
+    const page = await browser.post('/applications', form)
+    api.losesAnswers = false
+    const answer = await browser.post('/applications', readForm(page, '/applications'))
+    t.equal(answer.statusCode, 303)
+    t.equal(api.records.size, 1)
+  },
+)
 
-t.test('a form that failed because of its fields is sent again without the list taking it for done', async t => {
+t.test('a form that was refused because of its fields creates its application after the correction', async t => {
   const { browser, platform, form, api } = await openForm(t)
   platform.answer('POST /apps/v1', {
     status: 422,
@@ -184,14 +187,14 @@ t.test('a form that failed because of its fields is sent again without the list 
 })
 
 for (const [what, answer] of Object.entries({
-  'is out of order': { status: 500, body: {} },
+  'fails with a 500': { status: 500, body: {} },
   'is forbidden': { status: 403, body: {} },
-  'is not there': { status: 404, body: {} },
-  'is no list': { body: { ItemList: 'many' } },
+  'is a 404': { status: 404, body: {} },
+  'is not a list': { body: { ItemList: 'many' } },
   'is too large': { body: JSON.stringify({ ItemList: [] }).padEnd(8 * 2 ** 20 + 1) },
   'has too many values': { body: { ItemList: Array.from({ length: 250_000 }, () => 0) } },
 })) {
-  t.test(`PG-15: a list that ${what} keeps nobody from creating`, async t => {
+  t.test(`PG-15: if the list ${what}, the application is created anyway`, async t => {
     const { browser, platform, form, api } = await openForm(t)
     platform.answer('GET /apps/v1', answer)
     const other = browser.copy()
@@ -205,8 +208,8 @@ for (const [what, answer] of Object.entries({
 
 for (const [what, failing] of Object.entries({
   'whose answer is lost': undefined,
-  'that ends in a fault of the API': { status: 500, body: {} },
-  'whose answer makes no sense': { status: 201, body: {} },
+  'that the API answers with a 500': { status: 500, body: {} },
+  'whose answer is unusable': { status: 201, body: {} },
 })) {
   t.test(
     `F-28: after a creation ${what}, the form creates nothing on any replica until the list can be read`,
@@ -244,30 +247,36 @@ for (const [what, failing] of Object.entries({
   )
 }
 
-t.test('PG-15: a session that ends while the list is asked leads to the login, and nothing is created', async t => {
-  const { browser, platform, form } = await openForm(t)
-  platform.answer('GET /apps/v1', { status: 401, body: {} })
-  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-  t.equal((await browser.post('/applications', form)).statusCode, 401)
-  t.equal(platform.received('POST /apps/v1').length, 0)
-})
+t.test(
+  'PG-15: if the session ends while the list is read, the visitor is led to the login and nothing is created',
+  async t => {
+    const { browser, platform, form } = await openForm(t)
+    platform.answer('GET /apps/v1', { status: 401, body: {} })
+    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+    t.equal((await browser.post('/applications', form)).statusCode, 401)
+    t.equal(platform.received('POST /apps/v1').length, 0)
+  },
+)
 
-t.test('PG-15: an API that tells seconds is asked for the second in which the form was shown', async t => {
-  const clock = new TestClock()
-  clock.advance(0.7)
-  const api = rememberingApi(clock)
-  const test = await buildApplicationsClient(t, { clock, environment, scripts: api.scripts })
-  const { browser, platform } = test
-  await signIn(browser)
-  const form = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
-  clock.advance(0.2)
-  await browser.copy().post('/applications', form)
-  browser.client = await anotherReplica(t, { ...test, api, form })
-  t.match((await browser.post('/applications', form)).headers.location, /^\/applications\/app-1\b/)
-  t.equal(platform.received('POST /apps/v1').length, 1)
-})
+t.test(
+  'PG-15: if the API returns whole seconds, an application of the second when the form was shown is found',
+  async t => {
+    const clock = new TestClock()
+    clock.advance(0.7)
+    const api = rememberingApi(clock)
+    const test = await buildApplicationsClient(t, { clock, environment, scripts: api.scripts })
+    const { browser, platform } = test
+    await signIn(browser)
+    const form = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
+    clock.advance(0.2)
+    await browser.copy().post('/applications', form)
+    browser.client = await anotherReplica(t, { ...test, api, form })
+    t.match((await browser.post('/applications', form)).headers.location, /^\/applications\/app-1\b/)
+    t.equal(platform.received('POST /apps/v1').length, 1)
+  },
+)
 
-t.test('PG-15: where the API tells the client, its fields must be those of the form, too', async t => {
+t.test('PG-15: if the API returns the OAuth client, its fields must match the form, too', async t => {
   const test = await openForm(t)
   const { browser, platform, form, api } = test
   await browser.post('/applications', form)

@@ -38,7 +38,7 @@ async function openForm(t: Test) {
   return { ...test, api, page, form: readForm(page, '/applications') }
 }
 
-t.test('the form has the ten fields of the specification, and offers the visitor’s groups', async t => {
+t.test('create-envelope: the form has the ten fields of the platform, and offers the visitor’s groups', async t => {
   const { page, form } = await openForm(t)
   t.equal(page.statusCode, 200)
   const { formToken, ...fields } = form
@@ -55,6 +55,23 @@ t.test('the form has the ten fields of the specification, and offers the visitor
     scopes: '',
     defaultScopes: '',
   })
+})
+
+t.test('optional fields are folded away unless one of them is filled in or has a problem', async t => {
+  const { browser, page, form, platform } = await openForm(t)
+  const isOpen = ({ body }: { body: string }) =>
+    [...body.matchAll(/<details( open)?>/g)].map(([, open]) => Boolean(open))
+  t.same(isOpen(page), [false, false])
+  const withoutName = { ...form, name: '', redirectUris: 'https://weather.test/back' }
+  const send = async (fields: Record<string, string>) =>
+    isOpen(await browser.post('/applications', { ...withoutName, ...fields }))
+  t.same(await send({}), [false, false])
+  t.same(await send({ iconUrl: 'https://weather.test/icon.png' }), [true, false])
+  t.same(await send({ privacyPolicyUrl: 'not an address' }), [true, false])
+  t.same(await send({ scopes: 'weather:read' }), [false, true])
+  const refusal = { error: { message: { defaultScopes: ['Enter the default scopes.'] } } }
+  platform.answer('POST /apps/v1', { status: 422, body: refusal })
+  t.same(await send({ name: 'Weather' }), [false, true], 'an empty field that the API wants')
 })
 
 for (const [what, answer] of Object.entries({
@@ -297,7 +314,10 @@ t.test('PG-16: the problems that the API reports are shown next to their fields,
     { ...form, ...typed, description: 'First line\nsecond “line”' },
     'everything typed, and the same form',
   )
-  t.match(page.body, `${around(webTexts.form.nothingLost)[0]}<code>`)
+  t.notMatch(textOf(page, 'problem'), around(webTexts.form.nothingLost)[0], 'the visitor can correct it without help')
+  platform.answer('POST /apps/v1', { status: 503, body: {} })
+  const unavailable = await browser.post('/applications', { ...form, ...typed })
+  t.match(unavailable.body, `${around(webTexts.form.nothingLost)[0]}<code>`)
 })
 
 for (const [status, words] of [
@@ -348,7 +368,7 @@ t.test('UP-15: the API gets the visitor’s access token, and only the portal ge
 })
 
 t.test(
-  'contract 4: a visitor whose user id is unknown types the group’s id, and the API is not asked for groups',
+  'group-by-hand: a visitor whose user id is unknown types the group’s id, and the API is not asked for groups',
   async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'opaque-access-token' }))

@@ -1,4 +1,4 @@
-// A form of an application that is sent after the session ended; what holds for any form: test/client/sign-in/interrupted-forms.test.ts.
+// Forms for applications that are sent after the session has ended. See sign-in/interrupted-forms.test.ts for forms in general.
 
 import t, { type Test } from 'tap'
 import { around } from '../../../src/client/texts.ts'
@@ -25,7 +25,7 @@ const typed = {
 }
 const long = { ...typed, description: 'x'.repeat(2_000), redirectUris: `https://weather.test/${'y'.repeat(1_500)}` }
 
-/** A visitor with `path` open, whose session then ends: the portal refuses to renew it. */
+/** A visitor with `path` open. Then the session ends, because the portal refuses to renew it. */
 async function openFormAndWait(t: Test, path: string, action: string) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -36,7 +36,7 @@ async function openFormAndWait(t: Test, path: string, action: string) {
   const form = readForm(await browser.get(path), action)
   clock.advance(3601)
   platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-  /** Signs in by the link of the page; returns where that leads. */
+  /** Signs in with the link on the page. Returns the page that the login leads to. */
   const signInAgain = async (page: { body: string }, visitor = 'visitor-1') => {
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(visitor) }))
     platform.answer(`GET /identities/v1/${visitor}/links`, { status: 404, body: {} })
@@ -53,7 +53,7 @@ async function openFormAndWait(t: Test, path: string, action: string) {
 }
 
 t.test(
-  'PG-14: a new application sent after the session ended is back in the form after signing in, and not sent',
+  'PG-14: a new application that is sent after the session ended waits unsent in the form after signing in',
   async t => {
     const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
     const page = await browser.post('/applications', { ...form, ...typed })
@@ -75,7 +75,7 @@ t.test(
   },
 )
 
-t.test('PG-14: changes sent after the session ended are back in the form of that application', async t => {
+t.test('PG-14: changes that are sent after the session ended wait in the form of that application', async t => {
   const action = '/applications/app-1/edit'
   const { browser, form, signInAgain, changes } = await openFormAndWait(t, action, action)
   const page = await browser.post(action, { ...form, name: 'Tides', redirectUris: 'https://typed.test/back' })
@@ -93,7 +93,7 @@ for (const [path, action] of [
   ['/applications/app-1/secret', '/applications/app-1/secret'],
   ['/applications/app-1/delete', '/applications/app-1/delete'],
 ] as const) {
-  t.test(`PG-14: ${action} after the session ended does nothing, and says where to go on`, async t => {
+  t.test(`PG-14: ${action} after the session ended does nothing, and offers a next step`, async t => {
     const { browser, form, signInAgain, changes } = await openFormAndWait(t, path, action)
     const page = await browser.post(action, form)
     t.equal(page.statusCode, 401)
@@ -105,7 +105,7 @@ for (const [path, action] of [
 }
 
 t.test(
-  'PG-14: a form of more than 2.5 KB is shown again, filled, and can be sent after signing in in another tab',
+  'PG-14: a form of more than 2.5 KB is shown again with its text, and can be sent after signing in in another tab',
   async t => {
     const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
     const page = await browser.post('/applications', { ...form, ...long })
@@ -122,7 +122,7 @@ t.test(
   },
 )
 
-t.test('PG-14: changes of more than 2.5 KB are shown again, filled, and still save what was typed', async t => {
+t.test('PG-14: changes of more than 2.5 KB are shown again with their text, and can still be saved', async t => {
   const action = '/applications/app-1/edit'
   const { browser, form, signInAgain, platform } = await openFormAndWait(t, action, action)
   platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
@@ -141,8 +141,10 @@ for (const [what, description] of [
   ['kept', 'short'],
 ] as const) {
   for (const wasTold of [true, false]) {
-    const known = wasTold ? 'emptied fields of a known client' : 'untyped fields of an unknown client'
-    t.test(`PG-14: a form that is ${what} after the session still knows ${known}`, async t => {
+    const known = wasTold
+      ? 'which fields of a known client were emptied'
+      : 'which fields of an unknown client are empty'
+    t.test(`PG-14: a form that is ${what} after the end of the session still knows ${known}`, async t => {
       const action = '/applications/app-1/edit'
       const { api, browser, signInAgain, platform, clock } = await openFormAndWait(t, action, action)
       const record = (isTold: boolean) =>
@@ -158,7 +160,7 @@ for (const [what, description] of [
       const page = await browser.post(action, typed)
       t.equal(page.statusCode, 401)
       t.equal(/name="description"/.test(page.body), what === 'shown again')
-      // By now the API tells what it did not, or the other way round.
+      // The API now returns the client if it did not before, and the other way round.
       api.records.set('app-1', record(!wasTold) as never)
       const path = await signInAgain(page)
       const again = readForm(what === 'kept' ? await browser.get(path!) : page, action)
@@ -172,7 +174,7 @@ for (const [what, description] of [
   }
 }
 
-t.test('F-42: what one visitor typed is not shown to another who signs in', async t => {
+t.test('F-42: the draft of one visitor is not shown to another visitor who signs in', async t => {
   const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
   const path = await signInAgain(await browser.post('/applications', { ...form, ...typed }), 'visitor-2')
   const page = await browser.get(path!)
@@ -182,7 +184,7 @@ t.test('F-42: what one visitor typed is not shown to another who signs in', asyn
 })
 
 t.test(
-  'PG-14: a form that was open for more than a day is shown again, filled, and shown once more with a fresh token',
+  'PG-14: a form that was open for more than a day is shown again with its text, and then with a new token',
   async t => {
     const { browser, form, signInAgain, changes, clock } = await openFormAndWait(
       t,
@@ -203,7 +205,7 @@ t.test(
   },
 )
 
-t.test('F-23: a session that can be renewed is renewed between the form and its sending', async t => {
+t.test('F-23: a session that can be renewed is renewed when the form is sent', async t => {
   const { browser, form, platform, changes } = await openFormAndWait(t, '/applications/new', '/applications')
   platform.answer('POST /api/exchangeToken', giveTokens())
   const answer = await browser.post('/applications', { ...form, ...typed })

@@ -1,4 +1,4 @@
-// Editing an application: what is sent is what was typed, and never a guess.
+// Editing an application: the client sends the typed values, and never guesses a value.
 
 import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
@@ -27,7 +27,7 @@ const client = {
   defaultScopes: 'read',
 }
 
-/** A signed-in visitor with the form open; `isClientTold` as contract.md has it, or as the API was once published. */
+/** A signed-in visitor with the form open. With `isClientTold` the API returns the OAuth client. The published API did not. */
 async function openForm(t: Test, { isClientTold }: { isClientTold: boolean }) {
   const record = applicationRecord('app-1', data, isClientTold ? { client } : {})
   const scripts: Record<string, Script> = {
@@ -41,7 +41,7 @@ async function openForm(t: Test, { isClientTold }: { isClientTold: boolean }) {
   return { ...test, page, form: readForm(page, action), sent }
 }
 
-t.test('the form holds what the application has, and the group is not asked for', async t => {
+t.test('the form has the values of the application, and no field for the group', async t => {
   const { page, form } = await openForm(t, { isClientTold: true })
   const { clientId: _, ...toldClient } = client
   t.equal(page.statusCode, 200)
@@ -72,7 +72,7 @@ t.test('PG-16: saved changes answer 303, and the page of the application says th
   t.equal(platform.received('PUT /apps/v1/app-1').length, 1)
 })
 
-t.test('an application that was saved says so in its title, and first', async t => {
+t.test('after saving, the title of the page begins with “Saved”', async t => {
   const { browser, form } = await openForm(t, { isClientTold: true })
   const { headers } = await browser.post(action, form)
   const { body } = await browser.get(String(headers.location))
@@ -80,7 +80,7 @@ t.test('an application that was saved says so in its title, and first', async t 
   t.match(body, `<p class="success" role="status" tabindex="-1" autofocus>${applicationsTexts.details.saved}`)
 })
 
-t.test('changes that are refused keep the title, also where the API cannot be asked for the name', async t => {
+t.test('a refused form keeps its title, even if the API cannot return the name', async t => {
   const { browser, form, platform } = await openForm(t, { isClientTold: true })
   for (const [answer, changes] of [
     [{ body: {} }, { name: '' }],
@@ -97,21 +97,21 @@ t.test('changes that are refused keep the title, also where the API cannot be as
   }
 })
 
-t.test('a default redirect URI that was emptied becomes the first, as its hint says', async t => {
+t.test('an emptied default redirect URI becomes the first redirect URI, as its hint says', async t => {
   const { browser, page, form, sent } = await openForm(t, { isClientTold: true })
   t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUri)
   await browser.post(action, { ...form, defaultRedirectUri: '' })
   t.equal(sent().data.defaultRedirectUri, 'https://weather.test/back')
 })
 
-t.test('a default redirect URI that is not known stays, as its hint says', async t => {
+t.test('an unknown default redirect URI stays unchanged, as its hint says', async t => {
   const { browser, page, form, sent } = await openForm(t, { isClientTold: false })
   t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUriUnknown)
   await browser.post(action, { ...form, redirectUris: 'https://typed.test/back', defaultRedirectUri: '' })
   t.notOk('defaultRedirectUri' in sent().data)
 })
 
-t.test('where the API does not tell the client, the page says so and asks for the redirect URIs', async t => {
+t.test('if the API does not return the client, the page says so and asks for the redirect URIs', async t => {
   const { browser, page, form, platform } = await openForm(t, { isClientTold: false })
   t.match(textOf(page), applicationsTexts.form.clientUnknown)
   t.hasStrict(form, { ...data, redirectUris: '', defaultRedirectUri: '', scopes: '', defaultScopes: '' })
@@ -122,7 +122,7 @@ t.test('where the API does not tell the client, the page says so and asks for th
   t.equal(platform.received('PUT /apps/v1/app-1').length, 0, 'nothing is guessed')
 })
 
-t.test('where the API does not tell the client, only what was typed of it is sent', async t => {
+t.test('if the API does not return the client, only the typed fields of it are sent', async t => {
   const { browser, form, sent } = await openForm(t, { isClientTold: false })
   await browser.post(action, { ...form, redirectUris: 'https://typed.test/back' })
   t.same(sent().data, { ...data, redirectUris: 'https://typed.test/back' })
@@ -141,7 +141,7 @@ t.test('where the API does not tell the client, only what was typed of it is sen
   })
 })
 
-t.test('a form shown again after a fault still says what is not known, and sends no guess', async t => {
+t.test('a refused form still says that the client is unknown, and sends no guessed values', async t => {
   const { browser, form, sent } = await openForm(t, { isClientTold: false })
   const refused = await browser.post(action, { ...form, name: '' })
   t.match(textOf(refused), applicationsTexts.form.clientUnknown)
@@ -150,14 +150,14 @@ t.test('a form shown again after a fault still says what is not known, and sends
   t.same(sent().data, { ...data, name: 'Tides', redirectUris: 'https://typed.test/back' })
 })
 
-t.test('a form of a known client that is shown again after a fault can still empty a field', async t => {
+t.test('a refused form of a known client can still empty a field', async t => {
   const { browser, form, sent } = await openForm(t, { isClientTold: true })
   const again = readForm(await browser.post(action, { ...form, name: '' }), action)
   await browser.post(action, { ...again, name: 'Tides', scopes: '' })
   t.equal(sent().data.scopes, '')
 })
 
-t.test('faults that the API finds in changes stand beside their fields, with everything typed still there', async t => {
+t.test('problems that the API finds are shown next to their fields, and the typed text stays', async t => {
   const { browser, form, platform } = await openForm(t, { isClientTold: true })
   platform.answer('PUT /apps/v1/app-1', {
     status: 422,
@@ -170,7 +170,7 @@ t.test('faults that the API finds in changes stand beside their fields, with eve
   t.equal(
     faultOf(page, 'defaultRedirectUri'),
     `Must be one of ${applicationsTexts.form.labels.redirectUris}.`,
-    'and no field goes by its name on the wire',
+    'the page shows the label and not the API’s name of the field',
   )
   t.hasStrict(readForm(page, action), typed)
 })
@@ -183,7 +183,7 @@ for (const [what, body, words] of [
     refused('This name <b>is taken</b>.'),
   ],
   [
-    'the words of OAuth',
+    'an OAuth error',
     { error: 'invalid_request', error_description: 'Two of these clash.' },
     refused('Two of these clash.'),
   ],
@@ -192,7 +192,7 @@ for (const [what, body, words] of [
   ['nothing', '', signInTexts.api.refusedWithoutReason],
   ['a page', '<html>No</html>', signInTexts.api.refusedWithoutReason],
 ] as const) {
-  t.test(`UP-14: a 422 that says ${what} stands beside the form, with everything typed still there`, async t => {
+  t.test(`UP-14: a 422 with ${what} is shown above the form, and the typed text stays`, async t => {
     const { browser, form, platform } = await openForm(t, { isClientTold: true })
     platform.answer('PUT /apps/v1/app-1', { status: 422, body })
     const { formToken, ...fields } = form
@@ -205,13 +205,13 @@ for (const [what, body, words] of [
   })
 }
 
-t.test('UP-14: a field that the API marks without a word is marked', async t => {
+t.test('UP-14: a field that the API refuses without a reason is marked', async t => {
   const { browser, form, platform } = await openForm(t, { isClientTold: true })
   platform.answer('PUT /apps/v1/app-1', { status: 422, body: { error: { status: 422, message: { name: [] } } } })
   t.equal(faultOf(await browser.post(action, form), 'name'), signInTexts.api.fieldRefused)
 })
 
-t.test('a field that is sent twice counts as not sent: which of the two was meant, nobody knows', async t => {
+t.test('a field that is sent twice counts as not sent', async t => {
   const { browser, client: server, form, platform } = await openForm(t, { isClientTold: true })
   const answer = await server.inject({
     method: 'POST',
@@ -235,11 +235,11 @@ for (const [what, answer, status, words] of [
     403,
     signInTexts.api.forbidden,
   ],
-  ['is out of order', { status: 500, body: '' }, 502, upstreamTexts.api.failed],
+  ['answers with a 500', { status: 500, body: '' }, 502, upstreamTexts.api.failed],
   ['answers something else', { status: 200, body: '<html>' }, 502, upstreamTexts.api.unexpected],
   ['is busy', { status: 503, headers: { 'retry-after': '9' }, body: '' }, 503, upstreamTexts.api.busy(9)],
 ] as const) {
-  t.test(`nothing typed is lost where the API ${what} when changes are saved`, async t => {
+  t.test(`no typed text is lost if the API ${what} when changes are saved`, async t => {
     const { browser, form, platform } = await openForm(t, { isClientTold: true })
     platform.answer('PUT /apps/v1/app-1', answer)
     const page = await browser.post(action, { ...form, name: 'Typed <at length>' })
@@ -250,7 +250,7 @@ for (const [what, answer, status, words] of [
   })
 }
 
-t.test('changes to an application that is gone are a page that leads to the list', async t => {
+t.test('changes to an application that no longer exists lead to a page with a link to the list', async t => {
   const { browser, form, platform } = await openForm(t, { isClientTold: true })
   platform.answer('PUT /apps/v1/app-1', { status: 404, body: { error: { status: 404, message: 'App not found.' } } })
   const page = await browser.post(action, form)

@@ -1,4 +1,4 @@
-// What people have typed stands on the pages as text, whoever sent it and however the API tells it.
+// Pages show all input of people as text, wherever it comes from.
 import t, { type Test } from 'tap'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { hostileTexts, markupOf } from '../support/hostile-texts.ts'
@@ -47,7 +47,7 @@ for (const [what, vector] of Object.entries(hostileTexts)) {
   })
 }
 
-t.test('PG-07: what was typed into a refused form is text', async t => {
+t.test('PG-07: the values of a refused form are shown as text', async t => {
   const { browser } = await withApplication(t, 'x')
   const action = '/applications'
   const form = readForm(await browser.get('/applications/new'), action)
@@ -61,7 +61,7 @@ t.test('PG-07: what was typed into a refused form is text', async t => {
   }
 })
 
-t.test('PG-07: what the API complained of is text', async t => {
+t.test('PG-07: the API’s error messages are shown as text', async t => {
   const vector = '"><svg/onload=alert(1)>'
   const { browser, platform } = await withApplication(t, 'x')
   const form = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
@@ -80,7 +80,7 @@ t.test('PG-07: what the API complained of is text', async t => {
 
 const webUrls = { webPageUrl: '', iconUrl: '', privacyPolicyUrl: '' }
 
-/** The form, the form refused, and the page with the credentials, where the API calls group, client, secret and token so. */
+/** The form, the refused form, and the page with the credentials. The API uses `text` as the id of the group and in the credentials. */
 async function pagesWith(t: Test, text: string) {
   const { browser, platform } = await withApplication(t, 'x')
   platform.answer('GET /identities/v1/visitor-1/links', { body: { ItemList: [{ to: text }, { to: 'group-2' }] } })
@@ -98,7 +98,7 @@ async function pagesWith(t: Test, text: string) {
 const plainPages = await pagesWith(t, 'https')
 
 for (const [what, vector] of Object.entries(hostileTexts)) {
-  t.test(`PG-07: ${what} as the id of a group, and as those of credentials, is text`, async t => {
+  t.test(`PG-07: ${what} as the id of a group and in credentials is shown as text`, async t => {
     for (const [index, page] of (await pagesWith(t, vector)).entries()) {
       t.same(markupOf(page.body), markupOf(plainPages[index]!.body))
       t.notMatch(page.body, '40301', 'no template is run')
@@ -122,7 +122,7 @@ for (const url of [
   '//evil.test/',
   'https://',
 ]) {
-  t.test(`PG-06: ${JSON.stringify(url)} from the API is text and no link`, async t => {
+  t.test(`PG-06: ${JSON.stringify(url)} from the API is shown as text without a link`, async t => {
     platform.answer('GET /apps/v1/app-1', { body: recordOf(url) })
     const page = await browser.get('/applications/app-1')
     t.equal(page.statusCode, 200)
@@ -135,7 +135,7 @@ for (const url of [
   })
 }
 
-t.test('PG-06: a web address from the API is a link that tells the other side nothing', async t => {
+t.test('PG-06: a web address from the API is a link that sends no Referer', async t => {
   const { browser } = await withApplication(t, 'https://weather.test/?a=1&b="2"')
   const page = await browser.get('/applications/app-1')
   const links = [...page.body.matchAll(/<a href="https:[^"]*"([^>]*)>/g)]
@@ -143,7 +143,7 @@ t.test('PG-06: a web address from the API is a link that tells the other side no
   for (const [, attributes] of links) t.match(attributes, 'rel="noopener noreferrer nofollow"')
 })
 
-t.test('PG-05: addresses of an application are loaded by no page, and asked for by no server', async t => {
+t.test('PG-05: neither a page nor the server loads the addresses of an application', async t => {
   const { browser, platform } = await withApplication(t, 'x')
   const icon = `${platform.url}/icon-of-an-application`
   const record = applicationRecord('app-1', { iconUrl: icon, webPageUrl: icon, privacyPolicyUrl: icon })

@@ -1,4 +1,4 @@
-// What holds for every page and form of any product, here on each of the applications.
+// Rules for the pages and forms of every product, tested on each page for applications.
 
 import t, { type Test } from 'tap'
 import { around } from '../../../src/client/texts.ts'
@@ -20,7 +20,7 @@ const pages = [
   '/applications/app-1/delete',
 ]
 
-/** A signed-in visitor, and for each form what would do as it says. */
+/** A signed-in visitor, and for each form the fields that would make it act. */
 async function start(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -37,7 +37,7 @@ async function start(t: Test) {
     '/applications/app-1/secret': await read('/applications/app-1/secret'),
     '/applications/app-1/delete': await read('/applications/app-1/delete'),
   }
-  /** With the Strict cookies, as a sibling's page or a redirect through another site would have it. */
+  /** Sends the Strict cookies, as a page of a sibling host or a redirect through another site would. */
   const send = (url: string, headers: Record<string, string>) =>
     client.inject({
       method: 'POST',
@@ -68,12 +68,12 @@ for (const [what, headers] of Object.entries({
   })
 }
 
-t.test('PG-01: a POST from a page of this site is done', async t => {
+t.test('PG-01: a POST from a page of this site is carried out', async t => {
   const { forms, send } = await start(t)
   for (const url of Object.keys(forms)) t.equal((await send(url, { origin: publicUrl })).statusCode, 303, url)
 })
 
-t.test('PG-04: no GET and no HEAD changes anything, also where the Strict cookies come along', async t => {
+t.test('PG-04: no GET or HEAD changes anything, even with the Strict cookies', async t => {
   const { browser, client, platform, forms } = await start(t)
   const before = platform.received().length
   for (const [url, form] of Object.entries(forms))
@@ -96,7 +96,7 @@ t.test('PG-04: no GET and no HEAD changes anything, also where the Strict cookie
   )
 })
 
-t.test('PG-04: a link can put nothing into a form', async t => {
+t.test('PG-04: a link cannot fill in a form', async t => {
   const { browser } = await start(t)
   for (const path of ['/applications/new', '/applications/app-1/edit'])
     t.notMatch(
@@ -106,7 +106,7 @@ t.test('PG-04: a link can put nothing into a form', async t => {
     )
 })
 
-t.test('CL-31, PG-04: HEAD is 405, and renews, shows and sets nothing', async t => {
+t.test('CL-31, PG-04: HEAD is answered with 405, renews nothing, shows nothing and sets no cookie', async t => {
   const { browser, client, platform, clock } = await start(t)
   clock.advance(3601)
   const before = platform.received().length
@@ -119,7 +119,7 @@ t.test('CL-31, PG-04: HEAD is 405, and renews, shows and sets nothing', async t 
   t.equal(platform.received().length, before)
 })
 
-t.test('PG-12: a link from another site ends on its page, signed in, after two requests', async t => {
+t.test('PG-12: a link from another site leads to its page, signed in, after two requests', async t => {
   const { browser } = await start(t)
   for (const path of pages) {
     const first = await browser.get(path, { site: 'cross-site' })
@@ -131,36 +131,42 @@ t.test('PG-12: a link from another site ends on its page, signed in, after two r
   }
 })
 
-t.test('PG-12: without a session a link from another site ends at the login, with the way back', async t => {
-  const { browser } = await start(t)
-  browser.cookies.clear()
-  for (const path of pages) {
-    t.equal(goesOnTo(await browser.get(path, { site: 'cross-site' })), path)
-    const second = await browser.get(path, { site: 'same-origin' })
-    t.equal(second.statusCode, 302, path)
-    t.equal(second.headers.location, `/login?${new URLSearchParams({ returnTo: path })}`)
-  }
-})
+t.test(
+  'PG-12: without a session, a link from another site leads to the login, which leads back to the page',
+  async t => {
+    const { browser } = await start(t)
+    browser.cookies.clear()
+    for (const path of pages) {
+      t.equal(goesOnTo(await browser.get(path, { site: 'cross-site' })), path)
+      const second = await browser.get(path, { site: 'same-origin' })
+      t.equal(second.statusCode, 302, path)
+      t.equal(second.headers.location, `/login?${new URLSearchParams({ returnTo: path })}`)
+    }
+  },
+)
 
-t.test('PG-03, PG-08, PG-09, PG-11: every page has the headers that keep it to itself, and needs no more', async t => {
-  const { browser, platform } = await start(t)
-  const loads = /<(?:link|script|img|iframe|object|embed|source)\b[^>]*?\s(?:href|src|srcset|data)="([^"]*)"/g
-  for (const path of pages) {
-    const { headers, body } = await browser.get(path)
-    t.hasStrict(
-      headers,
-      {
-        'x-content-type-options': 'nosniff',
-        'x-frame-options': 'DENY',
-        'cache-control': 'no-store',
-        'referrer-policy': 'same-origin',
-        'content-type': 'text/html; charset=utf-8',
-      },
-      path,
-    )
-    t.match(headers['content-security-policy'], `form-action 'self' ${platform.url}`, path)
-    t.notMatch(body, /<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|javascript:/i, path)
-    for (const [, address] of body.matchAll(loads)) t.match(address, /^\/assets\/\w+\.[0-9a-f]{12}\.(css|js|svg)$/)
-    t.notMatch(body, /fastify|undici|node\.js|node_modules|\.ts:\d/i, path)
-  }
-})
+t.test(
+  'PG-03, PG-08, PG-09, PG-11: every page has the security headers, and loads nothing that they forbid',
+  async t => {
+    const { browser, platform } = await start(t)
+    const loads = /<(?:link|script|img|iframe|object|embed|source)\b[^>]*?\s(?:href|src|srcset|data)="([^"]*)"/g
+    for (const path of pages) {
+      const { headers, body } = await browser.get(path)
+      t.hasStrict(
+        headers,
+        {
+          'x-content-type-options': 'nosniff',
+          'x-frame-options': 'DENY',
+          'cache-control': 'no-store',
+          'referrer-policy': 'same-origin',
+          'content-type': 'text/html; charset=utf-8',
+        },
+        path,
+      )
+      t.match(headers['content-security-policy'], `form-action 'self' ${platform.url}`, path)
+      t.notMatch(body, /<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|javascript:/i, path)
+      for (const [, address] of body.matchAll(loads)) t.match(address, /^\/assets\/\w+\.[0-9a-f]{12}\.(css|js|svg)$/)
+      t.notMatch(body, /fastify|undici|node\.js|node_modules|\.ts:\d/i, path)
+    }
+  },
+)

@@ -1,4 +1,4 @@
-// The bounds of the fields: told to the browser, checked here for those that do not keep them, and shown beside the field.
+// The limits of the fields: the browser gets them, the server checks them, and the page shows problems next to the field.
 
 import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
@@ -28,7 +28,7 @@ async function openForm(t: Test) {
   return { ...test, page, form: form as typeof form & { formToken: string }, edit: { ...edit, ...typed } }
 }
 
-/** The bounds of contract.md, and a value of just that length. */
+/** The limits of the API (docs/application-api.md), and a value of exactly that length. */
 const bounds: [field: string, most: number, value: string][] = [
   ['name', 200, 'n'.repeat(200)],
   ['description', 2_000, 'd'.repeat(2_000)],
@@ -48,7 +48,7 @@ const bounds: [field: string, most: number, value: string][] = [
 ]
 
 for (const [field, most, value] of bounds) {
-  t.test(`PG-17: ${field} may have ${most} characters, and one more is a fault beside it`, async t => {
+  t.test(`PG-17: ${field} may have ${most} characters, and one more is refused next to the field`, async t => {
     const { browser, page, form, edit, platform } = await openForm(t)
     t.match(page.body, new RegExp(`<(input|textarea)[^>]* name="${field}"[^>]* maxlength="${most}"`))
 
@@ -62,7 +62,7 @@ for (const [field, most, value] of bounds) {
     t.ok(faultOf(tooLongChange, field))
     t.equal(platform.received('PUT /apps/v1/app-1').length, 0)
 
-    // The default is one of the list, whatever its length.
+    // The default redirect URI must be in the list, whatever its length.
     const whole: Record<string, string> =
       field === 'defaultRedirectUri' ? { [field]: value, redirectUris: value } : { [field]: value }
     t.equal((await browser.post('/applications', { ...form, ...whole })).statusCode, 303)
@@ -70,14 +70,14 @@ for (const [field, most, value] of bounds) {
   })
 }
 
-t.test('PG-17: an emoji is one character, as it is to the API', async t => {
+t.test('PG-17: an emoji counts as one character, as at the API', async t => {
   const { browser, form } = await openForm(t)
   const tooLong = await browser.post('/applications', { ...form, name: '🌦'.repeat(201) })
   t.equal(faultOf(tooLong, 'name'), problems.tooLong(labels.name, 200, 201))
   t.equal((await browser.post('/applications', { ...form, name: '🌦'.repeat(200) })).statusCode, 303)
 })
 
-t.test('PG-17: what is required is asked for beside its field, and blanks are not enough', async t => {
+t.test('PG-17: an empty or blank required field is refused next to the field', async t => {
   const { browser, form, edit, platform } = await openForm(t)
   const empty = await browser.post('/applications', { ...form, groupId: ' ', name: '\t', redirectUris: ' , ,' })
   t.equal(empty.statusCode, 422)
@@ -116,7 +116,7 @@ const noWebUrls = [
   'https://',
 ]
 for (const field of ['webPageUrl', 'iconUrl', 'privacyPolicyUrl'] as const) {
-  t.test(`PG-06: ${field} takes http and https addresses alone, and says so beside the field`, async t => {
+  t.test(`PG-06: ${field} accepts only http and https addresses, and says so next to the field`, async t => {
     const { browser, form, platform } = await openForm(t)
     for (const value of noWebUrls) {
       const page = await browser.post('/applications', { ...form, [field]: value })
@@ -129,7 +129,7 @@ for (const field of ['webPageUrl', 'iconUrl', 'privacyPolicyUrl'] as const) {
   })
 }
 
-t.test('every fault at once: the page lists them, each leading to its field', async t => {
+t.test('the page lists all problems at once, each with a link to its field', async t => {
   const { browser, form } = await openForm(t)
   const page = await browser.post('/applications', { ...form, name: '', iconUrl: 'x', description: 'd'.repeat(2_001) })
   for (const field of ['name', 'iconUrl', 'description'])
@@ -141,7 +141,7 @@ t.test('every fault at once: the page lists them, each leading to its field', as
       summaryLine(labels.description, problems.tooLong(labels.description, 2_000, 2_001)),
       summaryLine(labels.iconUrl, problems.webUrl(labels.iconUrl)),
     ].join(' '),
-    'in the order of the form, by the names that it has there',
+    'in the order of the form, with its labels',
   )
 })
 
@@ -158,7 +158,7 @@ const brokenRules: [uri: string, rule: keyof typeof rules][] = [
   ["https://weather';.test/", 'host'],
 ]
 
-t.test('each redirect URI that breaks a rule gets one message, which names the rule; the API is not asked', async t => {
+t.test('each redirect URI that breaks a rule gets a message about that rule, without a call of the API', async t => {
   const { browser, form, edit, platform } = await openForm(t)
   const redirectUris = ['https://weather.test/good', ...brokenRules.map(([uri]) => uri)].join('\r\n')
   for (const [action, fields] of Object.entries({ '/applications': form, '/applications/app-1/edit': edit })) {
@@ -175,7 +175,7 @@ t.test('each redirect URI that breaks a rule gets one message, which names the r
   t.same(platform.received('PUT /apps/v1/app-1'), [])
 })
 
-t.test('redirect URIs of the rules are sent on, wherever the line breaks and commas stand', async t => {
+t.test('valid redirect URIs are sent to the API, whatever line breaks and commas separate them', async t => {
   const { browser, form, platform } = await openForm(t)
   const good = ['https://weather.test/back?x=1', 'http://localhost:3000/', 'http://127.0.0.1/', 'http://[::1]:8080/']
   const answer = await browser.post('/applications', {
@@ -186,7 +186,7 @@ t.test('redirect URIs of the rules are sent on, wherever the line breaks and com
   t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.redirectUris, good.join())
 })
 
-t.test('a redirect URI that is too long, and a hundred bad ones, make a page that can still be read', async t => {
+t.test('the page stays readable with a redirect URI that is too long, or with a hundred bad ones', async t => {
   const { browser, form } = await openForm(t)
   const long = await browser.post('/applications', { ...form, redirectUris: url(2_049) })
   t.equal(faultOf(long, 'redirectUris'), rules.tooLong(`${url(2_049).slice(0, 100)}…`, 2_048))
@@ -194,20 +194,20 @@ t.test('a redirect URI that is too long, and a hundred bad ones, make a page tha
   t.equal(faultOf(many, 'redirectUris')?.split(rules.incomplete('x')).length, 11)
 })
 
-t.test('the default redirect URI is one of the list', async t => {
+t.test('the default redirect URI must be one of the redirect URIs', async t => {
   const { browser, form, platform } = await openForm(t)
   const page = await browser.post('/applications', { ...form, defaultRedirectUri: 'https://weather.test/other' })
   t.equal(faultOf(page, 'defaultRedirectUri'), applicationsTexts.form.problems.notARedirectUri)
   t.same(platform.received('POST /apps/v1'), [])
 })
 
-t.test('a NUL, which no database takes, is a fault beside its field', async t => {
+t.test('a NUL character is refused next to its field, because databases do not accept it', async t => {
   const { browser, form, platform } = await openForm(t)
   t.equal(faultOf(await browser.post('/applications', { ...form, name: 'a\0b' }), 'name'), problems.nul(labels.name))
   t.same(platform.received('POST /apps/v1'), [])
 })
 
-t.test('PG-17: a form whose every field is as long as it may be is accepted', async t => {
+t.test('PG-17: a form in which every field has its maximum length is accepted', async t => {
   const { browser, form } = await openForm(t)
   const longest = Object.fromEntries(bounds.map(([field, , value]) => [field, value]))
   const redirectUris = Array.from({ length: 4 }, () => url(1_990)).join(',')

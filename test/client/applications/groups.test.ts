@@ -187,7 +187,22 @@ t.test('DO-14: the name of a group that was seen before is shown after a renewal
   t.equal(platform.received('GET /identities/v1/visitor-1/links').length, calls)
 })
 
-t.test('F-23: if the token is refused for the groups, it is renewed once, and the page is complete', async t => {
+t.test('the names of groups that no opened application belongs to are not kept', async t => {
+  const { browser, platform, clock } = await buildApplicationsClient(t)
+  const inOtherGroup = applicationRecord('app-2', {}, { inLinks: [{ '@type': 'DeveloperOf', from: 'group-2' }] })
+  platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
+  platform.answer('GET /apps/v1/app-2', { body: inOtherGroup })
+  const groups = collection([own('group-1', 'Weather people'), own('group-2', 'Bus people')])
+  platform.answer('GET /identities/v1/visitor-1/links', { body: groups })
+  await signIn(browser)
+  t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
+  clock.advance(3_601)
+  const page = textOf(await browser.get('/applications/app-2'))
+  t.match(page, 'group-2')
+  t.notMatch(page, 'Bus people')
+})
+
+t.test('F-23: if the API refuses the token for the groups, it is renewed once, and the page is complete', async t => {
   const { browser, platform, api, groups } = await withoutGroup(t)
   api.records.set('app-1', applicationRecord('app-1'))
   groups.push(own('group-1', 'Weather people'))

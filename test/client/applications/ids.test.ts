@@ -1,7 +1,7 @@
 // Addresses with something else in the place of an application's id. No request to the API may be made from them.
 import t from 'tap'
+import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { publicUrl, signIn } from '../support/build-test-client.ts'
-import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 

@@ -12,7 +12,7 @@ import { productMain, spawnClient } from '../support/spawn-client.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
-t.test('F-40: Stop does not undo a new application: the list shows it, and the form creates no second one', async t => {
+t.test('F-40: after Stop, the list shows the new application, and the form creates no second one', async t => {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   const { browser, client, platform, log } = await buildApplicationsClient(t, { clock, scripts: api.scripts })

@@ -1,4 +1,4 @@
-// What the log tells of the applications: every event by its name, for whom, and no more than that; nothing that is secret.
+// The log of the pages for applications: each event with its name, its application and a hash of the visitor, without secrets.
 import t, { type Test } from 'tap'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { noteSecrets } from '../support/note-secrets.ts'
@@ -50,7 +50,7 @@ for (const [event, work] of Object.entries(events)) {
   })
 }
 
-t.test('LG-06: what people are called and what they type is in no line', async t => {
+t.test('LG-06: no line contains a name of a person or typed text', async t => {
   const { browser, log, send } = await start(t)
   const words = { name: 'Quiet weather', description: 'Typed by Quill', webPageUrl: 'https://quiet.test/' }
   await send('/applications/new', '/applications', { ...words, redirectUris: 'https://quiet.test/back' })
@@ -59,7 +59,7 @@ t.test('LG-06: what people are called and what they type is in no line', async t
   t.notMatch(log.join(''), /quiet|quill|example\.test|visitor-1|127\.0\.0\.1/i)
 })
 
-t.test('LG-03: whatever is sent, each line is one event in JSON, without control characters', async t => {
+t.test('LG-03: for any input, each line is one JSON event without control characters', async t => {
   const { browser, client, log, send } = await start(t)
   const line = '\u001b[31m\u0007"\\{"level":60,"event":"planted"}\u2028\n{"level":60,"event":"planted"}'
   await send('/applications/new', '/applications', { ...typed, name: line, description: line })
@@ -68,7 +68,7 @@ t.test('LG-03: whatever is sent, each line is one event in JSON, without control
   for (const entry of log) {
     t.match(JSON.parse(entry), { level: Number, event: String })
     t.not(JSON.parse(entry).event, 'planted')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for control characters
     t.notMatch(entry.slice(0, -1), /[\u0000-\u001f\u007f]/)
   }
   t.ok(log.length >= 5)

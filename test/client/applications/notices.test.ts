@@ -1,4 +1,4 @@
-// What a page says once after a form was sent: the words come from the page, and the reason from a sealed cookie.
+// Notices, which a page shows once after a form was sent. The words are in the page, and the reason is in a sealed cookie.
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -40,7 +40,7 @@ async function withApplications(t: Test) {
     api,
     save: () => send('/applications/app-1/edit', '/applications/app-1/edit'),
     remove: () => send('/applications/app-1/delete', '/applications/app-1/delete'),
-    /** The answer of the API to the first try gets lost, so that the second finds the application. */
+    /** The API's answer to the first try gets lost, so the second try finds the application. */
     async createTwice() {
       const form = readForm(await browser.get('/applications/new'), '/applications')
       const typed = { ...form, name: 'Tides', redirectUris: 'https://tides.test/back' }
@@ -70,7 +70,7 @@ const cases: { notice: string; text: string; page: string; act: (setting: Settin
   ]
 
 for (const { notice, text, page, act } of cases) {
-  t.test(`the notice “${notice}” is said once, and neither by a reload nor by Back`, async t => {
+  t.test(`the notice “${notice}” is shown once, and not again after a reload or Back`, async t => {
     const setting = await withApplications(t)
     const { browser } = setting
     const answer = await act(setting)
@@ -89,7 +89,7 @@ for (const { notice, text, page, act } of cases) {
     }
   })
 
-  t.test(`the notice “${notice}” is sealed, Strict, and gone after ten minutes`, async t => {
+  t.test(`the notice “${notice}” is in a sealed Strict cookie, and expires after ten minutes`, async t => {
     const setting = await withApplications(t)
     const { browser, clock } = setting
     const line = setCookieLine(await act(setting), name) ?? ''
@@ -101,7 +101,7 @@ for (const { notice, text, page, act } of cases) {
     t.notMatch(textOf(await browser.get(page, { headers: { cookie } })), text)
   })
 
-  t.test(`the notice “${notice}” waits while its page fails, and is said when the page works again`, async t => {
+  t.test(`the notice “${notice}” stays while its page fails, and is shown when the page works again`, async t => {
     const setting = await withApplications(t)
     const { browser, platform } = setting
     await act(setting)
@@ -115,7 +115,7 @@ for (const { notice, text, page, act } of cases) {
     t.match(textOf(await browser.get(page, { site: 'same-origin' })), text)
   })
 
-  t.test(`the notice “${notice}” is said on its own page and to its own visitor only`, async t => {
+  t.test(`the notice “${notice}” is shown only on its page and only to its visitor`, async t => {
     const setting = await withApplications(t)
     const { browser, platform } = setting
     await act(setting)
@@ -150,7 +150,7 @@ for (const url of [
   '/applications?removed=yes',
   '/applications?notice=removed',
 ])
-  t.test(`a link to ${url} makes no page say anything`, async t => {
+  t.test(`a link to ${url} shows no notice`, async t => {
     const { browser } = await withApplications(t)
     const page = await browser.get(url, { site: 'same-origin' })
     t.equal(page.statusCode, 200)
@@ -161,7 +161,7 @@ for (const url of [
     )
   })
 
-t.test('a cookie that this client has not sealed for a notice makes no page say anything', async t => {
+t.test('if the client did not seal a cookie for a notice, the cookie shows no notice', async t => {
   const { browser, save } = await withApplications(t)
   await save()
   const sealed = browser.cookie(name)!
@@ -185,7 +185,7 @@ t.test('a cookie that this client has not sealed for a notice makes no page say 
   }
 })
 
-t.test('a notice leaves alone what else waits for a page: a draft and new credentials', async t => {
+t.test('a notice does not replace a draft or new credentials that wait for a page', async t => {
   const { browser, save } = await withApplications(t)
   const secretForm = readForm(await browser.get('/applications/app-2/secret'), '/applications/app-2/secret')
   t.equal((await browser.post('/applications/app-2/secret', secretForm)).statusCode, 303)

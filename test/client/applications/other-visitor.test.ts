@@ -1,4 +1,4 @@
-// Two tabs of one browser, signed in as different visitors: a form acts for whom it was shown to, or not at all.
+// Two tabs of one browser, signed in as different visitors. A form acts only for the visitor that it was shown to.
 
 import t, { type Test } from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'
@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 
 const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 
-/** Visitor 1 opens a form; then visitor 2 signs in, in another tab. */
+/** Visitor 1 opens a form. Then visitor 2 signs in in another tab. */
 async function openFormAndChange(t: Test, path: string, action: string) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -31,7 +31,7 @@ for (const [path, action, call] of [
   ['/applications/app-1/secret', '/applications/app-1/secret', 'POST /apps/v1/app-1/refreshSecret'],
   ['/applications/app-1/delete', '/applications/app-1/delete', 'DELETE /apps/v1/app-1'],
 ] as const) {
-  t.test(`F-42: a form for ${action} of the visitor before is refused, and does nothing`, async t => {
+  t.test(`F-42: a form for ${action} of the previous visitor is refused, and does nothing`, async t => {
     const { browser, platform, form } = await openFormAndChange(t, path, action)
     const calls = platform.received().length
     const page = await browser.post(action, { ...form, ...typed })
@@ -44,7 +44,7 @@ for (const [path, action, call] of [
   })
 }
 
-t.test('F-42: signed out in one tab, a form in the other leads to the login', async t => {
+t.test('F-42: after a sign-out in one tab, a form in the other tab leads to the login', async t => {
   const clock = new TestClock()
   const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
   await signIn(browser)
@@ -56,7 +56,7 @@ t.test('F-42: signed out in one tab, a form in the other leads to the login', as
   t.equal(platform.received('POST /apps/v1').length, 0)
 })
 
-t.test('PG-21: every page behind the login says who is signed in, and offers to sign out', async t => {
+t.test('PG-21: every signed-in page says who is signed in, and offers to sign out', async t => {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
@@ -77,7 +77,7 @@ t.test('PG-21: every page behind the login says who is signed in, and offers to 
   }
 })
 
-/** Visitor 1 has made an application, and has not looked at its credentials yet. */
+/** Visitor 1 has created an application, and has not seen its credentials yet. */
 async function create(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -89,7 +89,7 @@ async function create(t: Test) {
   return { ...test, api, secret: api.secrets[0]! }
 }
 
-t.test('credentials are shown on the page of their application, and on no other', async t => {
+t.test('credentials are shown only on the page of their application', async t => {
   const { browser, api, secret } = await create(t)
   api.records.set('app-2', applicationRecord('app-2', { name: 'Another' }))
   for (const path of ['/applications/app-2', '/applications/app-2/edit', '/applications/new', '/applications']) {
@@ -100,7 +100,7 @@ t.test('credentials are shown on the page of their application, and on no other'
   t.match((await browser.get('/applications/app-1')).body, secret, 'and they wait there')
 })
 
-t.test('credentials are shown to the visitor who made the application, and to nobody who signs in after', async t => {
+t.test('credentials are shown only to the visitor who created the application', async t => {
   const { browser, platform, secret } = await create(t)
   platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-2') }))
   const left = browser.cookie('__Host-handover')

@@ -35,33 +35,36 @@ for (const [action, call, words] of [
 ] as const) {
   const path = `${here}/${action}`
 
-  t.test(`the ${action} of this site says what happens, and is done only with its name typed`, async t => {
-    const { browser, platform } = await start(t)
-    const page = await browser.get(path)
-    t.match(textOf(page), `${applicationsTexts.secret.thisSite} ${words}`)
-    t.match(textOf(page), applicationsTexts.confirmation.hint('Reference client'))
-    const { confirmation: _, ...form } = readForm(page, path)
-    for (const typed of [
-      {},
-      { confirmation: '' },
-      { confirmation: 'reference client' },
-      { confirmation: 'x'.repeat(9_000) },
-    ]) {
-      const refused = await browser.post(path, { ...form, ...(typed as Record<string, string>) })
-      t.equal(refused.statusCode, 422)
-      t.match(textOf(refused, 'problem'), applicationsTexts.confirmation.differs)
-      t.equal(faultOf(refused, 'confirmation'), applicationsTexts.confirmation.differs)
-      t.equal(readForm(refused, path).confirmation, 'confirmation' in typed ? typed.confirmation : '')
-    }
-    t.equal(platform.received(call).length, 0)
-    const done = await browser.post(path, { ...form, confirmation: ' Reference client ' })
-    t.equal(done.statusCode, action === 'delete' ? 200 : 303)
-    t.equal(platform.received(call).length, 1)
-    if (action === 'delete') t.match(textOf(done), applicationsTexts.remove.done.message)
-    else t.match(textOf(await browser.get(here)), applicationsTexts.credentials.ofThisSite)
-  })
+  t.test(
+    `${action} of this site’s own application: the page says what happens, and the name must be typed`,
+    async t => {
+      const { browser, platform } = await start(t)
+      const page = await browser.get(path)
+      t.match(textOf(page), `${applicationsTexts.secret.thisSite} ${words}`)
+      t.match(textOf(page), applicationsTexts.confirmation.hint('Reference client'))
+      const { confirmation: _, ...form } = readForm(page, path)
+      for (const typed of [
+        {},
+        { confirmation: '' },
+        { confirmation: 'reference client' },
+        { confirmation: 'x'.repeat(9_000) },
+      ]) {
+        const refused = await browser.post(path, { ...form, ...(typed as Record<string, string>) })
+        t.equal(refused.statusCode, 422)
+        t.match(textOf(refused, 'problem'), applicationsTexts.confirmation.differs)
+        t.equal(faultOf(refused, 'confirmation'), applicationsTexts.confirmation.differs)
+        t.equal(readForm(refused, path).confirmation, 'confirmation' in typed ? typed.confirmation : '')
+      }
+      t.equal(platform.received(call).length, 0)
+      const done = await browser.post(path, { ...form, confirmation: ' Reference client ' })
+      t.equal(done.statusCode, action === 'delete' ? 200 : 303)
+      t.equal(platform.received(call).length, 1)
+      if (action === 'delete') t.match(textOf(done), applicationsTexts.remove.done.message)
+      else t.match(textOf(await browser.get(here)), applicationsTexts.credentials.ofThisSite)
+    },
+  )
 
-  t.test(`the ${action} of another application wants nothing typed, and asks first`, async t => {
+  t.test(`the ${action} of another application asks first, and does not ask for the name`, async t => {
     const { browser } = await start(t)
     const other = `/applications/app-1/${action}`
     const page = await browser.get(other)
@@ -81,7 +84,7 @@ t.test('F-41: this site that is removed by a form sent twice is answered twice, 
   t.equal(platform.received(`DELETE /apps/v1/${clientId}`).length, 1)
 })
 
-t.test('PG-14: a name typed after the session ended comes back, and nothing is done', async t => {
+t.test('PG-14: if a name is typed after the session ended, the form shows it again, and nothing is done', async t => {
   const { browser, platform } = await start(t)
   const form = readForm(await browser.get(`${here}/delete`), `${here}/delete`)
   for (const name of browser.names()) browser.cookies.delete(name)

@@ -2,8 +2,10 @@
 import { randomBytes } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
 import { readConfig } from '../../../src/client/config.ts'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { buildClientAsItIs, buildTestClient, signIn } from '../support/build-test-client.ts'
 import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
 import { smallProduct } from '../support/small-product.ts'
@@ -11,7 +13,7 @@ import type { TestProduct } from '../support/test-product.ts'
 import { buildClient } from './app.ts'
 import { notes, openStore } from './notes.ts'
 import { productSettings } from './settings.ts'
-import { notesTexts } from './texts.ts'
+import { chooseTexts, notesTexts } from './texts.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 const guide = read('docs/make-it-yours.md')
@@ -111,6 +113,24 @@ t.test('a plain JSON POST is parsed, checked, and answered in JSON', async t => 
   t.equal(stranger.statusCode, 401)
   t.match(textOf(await browser.get('/notes', { site: 'same-origin' })), /Notes: milk$|Notes: milk /)
 })
+
+t.test('every text of the product and every error of the login is translated', async t => {
+  const german = chooseTexts({ headers: { 'accept-language': 'de' } } as FastifyRequest)
+  for (const [english, translated] of [
+    [notesTexts, german.notes],
+    [signInTexts.loginErrors, german.signIn?.loginErrors],
+  ] as const)
+    t.same(untranslated(english, translated), [])
+})
+
+/** The names of the texts that are missing or the same as in English. */
+function untranslated(english: object, translated: object = {}): string[] {
+  return Object.entries(english).flatMap(([name, text]) => {
+    const other = (translated as Record<string, unknown>)[name]
+    if (typeof text === 'object') return untranslated(text, other as object).map(inner => `${name}.${inner}`)
+    return other === undefined || other === text ? [name] : []
+  })
+}
 
 t.test('the product replaces texts, and offers German to browsers that prefer it', async t => {
   const { client, browser } = await buildExample(t)

@@ -1,5 +1,6 @@
 // What visitors read in the example product, in English and in German, and how a request gets its language.
 import type { FastifyRequest } from 'fastify'
+import type { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import type { SomeTexts } from '../../../src/client/texts.ts'
 
 export const notesTexts = {
@@ -31,7 +32,13 @@ declare module '../../../src/client/texts.ts' {
   }
 }
 
-const english: SomeTexts = { start: { lead: 'Keep your notes in one place.', goHome: 'Go to your notes' } }
+const english: SomeTexts = {
+  start: {
+    lead: 'Keep your notes in one place.',
+    goHome: 'Go to your notes',
+    homeText: 'Read your notes and write new ones.',
+  },
+}
 
 /** With this type, the compiler reports a text that is missing here. */
 const germanNotes: typeof notesTexts = {
@@ -57,6 +64,30 @@ const germanNotes: typeof notesTexts = {
   notAModerator: 'Nur Moderatoren können die Notizen anderer sehen.',
 }
 
+/** Complete, because each of these can be all that a page says. */
+const germanLoginErrors: typeof signInTexts.loginErrors = {
+  login_callback_invalid: 'Dieser Anmeldelink ist unvollständig. Bitte melden Sie sich noch einmal an.',
+  login_unknown:
+    'Diese Anmeldung wurde in einem anderen Browser begonnen, ist schon beendet oder hat länger als zehn Minuten gedauert. Bitte melden Sie sich noch einmal an.',
+  login_without_cookies:
+    'Die Anmeldung braucht Cookies, und Ihr Browser hat keine gesendet. Bitte erlauben Sie Cookies für diese Website, und melden Sie sich noch einmal an. Manche Browser speichern auf http-Adressen keine sicheren Cookies: Verwenden Sie https oder einen anderen Browser. Wenn Sie in einem anderen Browser begonnen haben, machen Sie dort weiter.',
+  login_used: 'Dieser Anmeldelink wurde schon verwendet. Er gilt nur einmal.',
+  invalid_grant:
+    'Das Anmeldeportal nimmt diese Anmeldung nicht mehr an. Sie wurde schon verwendet oder hat zu lange gedauert. Bitte melden Sie sich noch einmal an.',
+  other_user:
+    'Sie sind am Anmeldeportal mit einem anderen Konto angemeldet als hier. Deshalb wurde nichts verbunden. Melden Sie sich am Portal ab, und versuchen Sie es noch einmal.',
+  user_unknown:
+    'Das Anmeldeportal teilt nicht mit, wer Sie sind. Deshalb kann nichts verbunden werden. Bitte sagen Sie es dem Betreiber dieser Website.',
+  no_refresh_token:
+    'Das Anmeldeportal hat keinen dauerhaften Zugriff erteilt. Deshalb wurde nichts verbunden. Bitte sagen Sie es dem Betreiber dieser Website.',
+  not_connected:
+    'Diese Website konnte die Verbindung nicht speichern. Deshalb wurde nichts verbunden. Bitte versuchen Sie es noch einmal.',
+  token_too_long:
+    'Das Anmeldeportal hat ein Zugriffstoken ausgestellt, das für ein Cookie zu lang ist. Bitte sagen Sie es dem Betreiber dieser Website.',
+  client_misconfigured:
+    'Diese Website ist für das Anmeldeportal nicht richtig eingerichtet. Es liegt nicht an Ihnen. Bitte sagen Sie es dem Betreiber dieser Website.',
+}
+
 const german: SomeTexts = {
   lang: 'de',
   notes: germanNotes,
@@ -72,12 +103,7 @@ const german: SomeTexts = {
     signIn: 'Anmelden',
     goBack: 'Zurück',
     signInRequired: 'Bitte melden Sie sich wieder an.',
-    loginErrors: {
-      other_user:
-        'Sie sind am Anmeldeportal mit einem anderen Konto angemeldet als hier. Deshalb wurde nichts verbunden. Melden Sie sich am Portal ab, und versuchen Sie es noch einmal.',
-      not_connected:
-        'Diese Website konnte die Verbindung nicht speichern. Deshalb wurde nichts verbunden. Bitte versuchen Sie es noch einmal.',
-    },
+    loginErrors: germanLoginErrors,
   },
 }
 

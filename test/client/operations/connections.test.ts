@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { importing, smallHeap, spawnClient } from '../support/spawn-client.ts'
-import { addresses, listensOn, nameBoth } from '../support/two-addresses.ts'
+import { addresses, nameBoth, preload } from '../../support/start-conditions.ts'
+import { listensOn, smallHeap, spawnClient } from '../support/spawn-client.ts'
 
 const health = 'GET /health/live HTTP/1.1\r\nhost: localhost:3000\r\n\r\n'
 
-/** A connection to this port that has been answered once and stays open; undefined where it was closed without an answer. */
+/** A connection that got one answer and stays open. Undefined if it was closed without an answer. */
 async function open(t: Test, port: string, address: string, request = health): Promise<Socket | undefined> {
   const socket = connect(Number(port), address).on('error', () => {})
   t.teardown(() => socket.destroy())
@@ -20,7 +20,7 @@ async function open(t: Test, port: string, address: string, request = health): P
   return (await answered) ? socket : undefined
 }
 
-/** Tries again until one is open; undefined after 200 attempts. */
+/** Tries again until a connection is open. Undefined after 200 attempts. */
 async function openSoon(tryToOpen: () => Promise<Socket | undefined>): Promise<Socket | undefined> {
   for (let tries = 0; tries < 200; tries++) {
     const socket = await tryToOpen()
@@ -30,7 +30,7 @@ async function openSoon(tryToOpen: () => Promise<Socket | undefined>): Promise<S
 
 t.test('DO-06: beyond MAX_CONNECTIONS, on all addresses together, a new connection is closed at once', async t => {
   const settings = { HOST: 'localhost', MAX_CONNECTIONS: '4', METRICS_PORT: '0' }
-  const client = await spawnClient(t, { ...settings, NODE_OPTIONS: importing(nameBoth(addresses)) })
+  const client = await spawnClient(t, { ...settings, NODE_OPTIONS: preload(nameBoth(addresses)) })
   for (const address of addresses) await listensOn(client, address)
   const { port } = new URL(client.url)
   const metrics = new URL(client.metricsUrl)
@@ -60,7 +60,7 @@ t.test('DO-06: beyond MAX_CONNECTIONS, on all addresses together, a new connecti
   t.equal(warnings.length, 1, 'one line for all refused connections')
 })
 
-t.test('DO-06: thousands of half-sent requests do not end a client with the memory of a small container', async t => {
+t.test('DO-06: a client with the memory of a small container survives thousands of half-sent requests', async t => {
   const client = await spawnClient(t, {}, { prefix: smallHeap })
   const { port } = new URL(client.url)
   const sockets: Socket[] = []

@@ -1,15 +1,15 @@
 // A flood of visitors: memory is limited, and afterwards everything works as before.
 import { once } from 'node:events'
-import fs from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { Client } from 'undici'
+import { memoryOf, workOf } from '../../support/process-status.ts'
+import { underLimit } from '../../support/start-conditions.ts'
+import { openNoMoreFiles } from '../../support/without-files.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
-import { memoryOf, workOf } from '../support/process-status.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { type SpawnedClient, spawnClient, underLimit } from '../support/spawn-client.ts'
+import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 
 t.test('DO-06: thousands of logins in a few seconds are all answered and leave nothing in memory', async t => {
   const platform = await startScriptedPlatform(t)
@@ -43,7 +43,7 @@ t.test('DO-06: thousands of logins in a few seconds are all answered and leave n
   t.same(
     [...new Set(platform.received().map(({ url }) => url))],
     ['/.well-known/oauth-authorization-server'],
-    'nobody else is asked',
+    'no other call is made',
   )
 })
 
@@ -59,7 +59,7 @@ t.test(
     t.same(await visit(), [200, 200, 200])
 
     const flood = await openConnections(client, 300)
-    // Or they wait, where a file has become free meanwhile.
+    // Or they wait, if a file descriptor has become free in the meantime.
     t.ok(flood.refused() > 0, `${flood.refused()} refused`)
     t.same(await visit(), [200, 200, 200], 'on a connection that is there')
 
@@ -75,16 +75,7 @@ t.test(
 t.test('F-37: a page that was never shown before is shown even if no file can be opened', async t => {
   const { browser } = await buildTestClient(t)
   await browser.get('/health/live')
-  const { openSync, readFileSync } = fs
-  t.teardown(() => {
-    Object.assign(fs, { openSync, readFileSync })
-    syncBuiltinESMExports()
-  })
-  const fail = (path: string) => {
-    throw Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), { code: 'EMFILE' })
-  }
-  Object.assign(fs, { openSync: fail, readFileSync: fail })
-  syncBuiltinESMExports()
+  openNoMoreFiles(t)
   for (const [path, status] of [
     ['/', 200],
     ['/cancelled', 200],
@@ -97,7 +88,7 @@ t.test('F-37: a page that was never shown before is shown even if no file can be
   }
 })
 
-/** Asks over one and the same connection, as the visitor who has signed in. */
+/** Sends requests of the signed-in visitor over the same connection. */
 function stayConnected(t: Test, { url, browser }: SpawnedClient) {
   const connection = new Client(url)
   t.teardown(() => connection.destroy())
@@ -109,7 +100,7 @@ function stayConnected(t: Test, { url, browser }: SpawnedClient) {
   }
 }
 
-/** Comes back when the first of them have been refused, and no more are within 300 ms. */
+/** Resolves when the first connections have been refused, and no more are refused within 300 ms. */
 async function openConnections({ url }: SpawnedClient, count: number) {
   let refused = 0
   const sockets = Array.from({ length: count }, () =>

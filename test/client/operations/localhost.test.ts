@@ -5,16 +5,16 @@ import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { addresses, nameBoth, preload } from '../../support/start-conditions.ts'
 import { publicUrl, signIn } from '../support/build-test-client.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { importing, spawnClient } from '../support/spawn-client.ts'
-import { addresses, listensOn, nameBoth } from '../support/two-addresses.ts'
+import { listensOn, spawnClient } from '../support/spawn-client.ts'
 
 const poolMain = fileURLToPath(new URL('../support/pool-main.ts', import.meta.url))
 
 t.test(`F-46, CT-06: HOST=localhost listens on ${addresses.join(' and ')}`, async t => {
-  const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) })
+  const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) })
   const { port } = new URL(client.url)
   for (const address of addresses) {
     await listensOn(client, address)
@@ -27,7 +27,7 @@ t.test(`F-46, CT-06: HOST=localhost listens on ${addresses.join(' and ')}`, asyn
 
 for (const address of addresses) {
   t.test(`F-26: a request on ${address} is finished when the client is told to stop, and then it stops`, async t => {
-    const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) })
+    const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) })
     await listensOn(client, address)
     const socket = connect(Number(new URL(client.url).port), address)
     await once(socket, 'connect')
@@ -36,7 +36,7 @@ for (const address of addresses) {
     await once(idle, 'data')
     socket.write(`POST /logout HTTP/1.1\r\nhost: x\r\norigin: ${publicUrl}\r\n`)
     socket.write('content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=')
-    // What has arrived before it is asked has arrived when it answers.
+    // Earlier bytes have arrived when this request is answered.
     t.equal((await client.get('/health/live')).statusCode, 200)
     const answer = text(socket)
     client.child.kill('SIGTERM')
@@ -47,8 +47,8 @@ for (const address of addresses) {
   })
 }
 
-t.test('F-26: told to stop, a client on two addresses runs the asynchronous onClose hook of its product', async t => {
-  const environment = { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) }
+t.test('F-26: when a client on two addresses stops, it runs the asynchronous onClose hook of its product', async t => {
+  const environment = { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) }
   const client = await spawnClient(t, environment, { program: poolMain })
   for (const address of addresses) await listensOn(client, address)
   client.child.kill('SIGTERM')
@@ -59,14 +59,14 @@ t.test('F-26: told to stop, a client on two addresses runs the asynchronous onCl
 
 for (const address of addresses) {
   t.test(`F-26: the onClose hook of a product runs after the last answer on ${address}`, async t => {
-    const environment = { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) }
+    const environment = { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) }
     const client = await spawnClient(t, environment, { program: poolMain })
     for (const one of addresses) await listensOn(client, one)
     const socket = connect(Number(new URL(client.url).port), address)
     await once(socket, 'connect')
     socket.write(`POST /logout HTTP/1.1\r\nhost: x\r\norigin: ${publicUrl}\r\n`)
     socket.write('content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=')
-    // What was sent before is read before.
+    // Bytes that were sent earlier are read earlier.
     t.equal((await client.get('/health/live')).statusCode, 200)
     const answer = text(socket)
     client.child.kill('SIGTERM')
@@ -98,7 +98,7 @@ for (const address of addresses) {
     const client = await spawnClient(t, {
       LOGIN_URL: platformUrl,
       API_URL: platformUrl,
-      NODE_OPTIONS: importing(nameBoth(['127.0.0.1', '::1'])),
+      NODE_OPTIONS: preload(nameBoth(['127.0.0.1', '::1'])),
     })
     t.equal((await signIn(client.browser)).statusCode, 200)
     t.equal((await client.browser.get('/page', { site: 'same-origin' })).statusCode, 200)

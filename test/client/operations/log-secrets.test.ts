@@ -1,8 +1,8 @@
 // No secret is in any line of the log, during a walk through everything that every product has.
 import t from 'tap'
+import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { noteSecrets, unguessable } from '../support/note-secrets.ts'
-import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm } from '../support/read-form.ts'
 import type { send } from '../support/scripted-platform.ts'

@@ -10,7 +10,7 @@ const person = { email: 'quill@example.test', name: 'Quill Example', given_name:
 async function start(t: Test) {
   const test = await buildTestClient(t, { scripts: smallApi, environment: { LOG_LEVEL: 'info' } })
   test.platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-1', person) }))
-  /** The lines that `work` has caused. */
+  /** The log lines that `work` causes. */
   const logged = async (work: () => Promise<unknown>) => {
     const before = test.log.length
     await work()
@@ -23,7 +23,7 @@ type Started = Awaited<ReturnType<typeof start>>
 const invalidGrant = { status: 401, body: { error: 'invalid_grant' } }
 const unauthorized = { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } }
 
-/** What a visitor who is signed in does, or what happens then, by the event that tells it. */
+/** Actions of a signed-in visitor, by the event that they log. */
 const ofVisitors: Record<string, (test: Started) => Promise<unknown>> = {
   signed_out: ({ browser }) => browser.post('/logout'),
   session_renewed: ({ browser, clock }) => {
@@ -61,7 +61,7 @@ for (const [event, work] of Object.entries(ofVisitors)) {
   })
 }
 
-/** What happens before anybody is known to be signed in. */
+/** Actions without a session, by the event that they log. */
 const ofAnybody: Record<string, (test: Started) => Promise<unknown>> = {
   login_succeeded: ({ browser }) => signIn(browser),
   login_declined: ({ browser }) => browser.get('/cancelled'),
@@ -109,7 +109,7 @@ for (const [event, work] of Object.entries(ofAnybody)) {
   })
 }
 
-t.test('LG-04: log lines tell visitors apart from their sign-in on', async t => {
+t.test('LG-04: after the sign-in, log lines distinguish visitors', async t => {
   const test = await start(t)
   const lines = await test.logged(async () => {
     await signIn(test.browser)
@@ -120,7 +120,7 @@ t.test('LG-04: log lines tell visitors apart from their sign-in on', async t => 
   t.equal(visitorOf('login_succeeded'), visitorOf('request'))
 })
 
-t.test('LG-06: no line contains a name or a text that was typed', async t => {
+t.test('LG-06: no line contains a name of a person or typed text', async t => {
   const test = await start(t)
   await signIn(test.browser)
   const { browser, platform } = test
@@ -133,7 +133,7 @@ t.test('LG-06: no line contains a name or a text that was typed', async t => {
   t.notMatch(test.log.join(''), /quiet|quill|example\.test|visitor-1|127\.0\.0\.1/i)
 })
 
-t.test('LG-03: whatever is sent, each line is one JSON event without control characters', async t => {
+t.test('LG-03: for any input, each line is one JSON event without control characters', async t => {
   const { browser, client, platform, log } = await start(t)
   await signIn(browser)
   const planted = '\u001b[31m\u0007"\\{"level":60,"event":"planted"}\u2028'
@@ -154,13 +154,13 @@ t.test('LG-03: whatever is sent, each line is one JSON event without control cha
   for (const entry of log) {
     t.match(JSON.parse(entry), { level: Number, event: String })
     t.not(JSON.parse(entry).event, 'planted')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for control characters
     t.notMatch(entry.slice(0, -1), /[\u0000-\u001f\u007f]/)
   }
   t.ok(log.length > 10)
 })
 
-t.test('CT-05: a health check writes no line and makes no call', async t => {
+t.test('CT-05: a health check writes no log line and makes no call', async t => {
   const { client, platform, log } = await start(t)
   const [lines, calls] = [log.length, platform.received().length]
   for (const path of ['/health/live', '/health/ready']) {

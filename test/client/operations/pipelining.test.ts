@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { workOf } from '../../support/process-status.ts'
+import { askOften, openSocket } from '../../support/raw-socket.ts'
 import { buildTestClient } from '../support/build-test-client.ts'
-import { workOf } from '../support/process-status.ts'
-import { askOften, openSocket } from '../support/raw-socket.ts'
 import { type SpawnedClient, smallHeap, spawnClient } from '../support/spawn-client.ts'
 
 /** 64 KiB of requests, as short as they can be. */
@@ -14,7 +14,7 @@ function pipelined(request: string): Buffer {
   return Buffer.alloc(64 * 1024 - ((64 * 1024) % bytes.length), bytes)
 }
 
-/** Sends it at once on so many connections, and comes back when each is cut. */
+/** Sends the bytes on this many connections at once. Resolves when every connection is closed. */
 async function flood(t: Test, { url }: SpawnedClient, request: string, connections: number) {
   const { hostname, port } = new URL(url)
   const bytes = pipelined(request)
@@ -23,14 +23,14 @@ async function flood(t: Test, { url }: SpawnedClient, request: string, connectio
     for (const socket of sockets) socket.destroy()
   })
   while (sockets.length < connections) {
-    // Never read from: what is answered stays where it is.
+    // Never reads, so the answers stay in the client's memory.
     const socket = connect(Number(port), hostname).on('error', () => {})
     sockets.push(socket)
     await once(socket, 'connect')
   }
   const cut = sockets.map(async socket => {
     socket.write(bytes)
-    // That nobody is there any more is noticed by whoever writes.
+    // Only a sender notices that the other side has closed the connection.
     while (!socket.destroyed) {
       await new Promise(resolve => setTimeout(resolve, 20))
       socket.write('x')
@@ -44,7 +44,7 @@ function peakOf(pid: number | undefined): number {
   return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 }
 
-/** One for all of these: whatever holds memory after one of them is in its peak after the next. */
+/** One process for all these tests: memory that one test does not free raises the peak of the next. */
 const small = await spawnClient(t, {}, { prefix: smallHeap })
 
 for (const [request, connections] of [

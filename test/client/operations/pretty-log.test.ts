@@ -31,11 +31,11 @@ t.test('the stack of an error has a line for each call', async t => {
   t.ok(lines.some(line => /^ +at two/.test(line)))
 })
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for control characters
 const controlCharacters = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/
 const hostile = '\u001b[31m/x\r\n[12:00:00] INFO: login_succeeded\u0007\u009b31m'
 
-t.test('LG-03: no control character reaches the terminal, and text from outside begins no line', async t => {
+t.test('LG-03: no control character reaches the terminal, and no line begins with foreign text', async t => {
   const line = await print({ event: 'request', route: hostile, [hostile]: 1 })
   t.equal(line.split('\n').length, 2)
   t.notMatch(line, controlCharacters)

@@ -1,4 +1,4 @@
-// The client's process: where it listens, how it stops, and a log that nobody reads. Real time passes in these tests.
+// The client's process: its address, its stop, and a log that nobody reads. These tests take real time.
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -6,34 +6,25 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import { askOften } from '../../support/raw-socket.ts'
+import { fillDisk, preload } from '../../support/start-conditions.ts'
+import { timed } from '../../support/stopwatch.ts'
 import { beginLogin, callbackUrl, publicUrl } from '../support/build-test-client.ts'
-import { askOften } from '../support/raw-socket.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { importing, type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
-import { timed } from '../support/stopwatch.ts'
+import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 
-// Most of each is a process that starts or waits.
+// The tests mostly wait for processes.
 t.jobs = 4
 
-/** At a signal nothing can be written to the standard output any more; at the next one it can. */
-const fillDisk = `
-  import fs from 'node:fs'
-  const { write } = fs
-  let isFull = false
-  process.on('SIGUSR2', () => { isFull = !isFull })
-  const noSpace = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
-  fs.write = (...call) => (isFull ? setImmediate(call.at(-1), noSpace) : write(...call))
-`
-
-/** The minute of PRESTOP_DELAY ends at a signal. */
+/** PRESTOP_DELAY is a minute, and ends at a signal. */
 const endDelay = `
   const { setTimeout } = globalThis
   globalThis.setTimeout = (done, ms, ...more) =>
     ms === 60_000 ? void process.once('SIGUSR2', done) : setTimeout(done, ms, ...more)
 `
 
-/** A form that has arrived but for its last byte; `end` sends that, `answer` is what comes until the connection closes. */
+/** A form that has arrived except for its last byte. `end` sends that byte. `answer` is all data until the connection closes. */
 async function openRequest({ url }: SpawnedClient) {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -47,9 +38,9 @@ async function openRequest({ url }: SpawnedClient) {
 }
 
 t.test(
-  'F-26, CT-05: told to stop, it says so, serves what still comes, finishes what has begun, and exits with 0',
+  'F-26, CT-05: when it stops, it is no longer ready, still answers new and open requests, and exits with 0',
   async t => {
-    const client = await spawnClient(t, { PRESTOP_DELAY: '60', NODE_OPTIONS: importing(endDelay) })
+    const client = await spawnClient(t, { PRESTOP_DELAY: '60', NODE_OPTIONS: preload(endDelay) })
     t.equal((await client.get('/health/ready')).statusCode, 200)
     const begun = await openRequest(client)
     client.child.kill('SIGTERM')
@@ -71,7 +62,7 @@ t.test(
   },
 )
 
-/** Comes back when nobody listens any more. */
+/** Resolves when no process listens any more. */
 async function refusesConnections(client: SpawnedClient) {
   for (;;) {
     const isRefused = await client.get('/health/live').then(
@@ -102,7 +93,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-/** For the tests that leave it running. */
+/** For the tests that do not stop the client. */
 const lasting = await spawnClient(t, {})
 
 t.test('F-27: SIGHUP is ignored', async t => {
@@ -143,7 +134,7 @@ t.test('LG-07: the client keeps working if its log is closed', async t => {
 t.test('LG-07: the client keeps working if nobody reads its log', async t => {
   const client = await spawnClient(t, { LOG_LEVEL: 'trace' })
   client.child.stdout.pause()
-  // A pipe holds 64 KiB, the two lines of a page have some 400 bytes; a few are held on our side, too.
+  // A pipe holds 64 KiB, and the two log lines of a page have about 400 bytes. The client buffers a few lines, too.
   t.equal((await askOften(client.url, '/nowhere', 1_000)).match(/HTTP\/1\.1 404 /g)?.length, 1_000)
   t.equal((await client.get('/')).statusCode, 200)
   client.child.kill('SIGTERM')
@@ -159,14 +150,14 @@ t.test('F-39, LG-07: the client keeps working, and can stop, with its log on a f
 })
 
 t.test(
-  'F-39, LG-07: the log continues when the disk has space again, even after a mebibyte of it was lost',
+  'F-39, LG-07: the log continues when the disk has space again, even if a mebibyte of lines was lost',
   async t => {
-    const client = await spawnClient(t, { NODE_OPTIONS: importing(fillDisk) })
+    const client = await spawnClient(t, { NODE_OPTIONS: preload(fillDisk) })
     client.child.kill('SIGUSR2')
     await askOften(client.url, '/exchangeToken?code=x', 4_000)
     t.ok(client.output().length < 300_000, `${client.output().length} bytes before`)
     client.child.kill('SIGUSR2')
-    // What comes before the first of it is written is lost, too.
+    // Lines from before the first successful write are lost, too.
     while (!client.output().includes('after-the-flood')) {
       await client.get('/nowhere', { 'x-request-id': 'after-the-flood' })
       await setTimeout(20)
@@ -175,7 +166,7 @@ t.test(
 )
 
 t.test('LG-09: an uncaught error writes one line and ends the process', async t => {
-  const client = await spawnClient(t, { NODE_OPTIONS: importing(crash) })
+  const client = await spawnClient(t, { NODE_OPTIONS: preload(crash) })
   client.child.kill('SIGUSR2')
   t.same(await client.exited, [1, null])
   const fatal = client.log().filter(({ level }) => level === 60)
@@ -185,19 +176,22 @@ t.test('LG-09: an uncaught error writes one line and ends the process', async t 
 
 const crash = `process.on('SIGUSR2', () => { Promise.reject(new Error('on purpose')) })`
 
-t.test('F-29: killed between the login and the callback, another replica finishes the login', async t => {
-  const platform = await startScriptedPlatform(t, { ...smallApi, 'POST /api/exchangeToken': giveTokens() })
-  const environment = {
-    LOGIN_URL: platform.url,
-    API_URL: platform.url,
-    COOKIE_KEYS: randomBytes(32).toString('base64url'),
-  }
-  const first = await spawnClient(t, environment)
-  const { browser } = first
-  const started = await beginLogin(browser)
-  first.child.kill('SIGKILL')
-  await first.exited
-  browser.client = (await spawnClient(t, environment)).client
-  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
-  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-})
+t.test(
+  'F-29: if the process is killed between the login and the callback, another replica finishes the login',
+  async t => {
+    const platform = await startScriptedPlatform(t, { ...smallApi, 'POST /api/exchangeToken': giveTokens() })
+    const environment = {
+      LOGIN_URL: platform.url,
+      API_URL: platform.url,
+      COOKIE_KEYS: randomBytes(32).toString('base64url'),
+    }
+    const first = await spawnClient(t, environment)
+    const { browser } = first
+    const started = await beginLogin(browser)
+    first.child.kill('SIGKILL')
+    await first.exited
+    browser.client = (await spawnClient(t, environment)).client
+    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+  },
+)

@@ -1,10 +1,11 @@
-// The whole process stands still for five seconds, as under a long garbage collection or a machine that sleeps.
+// The whole process pauses for five seconds, as during a long garbage collection or when the machine sleeps.
 import type { ServerResponse } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import { preload } from '../../support/start-conditions.ts'
 import { signIn } from '../support/build-test-client.ts'
 import { giveTokens, type Received, send, startScriptedPlatform } from '../support/scripted-platform.ts'
-import { importing, spawnClient } from '../support/spawn-client.ts'
+import { spawnClient } from '../support/spawn-client.ts'
 
 const stall = `
   process.on('SIGUSR2', () => {
@@ -14,7 +15,7 @@ const stall = `
 `
 
 t.test(
-  'F-38: after five seconds without a step, answers that came meanwhile are used, and health is right',
+  'F-38: after a pause of five seconds, answers that arrived in the meantime are used, and health is correct',
   async t => {
     const asked: ServerResponse[] = []
     const answer = (response: ServerResponse) => send(response, { body: ['one'] })
@@ -22,14 +23,14 @@ t.test(
       'POST /api/exchangeToken': giveTokens(),
       'GET /things': (_request: Received, response: ServerResponse) => void asked.push(response),
     })
-    const environment = { LOGIN_URL: platform.url, API_URL: platform.url, NODE_OPTIONS: importing(stall) }
+    const environment = { LOGIN_URL: platform.url, API_URL: platform.url, NODE_OPTIONS: preload(stall) }
     const client = await spawnClient(t, environment)
     await signIn(client.browser)
     const visit = () => client.browser.copy().get('/page', { site: 'same-origin' })
 
     const startedAt = performance.now()
     const seconds = () => (performance.now() - startedAt) / 1_000
-    // Ten seconds is what a page may take: the first ones are late only because nobody reads their answers.
+    // A page may take ten seconds. The first pages are late only because the process reads no answers.
     const early = Array.from({ length: 5 }, visit)
     while (asked.length < 5) await setTimeout(10)
     await setTimeout(6_000)

@@ -1,10 +1,10 @@
-// Whatever the browser brings to a login, and whatever the portal answers: a page, and never a crash.
+// Any input of the browser at a login, and any answer of the portal, leads to a page, never to a crash.
 
 import fc from 'fast-check'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
+import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
-import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { goesOnTo, setCookieLines } from '../support/read-response.ts'
 import { type Received, send, tokenAnswer } from '../support/scripted-platform.ts'
 
@@ -18,7 +18,7 @@ const anyText = fc.oneof(
 )
 const parameters = ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'error', 'error_description', 'iss']
 
-/** A page of the kinds that are told beforehand; a session only with 200. */
+/** Checks that this is a page with an expected status, and that only a 200 begins a session. */
 function isFine(response: LightMyRequestResponse, statuses: number[]) {
   const { statusCode, headers, cookies, body } = response
   if (!statuses.includes(statusCode)) throw new Error(`status ${statusCode}`)
@@ -112,7 +112,7 @@ t.test('any returnTo ends on this site', async t => {
 })
 
 const anyJson = fc.jsonValue({ maxDepth: 2 })
-/** Mostly good: a fault in one place must not hide what another does. */
+/** Mostly valid values, because one fault must not hide the effect of another. */
 const mostly = <T>(good: T, ...others: fc.Arbitrary<unknown>[]) =>
   fc.oneof({ weight: 6, arbitrary: fc.constant(good) }, ...others.map(arbitrary => ({ weight: 1, arbitrary })))
 const anyChange = fc.record(

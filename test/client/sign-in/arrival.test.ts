@@ -1,4 +1,4 @@
-// The page on which a login ends, which goes on by itself, and what becomes of a browser that keeps no cookies.
+// The page at the end of a login, which goes on by itself, and browsers that keep no cookies.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
@@ -9,7 +9,7 @@ import { TestBrowser } from '../support/test-browser.ts'
 
 const scripts = { 'GET /things': { body: ['first thing'] } }
 
-t.test('a login ends on the page it began from, signed in', async t => {
+t.test('a login leads back to the page where it began, signed in', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   const page = await signIn(browser, '/page?q=weather')
   t.equal(goesOnTo(page), '/page?q=weather')
@@ -30,27 +30,30 @@ t.test('CL-26: a login ends with 200 and a page that goes on by itself, not with
   t.match(page.body, /<a href="\/page">[^<]+<\/a>/, 'a link for a browser that does not go on')
 })
 
-t.test('CL-27: that page is not stored, tells no Referer, loads only the icon and holds no code or state', async t => {
-  const { browser } = await buildTestClient(t)
-  const started = await beginLogin(browser)
-  const { headers, body } = await browser.get(callbackUrl(started), { site: 'cross-site' })
-  t.equal(headers['cache-control'], 'no-store')
-  t.equal(headers['referrer-policy'], 'no-referrer')
-  const policy = String(headers['content-security-policy']).split('; ')
-  t.same(policy.toSorted(), [
-    "base-uri 'none'",
-    "default-src 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "img-src 'self'",
-  ])
-  t.notMatch(body, /<(script|img|style|iframe|form)\b/)
-  t.equal(body.match(/<link\b/g)?.length, 1)
-  t.notMatch(body, /https?:\/\//)
-  t.notMatch(body, started.get('state')!)
-  t.notMatch(body, 'Code0123456789')
-  t.notMatch(body, accessTokenOf('visitor-1'))
-})
+t.test(
+  'CL-27: that page is not stored, sends no Referer, loads only the icon and contains no code or state',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    const started = await beginLogin(browser)
+    const { headers, body } = await browser.get(callbackUrl(started), { site: 'cross-site' })
+    t.equal(headers['cache-control'], 'no-store')
+    t.equal(headers['referrer-policy'], 'no-referrer')
+    const policy = String(headers['content-security-policy']).split('; ')
+    t.same(policy.toSorted(), [
+      "base-uri 'none'",
+      "default-src 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+      "img-src 'self'",
+    ])
+    t.notMatch(body, /<(script|img|style|iframe|form)\b/)
+    t.equal(body.match(/<link\b/g)?.length, 1)
+    t.notMatch(body, /https?:\/\//)
+    t.notMatch(body, started.get('state')!)
+    t.notMatch(body, 'Code0123456789')
+    t.notMatch(body, accessTokenOf('visitor-1'))
+  },
+)
 
 t.test('the page that goes on links its icon, so that no browser asks for /favicon.ico', async t => {
   const { browser, client } = await buildTestClient(t)
@@ -64,7 +67,7 @@ t.test('the page that goes on links its icon, so that no browser asks for /favic
   }
 })
 
-t.test('CL-28: nothing that a callback answers may be kept, so that Back and Reload find it used', async t => {
+t.test('CL-28: browsers may not store the answer to a callback; one that is sent again is refused', async t => {
   const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   for (const expected of [200, 400, 400]) {
@@ -76,7 +79,7 @@ t.test('CL-28: nothing that a callback answers may be kept, so that Back and Rel
   }
 })
 
-t.test('CL-33: a browser that keeps no cookies reaches an explanation within two hops', async t => {
+t.test('CL-33: a browser that keeps no cookies gets an explanation after at most two redirects', async t => {
   const { client, platform } = await buildTestClient(t)
   const headers = { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
   const page = await client.inject({ url: '/page', headers })
@@ -93,7 +96,7 @@ t.test('CL-33: a browser that keeps no cookies reaches an explanation within two
   t.equal(platform.received('POST /api/exchangeToken').length, 0)
 })
 
-t.test('CL-33: a browser that keeps no Strict cookies reaches an explanation after signing in', async t => {
+t.test('CL-33: a browser that keeps no Strict cookies gets an explanation after signing in', async t => {
   const { browser } = await buildTestClient(t)
   const page = await signIn(browser)
   for (const [name, { sameSite }] of browser.cookies) if (sameSite === 'Strict') browser.cookies.delete(name)
@@ -103,7 +106,7 @@ t.test('CL-33: a browser that keeps no Strict cookies reaches an explanation aft
   t.match(next.body, 'href="/login?returnTo=%2Fpage"')
 })
 
-t.test('CL-33: a session whose every access token the API refuses ends at an explanation, not in a circle', async t => {
+t.test('CL-33: if the API refuses every access token, the visitor gets an explanation and not a loop', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts: { 'GET /things': { status: 401, body: {} } } })
   await signIn(browser)
   platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: 'another' }))
@@ -115,25 +118,22 @@ t.test('CL-33: a session whose every access token the API refuses ends at an exp
   t.ok(platform.received().length <= 6, `${platform.received().length} requests`)
 })
 
-t.test(
-  'shortly after a withdrawal the visitor’s cookies are not blamed, also when the page is loaded again',
-  async t => {
-    const { browser, platform } = await buildTestClient(t, { scripts })
-    await signIn(browser)
-    platform.answer('GET /things', { status: 401, body: {} })
-    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-    const page = await browser.get('/page', { site: 'same-origin' })
-    t.equal(page.statusCode, 401)
-    t.match(page.body, signInTexts.couldNotStaySignedIn.refused)
-    t.match(page.body, 'href="/login?returnTo=%2Fpage"')
-    t.notMatch(page.body, signInTexts.couldNotStaySignedIn.noCookie)
-    const again = await browser.get('/page', { site: 'same-origin' })
-    t.equal(again.statusCode, 302)
-    t.match(again.headers.location, /^\/login/)
-  },
-)
+t.test('shortly after a withdrawal the page does not blame the visitor’s cookies, even after a reload', async t => {
+  const { browser, platform } = await buildTestClient(t, { scripts })
+  await signIn(browser)
+  platform.answer('GET /things', { status: 401, body: {} })
+  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+  const page = await browser.get('/page', { site: 'same-origin' })
+  t.equal(page.statusCode, 401)
+  t.match(page.body, signInTexts.couldNotStaySignedIn.refused)
+  t.match(page.body, 'href="/login?returnTo=%2Fpage"')
+  t.notMatch(page.body, signInTexts.couldNotStaySignedIn.noCookie)
+  const again = await browser.get('/page', { site: 'same-origin' })
+  t.equal(again.statusCode, 302)
+  t.match(again.headers.location, /^\/login/)
+})
 
-t.test('a link from another site leads through a page of our own once, and then on', async t => {
+t.test('a link from another site leads once through a page of this site, and then to its page', async t => {
   const { browser, client, clock } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const bounce = await browser.get('/page', { site: 'cross-site' })
@@ -145,7 +145,7 @@ t.test('a link from another site leads through a page of our own once, and then 
   t.equal((await stranger.get('/page', { site: 'same-origin' })).statusCode, 302)
 })
 
-t.test('the mark of arrival is short-lived, and a cookie like all others', async t => {
+t.test('the cookie that marks a finished login is short-lived, and has the attributes of all others', async t => {
   const { browser } = await buildTestClient(t)
   const line = setCookieLine(await signIn(browser), '__Host-arrived=') ?? ''
   t.match(line, /; Max-Age=30; Path=\/; HttpOnly; Secure; SameSite=Lax$/)

@@ -1,11 +1,11 @@
-// The query of the callback: what stands there is checked, shown as text, and used for nothing else.
+// The query of the callback: the client checks its parameters, shows them only as text, and uses them for nothing else.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
 import { setCookieLine } from '../support/read-response.ts'
 
-/** What this callback, with a state of this browser, is answered, and how often the portal was then asked for tokens. */
+/** Sends this callback with a state of this browser. Returns the answer, and how often the client asked for tokens. */
 async function callback(t: Parameters<typeof buildTestClient>[0], query: (good: string) => string) {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
@@ -23,12 +23,12 @@ for (const name of ['code', 'state', 'client_id', 'subject', 'redirect_uri', 'er
   })
 }
 
-t.test('CL-09: parameters that the specification does not name are ignored, once or twice', async t => {
+t.test('CL-09: parameters that the platform does not name are ignored, once or twice', async t => {
   const { response } = await callback(t, good => `${good}&extra=1&extra=2&session_state=x`)
   t.equal(response.statusCode, 200)
 })
 
-// Nothing is ever sent of what it refuses, and each test begins a login of its own.
+// The client refuses these callbacks without a call. Each test begins its own login.
 const { browser, platform } = await buildTestClient(t)
 
 for (const [what, change] of [
@@ -48,7 +48,7 @@ for (const [what, change] of [
   })
 }
 
-t.test('CL-11: the redirect_uri of the callback is neither sent to the portal nor led to', async t => {
+t.test('CL-11: the redirect_uri of the callback is neither sent to the portal nor redirected to', async t => {
   const { response, exchanges } = await callback(t, good =>
     good.replace(/redirect_uri=[^&]*/, 'redirect_uri=https%3A%2F%2Fevil.test%2F'),
   )
@@ -57,12 +57,12 @@ t.test('CL-11: the redirect_uri of the callback is neither sent to the portal no
   for (const { form } of exchanges) t.same(form.getAll('redirect_uri'), ['http://localhost:3000/exchangeToken'])
 })
 
-t.test('CL-11: a callback without its redirect_uri completes: it is not used', async t => {
+t.test('CL-11: a callback without a redirect_uri succeeds, because the client does not use it', async t => {
   const { response } = await callback(t, good => good.replace(/&redirect_uri=[^&]*/, ''))
   t.equal(response.statusCode, 200)
 })
 
-t.test('CL-12: the subject of the address is nobody’s identity', async t => {
+t.test('CL-12: the subject in the address never becomes the user id', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
   const started = await beginLogin(browser)
   await browser.get(callbackUrl(started, { subject: 'visitor-2' }), { site: 'cross-site' })
@@ -84,7 +84,7 @@ t.test('CL-12: HTML in the subject is shown nowhere', async t => {
   t.notMatch(response.body, '<img')
 })
 
-t.test('CL-13: an error of the portal is a page with its words as text, and no exchange', async t => {
+t.test('CL-13: an error of the portal leads to a page with its message as text, without an exchange', async t => {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const error_description = '<script>alert(1)</script> & "so"'
@@ -98,7 +98,7 @@ t.test('CL-13: an error of the portal is a page with its words as text, and no e
   t.equal(platform.received('POST /api/exchangeToken').length, 0)
 })
 
-t.test('CL-13: an error beside a code is an error', async t => {
+t.test('CL-13: a callback with an error and a code counts as an error', async t => {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const response = await browser.get(callbackUrl(started, { error: 'server_error' }), { site: 'cross-site' })
@@ -107,7 +107,7 @@ t.test('CL-13: an error beside a code is an error', async t => {
   t.equal(setCookieLine(response, '__Host-session'), undefined)
 })
 
-t.test('CL-13: of a long error description only the beginning is shown', async t => {
+t.test('CL-13: the page shows only the beginning of a long error description', async t => {
   const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const change = { code: undefined, error: 'server_error', error_description: 'long '.repeat(300) }
@@ -116,7 +116,7 @@ t.test('CL-13: of a long error description only the beginning is shown', async t
   t.ok(shown > 1 && shown <= 100, `${shown} times`)
 })
 
-t.test('CL-13: an error with a state that is not this browser’s shows nothing of it', async t => {
+t.test('CL-13: if the state is not from this browser, the page shows nothing of the error', async t => {
   const { browser, platform } = await buildTestClient(t)
   const change = { code: undefined, error: 'server_error', error_description: 'call 555-1234' }
   const response = await browser.get(callbackUrl(new URLSearchParams({ state: 'forged' }), change), {
@@ -127,7 +127,7 @@ t.test('CL-13: an error with a state that is not this browser’s shows nothing 
   t.equal(platform.received('POST /api/exchangeToken').length, 0)
 })
 
-t.test('CL-13: whoever declines sees a calm page with a way back', async t => {
+t.test('CL-13: a visitor who declines gets a friendly page with a link to sign in', async t => {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const change = { code: undefined, error: 'access_denied', error_description: '<script>alert(1)</script>' }
@@ -140,7 +140,7 @@ t.test('CL-13: whoever declines sees a calm page with a way back', async t => {
 })
 
 t.test(
-  'CL-13: the cancel_url is a calm page with or without a state, and ends only a login of this browser',
+  'CL-13: the cancel_url shows a friendly page with or without a state, and ends only a login of this browser',
   async t => {
     const { browser, platform } = await buildTestClient(t)
     const [first, second] = [await beginLogin(browser), await beginLogin(browser)]

@@ -1,4 +1,4 @@
-// The state on the callback: good once, for the browser that began, for ten minutes, and for this client alone.
+// The state of the callback: valid once, for ten minutes, and only for this client and the browser that began the login.
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -26,21 +26,24 @@ function refused(t: Test, { platform }: TestClient, response: Response) {
   t.equal(setCookieLine(response, '__Host-refresh'), undefined)
 }
 
-t.test('CL-03: a callback in another browser than the one that began is refused', async t => {
+t.test('CL-03: a callback in a browser that did not begin the login is refused', async t => {
   const test = await buildTestClient(t)
   const started = await beginLogin(test.browser)
   const other = new TestBrowser(test.client, publicUrl, test.clock.read)
   refused(t, test, await other.get(callbackUrl(started), { site: 'cross-site' }))
 })
 
-t.test('CL-21: a callback of somebody else with a good code and a login of one’s own under way is refused', async t => {
-  const test = await buildTestClient(t)
-  const attackers = await beginLogin(test.browser)
-  const victim = new TestBrowser(test.client, publicUrl, test.clock.read)
-  const victims = await beginLogin(victim)
-  refused(t, test, await victim.get(callbackUrl(attackers), { site: 'cross-site' }))
-  t.equal((await victim.get(callbackUrl(victims), { site: 'cross-site' })).statusCode, 200, 'the own login goes on')
-})
+t.test(
+  'CL-21: a valid callback of somebody else is refused, even while the visitor’s own login is under way',
+  async t => {
+    const test = await buildTestClient(t)
+    const attackers = await beginLogin(test.browser)
+    const victim = new TestBrowser(test.client, publicUrl, test.clock.read)
+    const victims = await beginLogin(victim)
+    refused(t, test, await victim.get(callbackUrl(attackers), { site: 'cross-site' }))
+    t.equal((await victim.get(callbackUrl(victims), { site: 'cross-site' })).statusCode, 200, 'the own login goes on')
+  },
+)
 
 const cookieKey = randomBytes(32).toString('base64url')
 const otherState = randomBytes(20).toString('base64url')
@@ -68,7 +71,7 @@ for (const [what, spoil] of Object.entries(badQueries)) {
     t.equal(
       (await test.browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode,
       200,
-      'the true one goes on',
+      'the valid callback still works',
     )
   })
 }
@@ -96,7 +99,7 @@ for (const [what, spoil] of Object.entries(badCookies)) {
   })
 }
 
-t.test('CL-04: neither a state nor a cookie is refused, too', async t => {
+t.test('CL-04: a callback without a state and without a cookie is refused, too', async t => {
   const test = await buildTestClient(t)
   refused(t, test, await test.browser.get('/exchangeToken?code=a&subject=b', { site: 'cross-site' }))
   refused(t, test, await test.browser.get('/exchangeToken', { site: 'cross-site' }))
@@ -110,7 +113,7 @@ t.test('CL-04: the cookie of another login does not open this one', async t => {
   refused(t, test, await test.browser.get(callbackUrl(second), { site: 'cross-site', headers: { cookie } }))
 })
 
-t.test('CL-04: after eleven minutes a login is over, though its cookie is still sent', async t => {
+t.test('CL-04: after eleven minutes a login has expired, even if the browser still sends its cookie', async t => {
   const test = await buildTestClient(t)
   const started = await beginLogin(test.browser)
   const cookie = test.browser.cookieHeader()
@@ -120,14 +123,14 @@ t.test('CL-04: after eleven minutes a login is over, though its cookie is still 
   t.match(response.body, signInTexts.loginErrors.login_unknown)
 })
 
-t.test('CL-04: after nine minutes and a half a login still completes', async t => {
+t.test('CL-04: after nine and a half minutes a login still succeeds', async t => {
   const { browser, clock } = await buildTestClient(t)
   const started = await beginLogin(browser)
   clock.advance(9.5 * 60)
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
 })
 
-t.test('CL-05: a callback that comes again is refused, and exchanges nothing', async t => {
+t.test('CL-05: a callback that is sent again is refused without an exchange', async t => {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const before = browser.copy()
@@ -148,7 +151,7 @@ t.test('CL-05: a callback that comes again is refused, and exchanges nothing', a
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
 })
 
-t.test('CL-05: with a live session, the page of a used callback leads home', async t => {
+t.test('CL-05: with a session, the page for a used callback links to the home page', async t => {
   const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   await browser.get(callbackUrl(started), { site: 'cross-site' })
@@ -170,7 +173,7 @@ for (const [outcome, change] of [
   })
 }
 
-t.test('CL-05: an exchange that fails uses the state up, and is not tried again', async t => {
+t.test('CL-05: after a failed exchange the state cannot be used again, and the exchange is not repeated', async t => {
   const { browser, platform } = await buildTestClient(t, {
     scripts: { 'POST /api/exchangeToken': { status: 500, body: {} } },
   })
@@ -190,7 +193,7 @@ const otherSettings: Record<string, Record<string, string>> = {
 }
 
 for (const [what, environment] of Object.entries(otherSettings)) {
-  t.test(`CL-24: a login begun before the settings named another ${what} does not go on`, async t => {
+  t.test(`CL-24: a login that began before the settings got another ${what} is refused`, async t => {
     const test = await buildTestClient(t, { environment: { COOKIE_KEYS: cookieKey } })
     const { platform, clock } = test
     const started = await beginLogin(test.browser)
@@ -205,7 +208,7 @@ for (const [what, environment] of Object.entries(otherSettings)) {
   })
 }
 
-t.test('CL-20: a session cookie that was planted is not adopted', async t => {
+t.test('CL-20: a planted session cookie is not adopted', async t => {
   const { browser } = await buildTestClient(t)
   const thief = browser.copy()
   await signIn(thief)

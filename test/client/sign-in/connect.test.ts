@@ -162,14 +162,14 @@ t.test('connect needs a session, a user id and a POST', async t => {
   t.ok(client)
 })
 
-t.test('contract, cookies: the login cookie of a connection stays within 500 bytes', async t => {
+t.test('CL-07: the login cookie of a connection stays within 500 bytes', async t => {
   const { browser, connect } = await start(t)
   const state = (await connect('/connect-far')).get('state')
   const name = `__Host-login-${state}`
   t.ok(name.length + browser.cookie(name)!.length <= 500, `${name.length + browser.cookie(name)!.length}`)
 })
 
-t.test('renew tells apart: new tokens, refused for good, and later', async t => {
+t.test('renew distinguishes three results: new tokens, refused for good, and try again later', async t => {
   const { client, platform, clock } = await start(t)
   const { renew } = client.signIn
   t.same(await renew('old'), {

@@ -1,4 +1,4 @@
-// The exchange, server to server: what is sent, byte for byte, and what is believed of the answer.
+// The exchange, from server to server: the exact request, and the answers that the client accepts.
 
 import t, { type Test } from 'tap'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
@@ -13,7 +13,7 @@ import {
 import { setCookieLine } from '../support/read-response.ts'
 import { accessTokenOf, send, tokenAnswer } from '../support/scripted-platform.ts'
 
-t.test('CL-14: the exchange is one form post of the six fields, with the secret in the body alone', async t => {
+t.test('CL-14: the exchange is one form POST with the six fields, and the secret is only in the body', async t => {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   await browser.get(callbackUrl(started), { site: 'cross-site' })
@@ -35,7 +35,7 @@ t.test('CL-14: the exchange is one form post of the six fields, with the secret 
   t.notMatch(JSON.stringify(exchange!.headers), clientSecret)
 })
 
-t.test('CL-15: a code that looks like fields stays one field', async t => {
+t.test('CL-15: a code that looks like several fields is sent as one field', async t => {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const code = 'a&client_id=evil&x=%26+b;c=d#é'
@@ -56,7 +56,7 @@ t.test('CL-15: a code that looks like header lines is refused', async t => {
 
 const one = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
 
-/** A login of a new visitor, to which the portal answers this text, or tokens changed by it. */
+/** A login of a new visitor. The portal answers the exchange with this text, or with tokens that it changes. */
 async function loginAnswered(answer: Record<string, unknown> | string) {
   const { platform, log } = one
   const browser = one.browser.copy()
@@ -106,7 +106,7 @@ for (const token_type of ['Bearer', 'bearer', 'BEARER']) {
   })
 }
 
-t.test('CL-18: members that the specification does not name are ignored, whatever they hold', async t => {
+t.test('CL-18: members that the platform does not name are ignored, whatever their values are', async t => {
   const more = { scope: '', id_token: 'x', nested: { list: [1, { deep: null }] }, expires_at: 'never' }
   const { response } = await loginAnswered(more)
   t.equal(response.statusCode, 200)
@@ -146,7 +146,7 @@ const doubled = { access_token: '"other"', state: '"x"', expires_in: '9', token_
 for (const [name, value] of Object.entries(doubled)) {
   for (const place of ['first', 'last']) {
     t.test(
-      `contract 4: ${name} twice, another one ${place}, is read as JSON.parse reads it: the last counts`,
+      `doubled-names: if ${name} comes twice, with another value ${place}, the last one counts, as for JSON.parse`,
       async t => {
         const { browser, platform } = await buildTestClient(t, { scripts: { 'GET /things': { body: [] } } })
         platform.answer('POST /api/exchangeToken', (request, response) => {
@@ -168,7 +168,7 @@ for (const [name, value] of Object.entries(doubled)) {
   }
 }
 
-t.test('contract 4: an access token that is no JWT signs in, and is the one that the API gets', async t => {
+t.test('token-is-opaque: an access token that is not a JWT signs the visitor in and is sent to the API', async t => {
   const { browser, response, platform } = await loginAnswered({ access_token: 'opaque-access-token' })
   t.equal(response.statusCode, 200)
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
@@ -197,7 +197,7 @@ for (const expires_in of [0, -1, -0.5, '3600', '', null, true, {}, [3600], undef
   })
 }
 
-t.test('CL-19: expires_in beyond all numbers gives no session', async t => {
+t.test('CL-19: an infinite expires_in gives no session', async t => {
   const { browser, platform } = await buildTestClient(t)
   platform.answer('POST /api/exchangeToken', (request, response) =>
     send(response, { body: JSON.stringify(tokenAnswer(request)).replace(':3600', ':1e309') }),

@@ -162,33 +162,39 @@ t.test('a home without a GET route stops the start, and the error names it', asy
   })
 })
 
-t.test('request.visitor throws on a public route, whoever is signed in, and the log says what to do', async t => {
-  const { browser, log } = await buildWith(t, {
-    async publicPages(app) {
-      app.get('/stray', async request => request.visitor.sessionOwner)
-      app.get('/stray-but-recognised', { preHandler: app.signIn.recognise }, async request => request.visitor.name)
-    },
-  })
-  await signIn(browser)
-  for (const path of ['/stray', '/stray-but-recognised']) {
-    const page = await browser.get(path, { site: 'same-origin' })
-    t.equal(page.statusCode, 500)
-    t.match(log.join(''), `GET ${path} read request.visitor outside the signed-in scope. Register the route in`)
-  }
-})
+t.test(
+  'request.visitor throws on a public route, even for a signed-in visitor, and the log says what to do',
+  async t => {
+    const { browser, log } = await buildWith(t, {
+      async publicPages(app) {
+        app.get('/stray', async request => request.visitor.sessionOwner)
+        app.get('/stray-but-recognised', { preHandler: app.signIn.recognise }, async request => request.visitor.name)
+      },
+    })
+    await signIn(browser)
+    for (const path of ['/stray', '/stray-but-recognised']) {
+      const page = await browser.get(path, { site: 'same-origin' })
+      t.equal(page.statusCode, 500)
+      t.match(log.join(''), `GET ${path} read request.visitor outside the signed-in scope. Register the route in`)
+    }
+  },
+)
 
-t.test('request.visitorIfAny is undefined for strangers and on public routes that recognise nobody', async t => {
-  const { browser } = await buildWith(t, {
-    async publicPages(app) {
-      app.get('/plain', async request => ({ owner: request.visitorIfAny?.sessionOwner ?? null }))
-      app.get('/recognised', { preHandler: app.signIn.recognise }, async request => ({
-        owner: request.visitorIfAny?.sessionOwner ?? null,
-      }))
-    },
-  })
-  const ownerOn = async (path: string) => (await browser.get(path, { site: 'same-origin' })).json().owner
-  t.equal(await ownerOn('/recognised'), null)
-  await signIn(browser)
-  t.equal(await ownerOn('/recognised'), 'visitor-1')
-  t.equal(await ownerOn('/plain'), null)
-})
+t.test(
+  'request.visitorIfAny is undefined without a session, and on public routes that do not recognise visitors',
+  async t => {
+    const { browser } = await buildWith(t, {
+      async publicPages(app) {
+        app.get('/plain', async request => ({ owner: request.visitorIfAny?.sessionOwner ?? null }))
+        app.get('/recognised', { preHandler: app.signIn.recognise }, async request => ({
+          owner: request.visitorIfAny?.sessionOwner ?? null,
+        }))
+      },
+    })
+    const ownerOn = async (path: string) => (await browser.get(path, { site: 'same-origin' })).json().owner
+    t.equal(await ownerOn('/recognised'), null)
+    await signIn(browser)
+    t.equal(await ownerOn('/recognised'), 'visitor-1')
+    t.equal(await ownerOn('/plain'), null)
+  },
+)

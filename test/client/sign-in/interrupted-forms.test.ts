@@ -1,4 +1,5 @@
-// Forms that are sent after the session has ended, or as another visitor. No text is lost, and none is sent by itself.
+// Forms that are sent after the session has ended, or as another visitor. The client loses no text, and sends a form only
+// when the visitor presses the button.
 
 import t, { type Test } from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'

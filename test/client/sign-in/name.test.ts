@@ -1,12 +1,13 @@
-// The visitor's name (the portal's /api/me): asked for once after a login, shown on every page, and never in the way.
+// The visitor's name (the portal's /api/me): the client asks for it once after a login, and works without it.
 
 import t, { type Test } from 'tap'
+import { startTexts } from '../../../src/client/start-texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
+import { timed } from '../../support/stopwatch.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { hostileTexts } from '../support/hostile-texts.ts'
-import { unescapeHtml } from '../support/read-form.ts'
+import { textOf, unescapeHtml } from '../support/read-form.ts'
 import { giveTokens, type Script } from '../support/scripted-platform.ts'
-import { timed } from '../support/stopwatch.ts'
 import type { TestBrowser } from '../support/test-browser.ts'
 
 const jane: Script = { body: { '@id': 'visitor-1', firstName: 'Jane', lastName: 'Doe' } }
@@ -18,18 +19,19 @@ function buildWithName(t: Test, answer: Script, token?: string) {
   })
 }
 
-/** Whom the page says to be signed in. */
+/** The name of the signed-in visitor on the page. */
 async function nameOn(browser: TestBrowser, path = '/page'): Promise<string | undefined> {
   const { body } = await browser.get(path, { site: 'same-origin' })
   const name = /<span class="who"[^>]*>[^<]*<b>([^<]*)<\/b>/.exec(body)?.[1]
   return name === undefined ? undefined : unescapeHtml(name)
 }
 
-t.test('contract 4: the name is asked for once, with the access token, and stands on every page', async t => {
+t.test('name-once: the client asks for the name once, with the access token, and shows it on every page', async t => {
   const { browser, platform, clock } = await buildWithName(t, jane)
   await signIn(browser)
   t.equal(await nameOn(browser), 'Jane Doe')
   t.equal(await nameOn(browser, '/'), 'Jane Doe')
+  t.match(textOf(await browser.get('/')), startTexts.welcome('Jane Doe'))
   clock.advance(3600 - 30)
   t.equal(await nameOn(browser), 'Jane Doe', 'after a renewal')
   clock.advance(3601)
@@ -41,22 +43,23 @@ t.test('contract 4: the name is asked for once, with the access token, and stand
 })
 
 for (const [what, answer] of Object.entries<Script>({
-  'is not told': { status: 403, body: { error: 'Permission denied' } },
-  'is a call that is not there': { status: 404, body: '' },
+  'is refused': { status: 403, body: { error: 'Permission denied' } },
+  'is a 404': { status: 404, body: '' },
   'comes as a redirect': { status: 302, headers: { location: 'http://elsewhere.test/' }, body: '' },
   'is of another type': { body: { firstName: { toString: 'Jane' }, lastName: ['Doe'] } },
   'is a list': { body: ['Jane'] },
   'is empty': { body: { firstName: ' ', lastName: '\u202e\u0000' } },
-  'comes with a fault': { status: 500, body: { firstName: 'Jane' } },
+  'comes with a 500': { status: 500, body: { firstName: 'Jane' } },
   'is never answered': () => {},
   'breaks off': (_request, response) => response.destroy(),
 })) {
-  t.test(`contract 4: where the name ${what}, the id is shown, and the login succeeds`, async t => {
+  t.test(`name-is-optional: if the name ${what}, the login succeeds and the page shows the id`, async t => {
     const { browser } = await buildWithName(t, answer)
     const [{ body }, took] = await timed(signIn(browser))
     t.match(body, webTexts.continue.title)
     t.ok(took.own < 3, 'within the deadline of a second')
     t.equal(await nameOn(browser), 'visitor-1')
+    t.match(textOf(await browser.get('/')), startTexts.welcomeWithoutName)
   })
 }
 
@@ -73,7 +76,7 @@ for (const [what, name] of Object.entries({ ...hostileTexts, 'of 10,000 characte
   })
 }
 
-t.test('a name of another script, with joiners, is shown as it is', async t => {
+t.test('a name in another script, with joiners, is shown unchanged', async t => {
   for (const name of ['Анна Ёлкина', 'می‌خواهم', 'Zoë O’Brien-Smith', '李 小龙', '👩‍🚀 Ada']) {
     const { browser } = await buildWithName(t, { body: { firstName: name } })
     await signIn(browser)
@@ -81,7 +84,7 @@ t.test('a name of another script, with joiners, is shown as it is', async t => {
   }
 })
 
-t.test('CK-03: a name gives way where it would make a session too long for its cookies', async t => {
+t.test('CK-03: the name is left out if it would make the session too long for its cookies', async t => {
   for (const [length, isShown] of [
     [3300, true],
     [3500, false],

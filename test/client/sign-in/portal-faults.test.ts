@@ -1,16 +1,16 @@
-// What the portal refuses or cannot do at the exchange, and what the visitor and the operator then read.
+// Refusals and failures of the portal at the exchange, and the messages for the visitor and the operator.
 
 import t, { type Test } from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
+import { timed } from '../../support/stopwatch.ts'
 import { beginLogin, buildTestClient, callbackUrl, clientSecret } from '../support/build-test-client.ts'
 import { goesOnTo, setCookieLines } from '../support/read-response.ts'
 import { accessTokenOf, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
-import { timed } from '../support/stopwatch.ts'
 
 const one = await buildTestClient(t)
 
-/** A login whose exchange is answered so, and its log; it ended without a session, and the portal was asked once. */
+/** A login whose exchange gets this answer. Checks that there is no session and no second exchange. Returns the log, too. */
 async function failedLogin(t: Test, answer: Script) {
   const browser = one.browser.copy()
   one.platform.answer('POST /api/exchangeToken', answer)
@@ -24,14 +24,14 @@ async function failedLogin(t: Test, answer: Script) {
   t.same(
     setCookieLines(response).map(line => line.split('; Path')[0]),
     [cleared],
-    'the login is over, and there is no session',
+    'the login has ended without a session',
   )
   t.equal(one.platform.received('POST /api/exchangeToken').length, asked + 1)
   return { response, log: one.log.slice(logged) }
 }
 
 for (const status of [400, 401]) {
-  t.test(`F-15: invalid_grant with ${status} asks to sign in again, as the visitor’s matter`, async t => {
+  t.test(`F-15: invalid_grant with ${status} asks the visitor to sign in again`, async t => {
     const body = { error: 'invalid_grant', error_description: 'Code 4711 has expired.' }
     const { response } = await failedLogin(t, { status, body })
     t.equal(response.statusCode, 400)
@@ -39,13 +39,13 @@ for (const status of [400, 401]) {
     t.notMatch(response.body, '4711')
   })
 
-  t.test(`F-15: invalid_grant with ${status} offers the way to the login`, async t => {
+  t.test(`F-15: invalid_grant with ${status} links to the login`, async t => {
     const { response } = await failedLogin(t, { status, body: { error: 'invalid_grant' } })
     t.match(response.body, 'href="/login"')
   })
 
   t.test(
-    `F-16: invalid_client with ${status} is the operator’s fault, told in the log and not asked again`,
+    `F-16: invalid_client with ${status} is an error of the operator, is logged, and is not tried again`,
     async t => {
       const { response, log } = await failedLogin(t, { status, body: { error: 'invalid_client' } })
       t.equal(response.statusCode, 502)
@@ -58,7 +58,7 @@ for (const status of [400, 401]) {
   )
 }
 
-t.test('F-16: a refusal in the API’s dialect, or in none, is a 502 page without its words', async t => {
+t.test('F-16: a refusal in the API’s format or in no known format leads to a 502 page without its text', async t => {
   for (const answer of [
     { status: 401, body: { error: { status: 401, message: 'secret-bearing words' } } },
     { status: 403, body: 'secret-bearing words', headers: { 'content-type': 'text/html' } },
@@ -76,19 +76,16 @@ for (const [status, error] of [
   [201, 'invalid_client'],
   [302, 'invalid_grant'],
 ] as const) {
-  t.test(
-    `UP-14: ${status} with tokens and the word ${error} is no refusal, but an answer that nobody expects`,
-    async t => {
-      // RFC 6749 5.2: only an answer of status 400 or more is one, whatever words stand in it.
-      const { response, log } = await failedLogin(t, (request, response) =>
-        send(response, { status, body: tokenAnswer(request, { error }) }),
-      )
-      t.equal(response.statusCode, 502)
-      t.match(response.body, upstreamTexts.portal.unexpected)
-      t.match(log.join(''), new RegExp(`"portal_unexpected".*"cause":"\\w+ ${status}"`), 'and the operator learns why')
-      t.notMatch(log.join(''), /"event":"(invalid_grant|client_misconfigured)"/)
-    },
-  )
+  t.test(`UP-14: ${status} with tokens and the error ${error} is an unexpected answer, not a refusal`, async t => {
+    // RFC 6749 5.2: only an answer with status 400 or more is a refusal, whatever its body says.
+    const { response, log } = await failedLogin(t, (request, response) =>
+      send(response, { status, body: tokenAnswer(request, { error }) }),
+    )
+    t.equal(response.statusCode, 502)
+    t.match(response.body, upstreamTexts.portal.unexpected)
+    t.match(log.join(''), new RegExp(`"portal_unexpected".*"cause":"\\w+ ${status}"`), 'and the operator learns why')
+    t.notMatch(log.join(''), /"event":"(invalid_grant|client_misconfigured)"/)
+  })
 }
 
 for (const [retryAfter, shown] of [
@@ -101,7 +98,7 @@ for (const [retryAfter, shown] of [
   ['1e3', undefined],
 ] as const) {
   for (const status of [429, 503]) {
-    t.test(`F-17: ${status} with Retry-After: ${retryAfter} says when to try again, and waits for nothing`, async t => {
+    t.test(`F-17: after ${status} with Retry-After: ${retryAfter}, a page says at once when to try again`, async t => {
       const answer = { status, headers: { 'retry-after': retryAfter }, body: {} }
       const [{ response }, took] = await timed(failedLogin(t, answer))
       t.ok(took.own < 5, `${took.own} s`)
@@ -114,13 +111,13 @@ for (const [retryAfter, shown] of [
 
 for (const skew of [-300, 300]) {
   t.test(
-    `F-20: a portal whose clock differs by ${skew} s signs in; expires_in counts from its arrival here`,
+    `F-20: a login succeeds if the portal’s clock differs by ${skew} s, because expires_in counts from its arrival`,
     async t => {
       const { browser, clock, platform } = await buildTestClient(t, {
         scripts: {
           'POST /api/exchangeToken': (request, response) => {
             const issuedAt = Math.floor(clock.read().getTime() / 1000) + skew
-            // By its own claims this token is over when it arrives, or not good yet.
+            // By its own claims this token has expired when it arrives, or is not valid yet.
             const access_token = accessTokenOf('visitor-1', { iat: issuedAt, nbf: issuedAt, exp: issuedAt + 120 })
             send(response, { body: tokenAnswer(request, { access_token, expires_in: 120, refresh_token: undefined }) })
           },

@@ -1,29 +1,29 @@
-// What the portal's own document (RFC 8414) changes in a login: PKCE, its name on the redirect; and never an address.
+// The effects of the portal's metadata document (RFC 8414) on a login: PKCE and the issuer check, but never an address.
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { timed } from '../../support/stopwatch.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { holdAnswer } from '../support/hold-answer.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { type Script, send } from '../support/scripted-platform.ts'
-import { timed } from '../support/stopwatch.ts'
 
 const route = 'GET /.well-known/oauth-authorization-server'
 
-/** A document in the portal's own name, with this in it. */
+/** A document with the portal's issuer and these members. */
 function documentWith(more: Record<string, unknown>): Script {
   return ({ headers }, response) => send(response, { body: { issuer: `http://${headers.host}`, ...more } })
 }
 
 const withPkce = documentWith({ code_challenge_methods_supported: ['plain', 'S256'] })
 
-/** A client whose first login, and so the document, is behind it. */
+/** A client that has finished its first login, and so has read the document. */
 async function buildWith(t: Test, document: Script) {
   const test = await buildTestClient(t, { scripts: { [route]: document } })
   const started = await beginLogin(test.browser)
   return { ...test, started }
 }
 
-t.test('CL-22: where the portal lists S256, a login carries a challenge and the exchange its verifier', async t => {
+t.test('CL-22: if the portal lists S256, a login sends a challenge and the exchange sends its verifier', async t => {
   const { browser, platform, started, log } = await buildWith(t, withPkce)
   t.match(started.get('code_challenge'), /^[\w-]{43}$/)
   t.same(started.getAll('code_challenge_method'), ['S256'])
@@ -39,7 +39,7 @@ t.test('CL-22: where the portal lists S256, a login carries a challenge and the 
   t.notOk(platform.received().some(({ url }) => url.includes(verifier)))
 })
 
-t.test('CL-22: every login has a verifier of its own, and two tabs do not mix them up', async t => {
+t.test('CL-22: every login has its own verifier, also with two tabs', async t => {
   const { browser, platform, started } = await buildWith(t, withPkce)
   const other = await beginLogin(browser)
   t.not(other.get('code_challenge'), started.get('code_challenge'))
@@ -50,7 +50,7 @@ t.test('CL-22: every login has a verifier of its own, and two tabs do not mix th
   }
 })
 
-t.test('CL-22: the verifier stands in the login cookie, sealed', async t => {
+t.test('CL-22: the verifier is in the sealed login cookie', async t => {
   const { browser, platform, started } = await buildWith(t, withPkce)
   const value = browser.cookie(`__Host-login-${started.get('state')}`)!
   await browser.get(callbackUrl(started), { site: 'cross-site' })
@@ -63,28 +63,28 @@ t.test('CL-22: the verifier stands in the login cookie, sealed', async t => {
 const withoutPkce: Record<string, Script> = {
   'there is no document': { status: 404, body: {} },
   'the document is HTML': { headers: { 'content-type': 'text/html' }, body: '<html></html>' },
-  'the document is no JSON': { body: '{' },
+  'the document is not JSON': { body: '{' },
   'the document is null': { body: 'null' },
   'the document is a list': { body: [] },
   'the document is empty': { body: {} },
-  'the document names nobody': { body: { code_challenge_methods_supported: ['S256'] } },
+  'the document names no issuer': { body: { code_challenge_methods_supported: ['S256'] } },
   'the document names another issuer': {
     body: { issuer: 'https://evil.test', code_challenge_methods_supported: ['S256'] },
   },
   'the document lists only plain': documentWith({ code_challenge_methods_supported: ['plain'] }),
   'the document lists S256 as a text': documentWith({ code_challenge_methods_supported: 'S256' }),
   'the document is too long': documentWith({ code_challenge_methods_supported: ['S256'], more: 'x'.repeat(65 * 1024) }),
-  'the document is elsewhere': { status: 302, headers: { location: '/elsewhere' }, body: {} },
+  'the document is a redirect': { status: 302, headers: { location: '/elsewhere' }, body: {} },
   'a complete document comes as a 404': ({ headers }, response) => {
     const body = { issuer: `http://${headers.host}`, code_challenge_methods_supported: ['S256'] }
     send(response, { status: 404, body })
   },
-  'the portal is out of order': { status: 500, body: {} },
+  'the portal answers with a 500': { status: 500, body: {} },
   'the connection drops': (_request, response) => response.destroy(),
 }
 
 for (const [what, document] of Object.entries(withoutPkce)) {
-  t.test(`contract 4: where ${what}, the requests are exactly those of the specification`, async t => {
+  t.test(`no-extra-fields: if ${what}, the requests have exactly the fields of the platform`, async t => {
     const { browser, platform, started } = await buildWith(t, document)
     t.same([...started.keys()].toSorted(), [
       'cancel_url',
@@ -107,7 +107,7 @@ for (const [what, document] of Object.entries(withoutPkce)) {
   })
 }
 
-t.test('contract 4: a login waits a second at most for the document, and goes on without it', async t => {
+t.test('metadata-optional: a login waits at most one second for the document, and continues without it', async t => {
   const never: Script = () => new Promise(() => {})
   const { browser } = await buildTestClient(t, { scripts: { [route]: never } })
   const [started, took] = await timed(beginLogin(browser))
@@ -116,15 +116,18 @@ t.test('contract 4: a login waits a second at most for the document, and goes on
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
 })
 
-t.test('contract 4: a login that began with PKCE ends with it, though the document is gone by then', async t => {
-  const { browser, platform, clock, started } = await buildWith(t, withPkce)
-  platform.answer(route, { status: 404, body: {} })
-  clock.advance(9 * 60)
-  await browser.get(callbackUrl(started), { site: 'cross-site' })
-  t.ok(platform.received('POST /api/exchangeToken')[0]!.form.get('code_verifier'))
-})
+t.test(
+  'metadata-remembered: a login that began with PKCE ends with it, even if the document no longer exists',
+  async t => {
+    const { browser, platform, clock, started } = await buildWith(t, withPkce)
+    platform.answer(route, { status: 404, body: {} })
+    clock.advance(9 * 60)
+    await browser.get(callbackUrl(started), { site: 'cross-site' })
+    t.ok(platform.received('POST /api/exchangeToken')[0]!.form.get('code_verifier'))
+  },
+)
 
-t.test('contract 4: the document is asked for at start and kept an hour', async t => {
+t.test('metadata-kept: the client reads the document at its start and keeps it for an hour', async t => {
   const { browser, platform, clock } = await buildTestClient(t, { scripts: { [route]: withPkce } })
   for (let login = 0; login < 20; login++) await beginLogin(browser)
   t.equal(platform.received(route).length, 1)
@@ -141,7 +144,7 @@ const { 'the document lists only plain': _1, 'the document lists S256 as a text'
 
 for (const [what, document] of Object.entries(unreadable)) {
   t.test(
-    `contract 4: what the portal once offered is not forgotten where ${what}, and it is asked again soon`,
+    `metadata-remembered: if ${what}, the client keeps the last document and soon tries to read it again`,
     async t => {
       const offer = {
         code_challenge_methods_supported: ['S256'],
@@ -173,14 +176,14 @@ for (const [what, document] of Object.entries(unreadable)) {
 }
 
 t.test(
-  'CL-23: a process that has not read the document yet reads it before it takes an answer without iss',
+  'CL-23: a process that has not read the document yet reads it before it accepts an answer without iss',
   async t => {
     const announced = documentWith({ authorization_response_iss_parameter_supported: true })
     const { browser, platform, clock, config, started } = await buildWith(t, announced)
     platform.answer(route, { status: 502, body: {} })
     const environment = { COOKIE_KEYS: config.cookieKeys[0]!.reveal() }
     const { client } = await buildTestClient(t, { platform, clock, environment })
-    // A login waits for what is being read.
+    // A login waits for a document that is being read.
     await client.inject('/login')
     platform.answer(route, announced)
     browser.client = client
@@ -190,7 +193,7 @@ t.test(
 )
 
 const failing: Record<string, [document: Script, logged: { reason: string; cause: unknown }]> = {
-  'is out of order': [
+  'answers with a 500': [
     { status: 500, body: {} },
     { reason: 'portal_failed', cause: 'status 500' },
   ],
@@ -198,7 +201,7 @@ const failing: Record<string, [document: Script, logged: { reason: string; cause
     { status: 503, body: {} },
     { reason: 'portal_busy', cause: 'status 503' },
   ],
-  'asks for patience': [
+  'answers with a 429': [
     { status: 429, body: {} },
     { reason: 'portal_busy', cause: 'status 429' },
   ],
@@ -210,7 +213,7 @@ const failing: Record<string, [document: Script, logged: { reason: string; cause
 }
 
 for (const [what, [document, logged]] of Object.entries(failing)) {
-  t.test(`contract 4: a portal that ${what} at the start is asked again by the next login and sign-out`, async t => {
+  t.test(`metadata-kept: if the portal ${what} at the start, the next login and sign-out try again`, async t => {
     const { browser, platform, started } = await buildWith(t, document)
     t.equal(started.get('code_challenge'), null)
     platform.answer(route, documentWith({ code_challenge_methods_supported: ['S256'], revocation_endpoint: 'listed' }))
@@ -223,7 +226,7 @@ for (const [what, [document, logged]] of Object.entries(failing)) {
     t.equal(platform.received('POST /api/revokeToken').length, 1)
   })
 
-  t.test(`contract 4: that a portal ${what} when its document is read is in the log`, async t => {
+  t.test(`metadata-kept: if the portal ${what} when its document is read, the log says so`, async t => {
     const { log, clock, browser, platform } = await buildWith(t, document)
     const lines = () => log.map(line => JSON.parse(line)).filter(({ event }) => event === 'portal_metadata_unread')
     t.ok(lines().length > 0)
@@ -240,7 +243,7 @@ for (const [what, [document, logged]] of Object.entries(failing)) {
   })
 }
 
-t.test('contract 4: a sign-out tries again what the start and every login could not read', async t => {
+t.test('metadata-kept: a sign-out tries to read the document if the start and every login failed', async t => {
   const { browser, platform } = await buildWith(t, { status: 503, body: {} })
   await signIn(browser)
   platform.answer(route, documentWith({ revocation_endpoint: 'listed' }))
@@ -249,7 +252,7 @@ t.test('contract 4: a sign-out tries again what the start and every login could 
   t.equal(platform.received('POST /api/revokeToken').length, 1)
 })
 
-t.test('contract 4: logins at the same time read the document once', async t => {
+t.test('metadata-kept: logins at the same time read the document once', async t => {
   const { browser, platform } = await buildWith(t, { status: 503, body: {} })
   const { script, asked, goOn } = holdAnswer(withPkce)
   platform.answer(route, script)
@@ -261,7 +264,7 @@ t.test('contract 4: logins at the same time read the document once', async t => 
   t.equal(platform.received(route).length, before + 1)
 })
 
-t.test('contract 4: a portal without a document is no fault, and is not asked with every login', async t => {
+t.test('metadata-optional: a portal without a document causes no warning, and no call for every login', async t => {
   const { browser, platform, log, clock } = await buildWith(t, { status: 404, body: {} })
   for (let login = 0; login < 5; login++) await beginLogin(browser)
   t.equal(platform.received(route).length, 1)
@@ -276,7 +279,7 @@ t.test('contract 4: a portal without a document is no fault, and is not asked wi
   t.match(lines().at(-1), { level: 40, cause: 'status 404' }, 'it had one before')
 })
 
-t.test('CL-04: for an answer whose state nobody has, not even the document is read', async t => {
+t.test('CL-04: for a callback with an unknown state the client does not even read the document', async t => {
   const { browser, platform, clock, started } = await buildWith(t, withPkce)
   clock.advance(61 * 60)
   const before = platform.received().length
@@ -284,7 +287,7 @@ t.test('CL-04: for an answer whose state nobody has, not even the document is re
   t.equal(platform.received().length, before)
 })
 
-t.test('UP-01: addresses that the document names are never used', async t => {
+t.test('UP-01: the client never uses addresses from the document', async t => {
   const evil = 'http://127.0.0.1:1/evil'
   const { platform, started, browser } = await buildWith(
     t,
@@ -306,14 +309,17 @@ for (const [iss, status] of [
   ['the portal', 200],
   [undefined, 200],
 ] as const) {
-  t.test(`CL-23: iss ${iss ?? 'left out'}, not announced, is answered ${status}`, async t => {
-    const { browser, platform, started } = await buildWith(t, documentWith({}))
-    const change = { iss: iss === 'the portal' ? platform.url : iss }
-    const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
-    t.equal(response.statusCode, status)
-    t.equal(platform.received('POST /api/exchangeToken').length, status === 200 ? 1 : 0)
-    t.equal(Boolean(setCookieLine(response, '__Host-session=')), status === 200)
-  })
+  t.test(
+    `CL-23: without an announcement in the document, a callback with iss ${iss ?? 'left out'} gets ${status}`,
+    async t => {
+      const { browser, platform, started } = await buildWith(t, documentWith({}))
+      const change = { iss: iss === 'the portal' ? platform.url : iss }
+      const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
+      t.equal(response.statusCode, status)
+      t.equal(platform.received('POST /api/exchangeToken').length, status === 200 ? 1 : 0)
+      t.equal(Boolean(setCookieLine(response, '__Host-session=')), status === 200)
+    },
+  )
 }
 
 for (const [iss, status] of [
@@ -322,7 +328,7 @@ for (const [iss, status] of [
   ['', 400],
   [undefined, 400],
 ] as const) {
-  t.test(`CL-23: iss ${iss ?? 'left out'}, announced in the document, is answered ${status}`, async t => {
+  t.test(`CL-23: if the document announces iss, a callback with iss ${iss ?? 'left out'} gets ${status}`, async t => {
     const announced = documentWith({ authorization_response_iss_parameter_supported: true })
     const { browser, platform, started } = await buildWith(t, announced)
     const change = { iss: iss === 'the portal' ? platform.url : iss }
@@ -332,7 +338,7 @@ for (const [iss, status] of [
   })
 }
 
-t.test('CL-23: an error with another iss is nobody’s', async t => {
+t.test('CL-23: an error with the iss of another server is refused', async t => {
   const { browser, started } = await buildWith(t, documentWith({}))
   const change = {
     code: undefined,

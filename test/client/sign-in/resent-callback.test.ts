@@ -3,8 +3,8 @@
 import { once } from 'node:events'
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { exchangeRaw, openSocket, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
-import { exchangeRaw, openSocket, rawGet } from '../support/raw-socket.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
 import { send, tokenAnswer } from '../support/scripted-platform.ts'
 
@@ -24,31 +24,28 @@ async function buildWithSlowPortal(t: Parameters<typeof buildTestClient>[0]) {
   return { ...test, isAsked, answer }
 }
 
-t.test(
-  'CL-29: a callback whose connection drops, and that comes again meanwhile, signs in with one exchange',
-  async t => {
-    const { browser, client, platform, isAsked, answer } = await buildWithSlowPortal(t)
-    const started = await beginLogin(browser)
-    const request = rawGet(callbackUrl(started), { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site' })
-    const dropped = await openSocket(client)
-    dropped.write(request)
-    await isAsked
-    dropped.destroy()
-    await once(dropped, 'close')
-    const again = exchangeRaw(client, request)
-    // The second one has arrived when a third, sent after it on a connection of its own, is answered.
-    await exchangeRaw(client, rawGet('/health/live'))
-    answer()
-    const response = await again
-    t.match(response, /^HTTP\/1\.1 200 OK\r\n/)
-    t.match(response, 'content="0;url=/page"')
-    t.match(response, 'set-cookie: __Host-session=')
-    t.equal(platform.received('POST /api/exchangeToken').length, 1)
-  },
-)
+t.test('CL-29: a callback that is sent again after its connection dropped signs in with one exchange', async t => {
+  const { browser, client, platform, isAsked, answer } = await buildWithSlowPortal(t)
+  const started = await beginLogin(browser)
+  const request = rawGet(callbackUrl(started), { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site' })
+  const dropped = await openSocket(client)
+  dropped.write(request)
+  await isAsked
+  dropped.destroy()
+  await once(dropped, 'close')
+  const again = exchangeRaw(client, request)
+  // When a third request, sent later on its own connection, is answered, the second one has arrived.
+  await exchangeRaw(client, rawGet('/health/live'))
+  answer()
+  const response = await again
+  t.match(response, /^HTTP\/1\.1 200 OK\r\n/)
+  t.match(response, 'content="0;url=/page"')
+  t.match(response, 'set-cookie: __Host-session=')
+  t.equal(platform.received('POST /api/exchangeToken').length, 1)
+})
 
 t.test(
-  'CL-29: a callback that comes again after its answer was lost leads to a clear page, with one exchange',
+  'CL-29: a callback that is sent again after its answer was lost leads to an explanation, with one exchange',
   async t => {
     const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
@@ -64,7 +61,7 @@ t.test(
   },
 )
 
-t.test('F-22: of four deliveries at once all sign in, with one exchange', async t => {
+t.test('F-22: four deliveries at the same time all sign in, with one exchange', async t => {
   const { browser, platform, isAsked, answer } = await buildWithSlowPortal(t)
   const started = await beginLogin(browser)
   const deliveries = Array.from({ length: 4 }, () => browser.copy().get(callbackUrl(started), { site: 'cross-site' }))
@@ -77,7 +74,7 @@ t.test('F-22: of four deliveries at once all sign in, with one exchange', async 
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
 })
 
-t.test('F-22: of four deliveries whose exchange fails none tries it again', async t => {
+t.test('F-22: if the exchange of four deliveries fails, none of them repeats it', async t => {
   const { browser, platform } = await buildTestClient(t, {
     scripts: { 'POST /api/exchangeToken': { status: 401, body: { error: 'invalid_grant' } } },
   })
@@ -91,7 +88,7 @@ t.test('F-22: of four deliveries whose exchange fails none tries it again', asyn
 })
 
 t.test(
-  'F-22: on another replica the portal refuses the code the second time, and nobody is signed out by it',
+  'F-22: if another replica sends the code a second time, the portal refuses it, and the visitor stays signed in',
   async t => {
     const { browser, platform, clock, config } = await buildTestClient(t)
     const COOKIE_KEYS = config.cookieKeys[0]!.reveal()

@@ -1,10 +1,10 @@
-// Where a login ends: on the page it began from, and never on another site.
+// The end of a login: the page where it began, and never a page of another site.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
+import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
-import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { linksOf } from '../support/read-form.ts'
 import { goesOnTo } from '../support/read-response.ts'
 import { leaving, leavingLater, staying } from '../support/redirect-vectors.ts'
@@ -24,12 +24,12 @@ for (const value of [...leaving, ...leavingLater, ...staying]) {
   })
 }
 
-t.test('CL-25: a returnTo that is no path of this site leads home', async t => {
+t.test('CL-25: a returnTo that is not a path of this site leads to the home page', async t => {
   const { browser } = await buildTestClient(t)
   t.equal(goesOnTo(await signIn(browser, 'https://evil.test/')), '/page')
 })
 
-t.test('CL-25: a returnTo that stands twice leads home', async t => {
+t.test('CL-25: a returnTo that comes twice leads to the home page', async t => {
   const { browser } = await buildTestClient(t)
   const { headers } = await browser.get('/login?returnTo=/note&returnTo=//evil.test/')
   const started = new URL(String(headers.location)).searchParams
@@ -50,7 +50,7 @@ for (const path of [...deepLinks, '/page//evil.test/', '/page/..//evil.test/', '
   })
 }
 
-t.test('CL-25: a signed-in page asked for without a session is where the login ends', async t => {
+t.test('CL-25: if a visitor without a session opens a signed-in page, the login leads back to it', async t => {
   const { browser } = await buildTestClient(t)
   const redirect = await browser.get('/note?x=1&y=%2F', { site: 'same-origin' })
   t.equal(redirect.statusCode, 302)
@@ -62,10 +62,10 @@ t.test('CL-25: a signed-in page asked for without a session is where the login e
 const failures: Record<string, [change: Record<string, string | undefined>, exchange: Script, status: number]> = {
   'the portal refuses the code': [{}, { status: 401, body: { error: 'invalid_grant' } }, 400],
   'the portal refuses this client': [{}, { status: 401, body: { error: 'invalid_client' } }, 502],
-  'the portal is out of order': [{}, { status: 500, body: {} }, 502],
+  'the portal answers with a 500': [{}, { status: 500, body: {} }, 502],
   'the portal is busy': [{}, { status: 503, body: {} }, 503],
   'the connection drops': [{}, (_request, response) => response.destroy(), 502],
-  'the token response is of another login': [{}, giveTokens({ state: 'another' }), 502],
+  'the token response is for another login': [{}, giveTokens({ state: 'another' }), 502],
   'the access token is too long': [{}, giveTokens({ access_token: 'x'.repeat(6_000) }), 502],
   'the answer has no code': [{ code: undefined }, giveTokens(), 400],
   'the answer is of another issuer': [{ iss: 'https://evil.test' }, giveTokens(), 400],
@@ -74,7 +74,7 @@ const failures: Record<string, [change: Record<string, string | undefined>, exch
 }
 
 for (const [what, [change, exchange, status]] of Object.entries(failures)) {
-  t.test(`contract 4: where ${what}, signing in again leads to where the visitor wanted to go`, async t => {
+  t.test(`return-after-failure: if ${what}, signing in again leads to the page that the visitor wanted`, async t => {
     const { browser, platform } = await buildTestClient(t, { scripts: { 'POST /api/exchangeToken': exchange } })
     const started = await beginLogin(browser, '/note?x=1&y=%2F')
     const page = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
@@ -88,18 +88,21 @@ for (const [what, [change, exchange, status]] of Object.entries(failures)) {
   })
 }
 
-t.test('contract 4: the cancel_url with a state of this browser leads to where the visitor wanted to go', async t => {
-  const { browser } = await buildTestClient(t)
-  const started = await beginLogin(browser, '/note')
-  const page = await browser.get(`/cancelled?state=${started.get('state')}`, { site: 'cross-site' })
-  t.same(
-    linksOf(page).filter(href => href.startsWith('/login')),
-    ['/login?returnTo=%2Fnote'],
-  )
-})
+t.test(
+  'return-after-failure: the cancel_url with a state of this browser leads to the page that the visitor wanted',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    const started = await beginLogin(browser, '/note')
+    const page = await browser.get(`/cancelled?state=${started.get('state')}`, { site: 'cross-site' })
+    t.same(
+      linksOf(page).filter(href => href.startsWith('/login')),
+      ['/login?returnTo=%2Fnote'],
+    )
+  },
+)
 
 t.test(
-  'contract 4: a failed login of a visitor who is signed in leads there too, and never back to its code',
+  'return-after-failure: a failed login of a signed-in visitor leads to that page, too, and never back to its code',
   async t => {
     const { browser, platform } = await buildTestClient(t)
     await signIn(browser)
@@ -114,13 +117,16 @@ t.test(
   },
 )
 
-t.test('contract 4: a login that another delivery has finished goes on to where the visitor wanted to go', async t => {
-  const { browser } = await buildTestClient(t)
-  const started = await beginLogin(browser, '/note')
-  const login = browser.cookies.get(`__Host-login-${started.get('state')}`)!
-  await browser.get(callbackUrl(started), { site: 'cross-site' })
-  browser.cookies.set(`__Host-login-${started.get('state')}`, login)
-  const page = await browser.get(callbackUrl(started), { site: 'same-site' })
-  t.equal(page.statusCode, 400)
-  t.match(page.body, `<a class="button" href="/note">${signInTexts.continue}</a>`)
-})
+t.test(
+  'return-after-failure: a login that another delivery has finished goes on to where the visitor wanted to go',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    const started = await beginLogin(browser, '/note')
+    const login = browser.cookies.get(`__Host-login-${started.get('state')}`)!
+    await browser.get(callbackUrl(started), { site: 'cross-site' })
+    browser.cookies.set(`__Host-login-${started.get('state')}`, login)
+    const page = await browser.get(callbackUrl(started), { site: 'same-site' })
+    t.equal(page.statusCode, 400)
+    t.match(page.body, `<a class="button" href="/note">${signInTexts.continue}</a>`)
+  },
+)

@@ -116,7 +116,7 @@ t.test('another sign-in loads the session data again', async t => {
   t.equal(timesLoaded(), 2)
 })
 
-t.test('up to 500 bytes of session data are kept; more are logged and left out', async t => {
+t.test('up to 500 bytes of session data are kept; larger data is left out, and the log says so', async t => {
   // {"role":"…"} has 11 characters besides the text. ä has two bytes.
   for (const [role, isKept] of [
     ['x'.repeat(489), true],

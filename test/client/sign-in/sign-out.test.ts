@@ -1,7 +1,8 @@
-// Signing out: everything of the session goes, here and at the portal, and it stays so until the visitor signs in again.
+// Signing out ends the session here and at the portal, until the visitor chooses to sign in again.
 
 import t, { type Test } from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { timed } from '../../support/stopwatch.ts'
 import {
   beginLogin,
   buildTestClient,
@@ -13,11 +14,10 @@ import {
 import { setCookieLine, setCookieLines } from '../support/read-response.ts'
 import { accessTokenOf, giveTokens, type Script, send } from '../support/scripted-platform.ts'
 import { smallProduct } from '../support/small-product.ts'
-import { timed } from '../support/stopwatch.ts'
 
 const revokeRoute = 'POST /api/revokeToken'
 
-/** A signed-in visitor; the portal's document lists revocation, at an address that nobody may use. */
+/** A signed-in visitor. The portal's metadata lists revocation, with an address that the client must not use. */
 async function buildSignedIn(t: Test, revoke: Script = { body: {} }, settings: Settings = {}) {
   const test = await buildTestClient(t, {
     ...settings,
@@ -43,7 +43,7 @@ t.test('CK-13: GET /logout is answered 405, and signs nobody out', async t => {
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
-t.test('CK-13: POST /logout answers 303 and takes away every cookie of a session and of logins', async t => {
+t.test('CK-13: POST /logout answers 303 and deletes every cookie of the session and of logins', async t => {
   const { browser, clock } = await buildSignedIn(t)
   await beginLogin(browser)
   await beginLogin(browser)
@@ -65,7 +65,7 @@ t.test('CK-13: POST /logout answers 303 and takes away every cookie of a session
   t.not((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
-t.test('CK-13: every signed-in page is asked for again on Back: none may be stored', async t => {
+t.test('CK-13: no signed-in page may be stored, so Back requests it again', async t => {
   const { browser } = await buildSignedIn(t)
   for (const path of ['/', '/page', '/logout']) {
     const { headers } = await browser.get(path, { site: 'same-origin' })
@@ -90,7 +90,7 @@ t.test('CK-14: signing out does not tell the browser to clear the cookies of the
 })
 
 t.test(
-  'CK-13: the refresh token is revoked at the portal, at its one address, whatever the document names',
+  'CK-13: the refresh token is revoked at the fixed address of the portal, whatever address the metadata lists',
   async t => {
     const { browser, platform, log } = await buildSignedIn(t)
     await browser.post('/logout')
@@ -114,7 +114,7 @@ t.test('RF-11: every refresh token that the browser has is revoked', async t => 
   t.same(revoked.toSorted(), ['of-a-second-login', 'refresh0refresh0refresh0refresh0'])
 })
 
-t.test('contract 4: a session without a refresh token has its access token revoked', async t => {
+t.test('revoke-access-token: a session without a refresh token has its access token revoked', async t => {
   const { browser, platform } = await buildSignedIn(t)
   await browser.post('/logout')
   platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: undefined }))
@@ -129,17 +129,20 @@ t.test('contract 4: a session without a refresh token has its access token revok
   })
 })
 
-t.test('contract 4: a refresh token of an earlier login does not stand in for the access token', async t => {
-  const { browser, platform } = await buildSignedIn(t)
-  const accessToken = accessTokenOf('visitor-1', { jti: 'of a login without a refresh token' })
-  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessToken, refresh_token: undefined }))
-  await signIn(browser)
-  await browser.post('/logout')
-  const revoked = platform.received(revokeRoute).map(({ form }) => form.get('token'))
-  t.same(revoked.toSorted(), [accessToken, 'refresh0refresh0refresh0refresh0'].toSorted())
-})
+t.test(
+  'revoke-access-token: the access token is revoked even if a refresh token of an earlier login exists',
+  async t => {
+    const { browser, platform } = await buildSignedIn(t)
+    const accessToken = accessTokenOf('visitor-1', { jti: 'of a login without a refresh token' })
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessToken, refresh_token: undefined }))
+    await signIn(browser)
+    await browser.post('/logout')
+    const revoked = platform.received(revokeRoute).map(({ form }) => form.get('token'))
+    t.same(revoked.toSorted(), [accessToken, 'refresh0refresh0refresh0refresh0'].toSorted())
+  },
+)
 
-t.test('contract 4: revocation starts before the product is told of a sign-out, and does not wait for it', async t => {
+t.test('RF-11: revocation starts before the product’s sign-out hook, and does not wait for it', async t => {
   const { browser, platform, log } = await buildSignedIn(t, undefined, {
     requestDeadlineMs: 5_000,
     product: {
@@ -163,7 +166,7 @@ for (const [what, beforeSignOut] of [
     },
   ],
 ] as const)
-  t.test(`contract 4: a hook of the product that ${what} keeps no token from being revoked`, async t => {
+  t.test(`RF-11: the tokens are revoked even if a hook of the product ${what}`, async t => {
     const product = { ...smallProduct, beforeSignOut }
     const { browser, platform, log } = await buildSignedIn(t, undefined, { product, requestDeadlineMs: 1_000 })
     t.equal((await browser.post('/logout')).statusCode, 303)
@@ -173,28 +176,25 @@ for (const [what, beforeSignOut] of [
     t.match(log.join(''), '"event":"hook_failed"', 'and the operator learns of it')
   })
 
-t.test('contract 4: where the portal lists no revocation, none is asked for', async t => {
+t.test('RF-11: if the portal does not list revocation, the client does not call it', async t => {
   const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
   t.equal((await browser.post('/logout')).statusCode, 303)
   t.equal(platform.received(revokeRoute).length, 0)
 })
 
-t.test(
-  'CK-13: what another process, started since, has not read of the portal yet it reads at signing out',
-  async t => {
-    const { browser, platform, clock, config } = await buildSignedIn(t)
-    const document = platform.script('GET /.well-known/oauth-authorization-server')
-    platform.answer('GET /.well-known/oauth-authorization-server', { status: 502, body: {} })
-    const environment = { COOKIE_KEYS: config.cookieKeys[0]!.reveal() }
-    browser.client = (await buildTestClient(t, { platform, clock, environment })).client
-    // A login waits for what is being read.
-    await browser.client.inject('/login')
-    platform.answer('GET /.well-known/oauth-authorization-server', document)
-    await browser.post('/logout')
-    t.equal(platform.received(revokeRoute).length, 1)
-  },
-)
+t.test('CK-13: a new process reads the portal’s metadata at a sign-out if it has not read it before', async t => {
+  const { browser, platform, clock, config } = await buildSignedIn(t)
+  const document = platform.script('GET /.well-known/oauth-authorization-server')
+  platform.answer('GET /.well-known/oauth-authorization-server', { status: 502, body: {} })
+  const environment = { COOKIE_KEYS: config.cookieKeys[0]!.reveal() }
+  browser.client = (await buildTestClient(t, { platform, clock, environment })).client
+  // A login waits for a document that is being read.
+  await browser.client.inject('/login')
+  platform.answer('GET /.well-known/oauth-authorization-server', document)
+  await browser.post('/logout')
+  t.equal(platform.received(revokeRoute).length, 1)
+})
 
 for (const [what, revoke] of Object.entries({
   refuses: { status: 400, body: { error: 'invalid_request' } },
@@ -202,7 +202,7 @@ for (const [what, revoke] of Object.entries({
   'drops the connection': (_request, response) => response.destroy(),
   'never answers': () => new Promise(() => {}),
 } satisfies Record<string, Script>)) {
-  t.test(`RF-11: a portal that ${what} keeps nobody signed in here, for two seconds at most`, async t => {
+  t.test(`RF-11: the sign-out succeeds within two seconds if the portal ${what}`, async t => {
     const { browser, log } = await buildSignedIn(t, revoke)
     const [response, took] = await timed(browser.post('/logout'))
     t.ok(took.own < 3, `${took.own} s`)
@@ -212,7 +212,7 @@ for (const [what, revoke] of Object.entries({
   })
 }
 
-t.test('RF-11: a portal that is down keeps nobody signed in here', async t => {
+t.test('RF-11: the sign-out succeeds if the portal is down', async t => {
   const { browser, platform } = await buildSignedIn(t)
   platform.server.closeAllConnections()
   platform.server.close()
@@ -220,7 +220,7 @@ t.test('RF-11: a portal that is down keeps nobody signed in here', async t => {
   t.same(browser.names(), ['__Host-signed-out'])
 })
 
-t.test('signing out without a session is no fault, and asks the portal nothing', async t => {
+t.test('signing out without a session succeeds without a call to the portal', async t => {
   const { browser, platform } = await buildTestClient(t)
   t.equal((await browser.post('/logout')).statusCode, 303)
   t.same(
@@ -229,7 +229,7 @@ t.test('signing out without a session is no fault, and asks the portal nothing',
   )
 })
 
-t.test('CK-15: a copy of the cookies, once the portal has revoked them, is good for nothing', async t => {
+t.test('CK-15: a copy of the cookies is useless after the portal has revoked the tokens', async t => {
   const { browser, platform, clock } = await buildSignedIn(t)
   const copy = browser.copy()
   await browser.post('/logout')
@@ -244,18 +244,21 @@ t.test('CK-15: a copy of the cookies, once the portal has revoked them, is good 
   t.notOk(copy.names().some(name => name.startsWith('__Host-session')))
 })
 
-t.test('contract 4: after signing out, signed-in pages offer a button and do not lead on to the login', async t => {
-  const { browser, clock } = await buildSignedIn(t)
-  await browser.post('/logout')
-  t.match((await browser.get('/', { site: 'same-origin' })).body, signInTexts.signedOut.notice)
-  clock.advance(60)
-  const page = await browser.get('/page?page=2', { site: 'same-origin' })
-  t.equal(page.statusCode, 401)
-  t.equal(page.headers.location, undefined)
-  t.match(page.body, signInTexts.signedOut.title)
-  t.match(page.body, 'href="/login?returnTo=%2Fpage%3Fpage%3D2"')
-  t.match((await browser.get('/page', { site: 'cross-site' })).body, 'url=/page')
-})
+t.test(
+  'logout-not-silent: after signing out, signed-in pages offer a button and do not lead on to the login',
+  async t => {
+    const { browser, clock } = await buildSignedIn(t)
+    await browser.post('/logout')
+    t.match((await browser.get('/', { site: 'same-origin' })).body, signInTexts.signedOut.notice)
+    clock.advance(60)
+    const page = await browser.get('/page?page=2', { site: 'same-origin' })
+    t.equal(page.statusCode, 401)
+    t.equal(page.headers.location, undefined)
+    t.match(page.body, signInTexts.signedOut.title)
+    t.match(page.body, 'href="/login?returnTo=%2Fpage%3Fpage%3D2"')
+    t.match((await browser.get('/page', { site: 'cross-site' })).body, 'url=/page')
+  },
+)
 
 for (const [what, site, headers] of [
   ['another site', 'cross-site', {}],
@@ -263,7 +266,7 @@ for (const [what, site, headers] of [
   ['another site, in a browser that does not say so', undefined, { referer: 'https://evil.test/' }],
   ['somewhere untold, in a browser that does not say so', undefined, {}],
 ] as const)
-  t.test(`contract 4: after signing out, a link to /login from ${what} asks first`, async t => {
+  t.test(`logout-not-silent: after signing out, a link to /login from ${what} asks first`, async t => {
     const { browser, client } = await buildSignedIn(t)
     await browser.post('/logout')
     const url = '/login?returnTo=%2Fnote'
@@ -280,12 +283,12 @@ for (const [what, site, headers] of [
     t.equal(chosen.statusCode, 302, 'the button goes on')
   })
 
-t.test('contract 4: without a sign-out, a link to /login from another site signs in', async t => {
+t.test('logout-not-silent: without a sign-out, a link to /login from another site signs in', async t => {
   const { browser } = await buildTestClient(t)
   t.equal((await browser.get('/login', { site: 'cross-site' })).statusCode, 302)
 })
 
-t.test('contract 4: the mark of having signed out is short-lived, and ends with the next login', async t => {
+t.test('logout-not-silent: the cookie that marks a sign-out is short-lived, and ends with the next login', async t => {
   const { browser, clock } = await buildSignedIn(t)
   const line = setCookieLine(await browser.post('/logout'), '__Host-signed-out=') ?? ''
   t.match(line, /; Max-Age=\d{2,3}; Path=\/; HttpOnly; Secure; SameSite=Lax$/)

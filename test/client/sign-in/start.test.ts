@@ -1,5 +1,6 @@
-// GET /login: where it sends the browser, and what it leaves there.
+// GET /login: the redirect to the portal, and the login cookie.
 import t from 'tap'
+import { cpuMs } from '../../support/stopwatch.ts'
 import {
   beginLogin,
   buildTestClient,
@@ -12,7 +13,6 @@ import {
 import { forgedLike, plantCookies } from '../support/forged-cookies.ts'
 import { headerBytes, setCookieLine, setCookieLines } from '../support/read-response.ts'
 import { startScriptedPlatform } from '../support/scripted-platform.ts'
-import { cpuMs } from '../support/stopwatch.ts'
 
 const otherThanNavigations: Record<string, string>[] = [
   { 'sec-fetch-dest': 'iframe' },
@@ -47,7 +47,7 @@ t.test('CL-01: /login sends the browser to the portal with exactly the six param
   t.notMatch(JSON.stringify(response.headers) + response.body, clientSecret)
 })
 
-t.test('CL-01: where the portal has a path, the start keeps it', async t => {
+t.test('CL-01: if the portal’s address has a path, the redirect keeps it', async t => {
   const platform = await startScriptedPlatform(t)
   const environment = { LOGIN_URL: 'https://platform.test/portal/', LOGIN_INTERNAL_URL: platform.url }
   const { browser } = await buildTestClient(t, { platform, environment })
@@ -55,14 +55,14 @@ t.test('CL-01: where the portal has a path, the start keeps it', async t => {
   t.match(headers.location, /^https:\/\/platform\.test\/portal\/\?grant_type=authorization&/)
 })
 
-t.test('F-02: /login needs no portal to redirect to it', async t => {
+t.test('F-02: /login redirects to the portal even if the portal is down', async t => {
   const { browser, platform } = await buildTestClient(t)
   platform.server.closeAllConnections()
   platform.server.close()
   t.equal((await browser.get('/login')).statusCode, 302)
 })
 
-t.test('CL-02: of 10,000 states of two replicas no two are equal, or begin alike', async t => {
+t.test('CL-02: among 10,000 states of two replicas no two are equal or begin alike', async t => {
   const { client, platform } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })
   const replica = await buildTestClient(t, { platform, environment: { LOG_LEVEL: 'silent' } })
   const states: string[] = []
@@ -74,7 +74,7 @@ t.test('CL-02: of 10,000 states of two replicas no two are equal, or begin alike
   }
   t.equal(new Set(states).size, 10_000)
   t.ok(states.every(state => /^[\w-]{22,}$/.test(state)))
-  // 128 bits fill 21 characters and a third: each of those must take every value there is, and no two states share eight.
+  // 128 bits fill 21 1/3 characters. Each character must take every value, and no two states share eight characters.
   for (let place = 0; place < 21; place++)
     t.equal(new Set(states.map(state => state[place])).size, 64, `character ${place} is random`)
   t.equal(new Set(states.map(state => state.slice(0, 8))).size, 10_000)
@@ -112,7 +112,7 @@ for (const [when, seconds] of [
   ['a second apart', 1],
   ['within one second', 0],
 ] as const) {
-  t.test(`CL-07: of logins begun ${when} it is the oldest that makes room`, async t => {
+  t.test(`CL-07: among logins that began ${when}, the oldest is removed`, async t => {
     const { browser, clock } = await buildTestClient(t)
     const started: URLSearchParams[] = []
     for (let tab = 0; tab < 6; tab++) {
@@ -125,7 +125,7 @@ for (const [when, seconds] of [
   })
 }
 
-t.test('CL-07: what a neighbour on this host calls a login makes room before a login does', async t => {
+t.test('CL-07: forged login cookies of another program on this host are removed before real logins', async t => {
   const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const planted = { value: 'x', sameSite: 'lax', expiresAt: Number.POSITIVE_INFINITY }
@@ -134,17 +134,20 @@ t.test('CL-07: what a neighbour on this host calls a login makes room before a l
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
 })
 
-t.test('CL-08: the login cookie is Secure, HttpOnly, Lax, __Host-, of ten minutes at most, and sealed', async t => {
-  const { browser } = await buildTestClient(t)
-  const response = await browser.get('/login?returnTo=/page?q=readable')
-  const [line, ...others] = setCookieLines(response)
-  t.same(others, [])
-  const [pair, ...attributes] = line!.split('; ')
-  t.same(attributes.toSorted(), ['HttpOnly', 'Max-Age=600', 'Path=/', 'SameSite=Lax', 'Secure'])
-  const [name, value] = pair!.split('=', 2)
-  t.match(name, /^__Host-login-[\w-]+$/)
-  t.notMatch(Buffer.from(value!, 'base64url').toString('latin1'), 'readable')
-})
+t.test(
+  'CL-08: the login cookie is sealed, Secure, HttpOnly, Lax, __Host-, and lives for at most ten minutes',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    const response = await browser.get('/login?returnTo=/page?q=readable')
+    const [line, ...others] = setCookieLines(response)
+    t.same(others, [])
+    const [pair, ...attributes] = line!.split('; ')
+    t.same(attributes.toSorted(), ['HttpOnly', 'Max-Age=600', 'Path=/', 'SameSite=Lax', 'Secure'])
+    const [name, value] = pair!.split('=', 2)
+    t.match(name, /^__Host-login-[\w-]+$/)
+    t.notMatch(Buffer.from(value!, 'base64url').toString('latin1'), 'readable')
+  },
+)
 
 t.test('CL-31: HEAD starts no login', async t => {
   const { client } = await buildTestClient(t)
@@ -167,7 +170,7 @@ for (const [what, headers] of Object.entries({
   'that does not say where it comes from': {},
   'of the portal (form_post)': { 'sec-fetch-site': 'cross-site', origin: 'https://portal.test' },
 })) {
-  t.test(`CL-31: a POST ${what} is no callback`, async t => {
+  t.test(`CL-31: a POST ${what} is not accepted as a callback`, async t => {
     const { browser, client, platform } = await buildTestClient(t)
     const url = callbackUrl(await beginLogin(browser))
     const response = await client.inject({
@@ -182,7 +185,7 @@ for (const [what, headers] of Object.entries({
   })
 }
 
-// Nothing of what they refuse leaves a trace.
+// Refused requests change nothing, so these tests share one client.
 const { client, platform, browser } = await buildTestClient(t)
 
 for (const path of ['/login', '/exchangeToken']) {
@@ -197,7 +200,7 @@ for (const path of ['/login', '/exchangeToken']) {
   }
 
   for (const headers of otherThanNavigations) {
-    t.test(`CL-32: ${path} refuses a load that is no navigation: ${JSON.stringify(headers)}`, async t => {
+    t.test(`CL-32: ${path} refuses a request that is not a navigation: ${JSON.stringify(headers)}`, async t => {
       const started = await beginLogin(browser)
       const response = await browser.get(path === '/login' ? path : callbackUrl(started), { headers })
       t.equal(response.statusCode, 403)
@@ -208,7 +211,7 @@ for (const path of ['/login', '/exchangeToken']) {
   }
 }
 
-t.test('CL-07: forged login cookies, as many as fit, make no long answer of a login or a sign-out', async t => {
+t.test('CL-07: a browser full of forged login cookies does not make the answers to it long', async t => {
   const { browser, clock } = await buildTestClient(t)
   const started = await beginLogin(browser, '/note')
   const count = plantCookies(browser, '__Host-login-', 22, forgedLike(browser, `__Host-login-${started.get('state')}`))
@@ -220,23 +223,15 @@ t.test('CL-07: forged login cookies, as many as fit, make no long answer of a lo
   }
 })
 
-t.test(
-  'CL-07: forged login cookies go with the next logins, and no login of this browser goes before them',
-  async t => {
-    const { browser } = await buildTestClient(t)
-    const started = await beginLogin(browser, '/note')
-    const count = plantCookies(
-      browser,
-      '__Host-login-',
-      22,
-      forgedLike(browser, `__Host-login-${started.get('state')}`),
-    )
-    for (let login = 0; login < 3; login++) await beginLogin(browser)
-    t.ok(loginCookies(browser.names()).length < count - 20)
-    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
-    t.ok(count > 150)
-  },
-)
+t.test('CL-07: the next logins delete forged login cookies, before any login of this browser', async t => {
+  const { browser } = await buildTestClient(t)
+  const started = await beginLogin(browser, '/note')
+  const count = plantCookies(browser, '__Host-login-', 22, forgedLike(browser, `__Host-login-${started.get('state')}`))
+  for (let login = 0; login < 3; login++) await beginLogin(browser)
+  t.ok(loginCookies(browser.names()).length < count - 20)
+  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+  t.ok(count > 150)
+})
 
 t.test('CL-07: signing out ends the logins of this browser first, however many cookies are forged', async t => {
   const { browser } = await buildTestClient(t)
@@ -249,7 +244,7 @@ t.test('CL-07: signing out ends the logins of this browser first, however many c
   for (const login of logins) t.equal(browser.cookie(`__Host-login-${login.get('state')}`), undefined)
 })
 
-t.test('CL-07: forged login cookies, as many as fit, cost a login next to no time', async t => {
+t.test('CL-07: as many forged login cookies as fit take a login almost no time', async t => {
   const { browser, client } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })
   const started = await beginLogin(browser)
   plantCookies(browser, '__Host-login-', 22, forgedLike(browser, `__Host-login-${started.get('state')}`))
@@ -264,11 +259,11 @@ t.test('CL-07: forged login cookies, as many as fit, cost a login next to no tim
   t.ok(took < 10, `${took} ms a login`)
 })
 
-t.test('CL-07: a login opens no cookie twice, however many are forged', async t => {
+t.test('CL-07: a login unseals no cookie twice, however many are forged', async t => {
   const clock = new TestClock()
   const { read } = clock
   let reads = 0
-  // Whatever opens a cookie asks for the time, to see whether the cookie has expired.
+  // Unsealing a cookie reads the clock, to see whether the cookie has expired.
   clock.read = () => {
     reads++
     return read()

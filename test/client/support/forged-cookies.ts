@@ -1,7 +1,7 @@
 // Cookies that another program on this host has set, under names that this client uses.
 import type { TestBrowser } from './test-browser.ts'
 
-/** As many as Node takes in its 16 KiB of headers, beside those that there are. Returns how many. */
+/** Adds as many cookies as fit into Node's 16 KiB of headers, next to the existing ones. Returns how many. */
 export function plantCookies(browser: TestBrowser, prefix: string, nameLength: number, value: string): number {
   const room = 15_500 - browser.cookieHeader().length
   const count = Math.floor(room / (prefix.length + nameLength + value.length + 3))

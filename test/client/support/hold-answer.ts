@@ -1,4 +1,4 @@
-// An answer of the platform that waits, for what happens while something is under way.
+// Holds an answer of the platform back, for tests of events while a request is under way.
 import type { ServerResponse } from 'node:http'
 import { type Received, type Script, send } from './scripted-platform.ts'
 

@@ -13,5 +13,5 @@ export const hostileTexts: Record<string, string> = {
   'a comment': '<!-- --><![CDATA[ ]]>',
 }
 
-/** The markup of a page without the texts in it: what a hostile text may not add to. */
+/** The markup of a page without its texts. A hostile text must not change it. */
 export const markupOf = (body: string) => body.replace(/"[^"]*"/g, '""').match(/<[^>]*>/g)

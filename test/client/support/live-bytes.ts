@@ -1,19 +1,19 @@
-// The memory of this process by its own account. What the system has given it stays with it, and would hide what comes later.
+// The memory of this process as Node counts it. The system's count never goes down, so it would hide later changes.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** What is held at the moment, garbage included: for what is held for a moment only. */
+/** The memory in use now, with garbage. For memory that is held only for a moment. */
 export function heldBytes(): number {
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
 }
 
-/** What is still held after the garbage has gone. */
+/** The memory in use after a garbage collection. */
 export function liveBytes(): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   collect()
-  // Buffers are freed beside the program, and counted until then: the next one waits for that.
+  // Buffers are freed in another thread and counted until then. The second collection waits for that.
   collect()
   return heldBytes()
 }

@@ -1,7 +1,7 @@
-// Makes a certificate that signs itself (X.509, RFC 5280), because Node reads certificates and makes none.
+// Makes a self-signed certificate (X.509, RFC 5280), because Node can only read certificates.
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 
-/** In PEM, for an IPv4 address; good for an hour, unless told otherwise. */
+/** In PEM, for an IPv4 address. Valid for an hour unless set. */
 export function makeCertificate(ip: string, { notBefore, notAfter }: { notBefore?: Date; notAfter?: Date } = {}) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const hour = 60 * 60 * 1000

@@ -70,7 +70,7 @@ export async function noteSecrets(
     return browser.get(callbackUrl(await beginLogin(browser), { ...fresh, ...change }), { site: 'cross-site' })
   }
 
-  /** Fails for each secret that a line of the log holds, in whatever form. */
+  /** Fails for each secret that a log line contains, in any encoding. */
   function checkLog(t: Test) {
     for (const { headers, form } of platform.received())
       for (const value of [headers.authorization?.slice('Bearer '.length), form.get('token')])

@@ -1,8 +1,8 @@
 // Long and repetitive texts, on which a careless check takes ever longer, and how long an answer to them takes.
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
+import { cpuMs } from '../../support/stopwatch.ts'
 import { publicUrl } from './build-test-client.ts'
-import { cpuMs } from './stopwatch.ts'
 import type { TestBrowser } from './test-browser.ts'
 
 export const oddPatterns = [
@@ -28,7 +28,7 @@ export const oddPatterns = [
 /** As often as it fits into so many characters. */
 export const repeatTo = (length: number, pattern: string) => pattern.repeat(Math.floor(length / pattern.length))
 
-/** In ms of this process's work; tried ten times at most: what is slow is slow each time, and clearing up is not. */
+/** The shortest CPU time of up to ten tries, in ms. Slow code is slow each time, but garbage collection is not. */
 export async function fastest(work: () => Promise<{ statusCode: number }>) {
   let ms = Number.POSITIVE_INFINITY
   let statusCode = 0
@@ -42,7 +42,7 @@ export async function fastest(work: () => Promise<{ statusCode: number }>) {
 
 type Sender = { browser: TestBrowser; client: FastifyInstance }
 
-/** Sends the form with 30 KB of each in each of its fields, the others as they were shown; fails where one takes 100 ms. */
+/** Sends the form with 30 KB of each text in each field, and the other fields unchanged. Fails if one takes 100 ms. */
 export async function sendOddForms(t: Test, { browser, client }: Sender, url: string, form: Record<string, string>) {
   const headers = {
     cookie: browser.cookieHeader(),

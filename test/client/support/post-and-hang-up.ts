@@ -1,11 +1,11 @@
 // Sends a form, and closes the connection before the answer: the visitor closes the tab, or presses Stop.
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
+import { openSocket, rawGet } from '../../support/raw-socket.ts'
 import { publicUrl } from './build-test-client.ts'
-import { openSocket, rawGet } from './raw-socket.ts'
 import type { TestBrowser } from './test-browser.ts'
 
-/** Hangs up when `asked` comes back; what comes of the request then is nobody's. */
+/** Closes the connection when `asked` resolves. Errors of the request are ignored after that. */
 export async function postAndHangUp(
   client: FastifyInstance,
   browser: TestBrowser,

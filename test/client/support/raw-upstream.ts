@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
-/** Does with the connection what it likes; `request` is what came, `count` how many requests came before and with it. */
+/** Answers with any bytes. `request` is the received data, and `count` the number of requests so far. */
 export type RawScript = (socket: Socket, request: string, count: number) => unknown
 
 export type RawUpstream = Awaited<ReturnType<typeof startRawUpstream>>
 
 /**
  * Calls `script` for each request that has come in full. The portal's metadata is not there, and asking for it does not
- * count: the flow is exactly the specification's.
+ * count: the flow is exactly the platform's.
  */
 export async function startRawUpstream(t: Test, script: RawScript) {
   const sockets = new Set<Socket>()

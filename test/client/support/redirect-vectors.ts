@@ -1,4 +1,4 @@
-// Where Chromium goes for addresses that only look like paths of a site (security.md, E-8): measured, not reasoned.
+// Where Chromium goes for addresses that only look like paths of a site (CL-25): measured, not reasoned.
 
 /** These leave the site. */
 export const leaving = [

@@ -17,7 +17,7 @@ export type Received = {
 
 /** Status (200), headers (JSON content type) and body (an object is sent as JSON); or whatever the function does. */
 export type Script =
-  | { status?: number; headers?: Record<string, string>; body?: unknown }
+  | { status?: number; headers?: Record<string, string | string[]>; body?: unknown }
   | ((request: Received, response: ServerResponse) => unknown)
 
 export type ScriptedPlatform = Awaited<ReturnType<typeof startScriptedPlatform>>
@@ -25,7 +25,7 @@ export type ScriptedPlatform = Awaited<ReturnType<typeof startScriptedPlatform>>
 /**
  * One server on a free port for both parts; each answers only what a test has scripted, under a key such as
  * `POST /api/exchangeToken` (the query does not count). A request that was not scripted fails the test.
- * Without a script the portal has no metadata and tells no name: the flow is exactly the specification's.
+ * Without a script the portal has no metadata and tells no name: the flow is exactly the platform's.
  */
 export async function startScriptedPlatform(t: Test, scripts: Record<string, Script> = {}, host = '127.0.0.1') {
   const script = new Map<string, Script>(

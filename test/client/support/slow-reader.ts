@@ -1,8 +1,8 @@
-// Reads an answer as slowly as a bad network, or whoever wants to hold connections.
+// Reads an answer as slowly as a bad network or an attacker who wants to occupy connections.
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import { memoryOf, workOf } from './process-status.ts'
-import { rawGet } from './raw-socket.ts'
+import { memoryOf, workOf } from '../../support/process-status.ts'
+import { rawGet } from '../../support/raw-socket.ts'
 import type { SpawnedClient } from './spawn-client.ts'
 
 /** Asks for the page, and reads a byte of it every second. */
@@ -16,7 +16,7 @@ export function readSlowly(socket: Socket, path: string, cookie: string): Socket
   return socket
 }
 
-/** Two hundred of them ask for the page of whoever is signed in; others are served meanwhile, within 256 MiB. */
+/** Two hundred slow readers open a signed-in page. Checks that other requests get answers, within 256 MiB. */
 export async function holdWithSlowReaders(t: Test, client: SpawnedClient, path: string): Promise<void> {
   const cookie = client.browser.cookieHeader()
   const sockets: Socket[] = []

@@ -1,4 +1,4 @@
-// Starts the client as a process of its own, for what only a process shows: signals, its log, its environment.
+// Starts the client in its own process, for tests of signals, the log and the environment.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -27,17 +27,11 @@ type Options = {
   program?: string
 }
 
-/** NODE_OPTIONS that run these lines before the client. */
-export const importing = (script: string) => `--import data:text/javascript,${encodeURIComponent(script)}`
-
-/** A prefix that leaves the client as much heap as Node takes by itself in a container of 256 MiB. */
+/** A prefix that gives the client the heap that Node chooses in a container of 256 MiB. */
 export const smallHeap = [
   'NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=1',
   `NODE_COMPILE_CACHE=${process.env.NODE_COMPILE_CACHE ?? ''}`,
 ]
-
-/** A prefix that leaves the client so many open files and connections. */
-export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
 
 /** Comes back when it listens. It gets the settings given, and nothing of this machine's environment. */
 export async function spawnClient(
@@ -108,7 +102,7 @@ export async function spawnClient(
   }
 }
 
-/** What inject does, over a connection of its own. */
+/** Like inject, but over a new connection. */
 async function send(origin: string, { method = 'GET', url, headers, payload }: InjectOptions) {
   const answer = await request(origin + url, {
     method: method as Dispatcher.HttpMethod,
@@ -127,3 +121,7 @@ function readSetCookie(line: string) {
   const [maxAge, sameSite, path] = [Number(given.get('Max-Age')), given.get('SameSite'), given.get('Path')]
   return { name, value, maxAge, sameSite, path, secure: given.has('Secure') }
 }
+
+/** Resolves when the client listens on this address too: spawnClient waits for the first one only. */
+export const listensOn = (client: SpawnedClient, address: string) =>
+  client.says(`Server listening at http://${address.includes(':') ? `[${address}]` : address}:`)

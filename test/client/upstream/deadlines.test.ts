@@ -7,16 +7,16 @@ import { setImmediate, setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Agent } from 'undici'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
+import { timed } from '../../support/stopwatch.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { giveTokens, type Received, type Script, send } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { timed } from '../support/stopwatch.ts'
 import { startUnacceptingPort } from '../support/unaccepting-port.ts'
 
-// Each waits, and none works: side by side they take as long as the longest.
+// The tests only wait, so they run at the same time and take as long as the longest one.
 t.jobs = 8
 
 const drip = (start: string) => (socket: Socket) => {
@@ -34,41 +34,47 @@ const slow: Record<string, (socket: Socket) => unknown> = {
   'a body that stops': socket => socket.write(rawAnswer('{}', { headers: { 'content-length': '10' } })),
 }
 
-t.test('UP-03, F-06, F-07: a slow exchange is a page within six seconds, and the socket is free', async t => {
-  const cases = Object.entries(slow).map(async ([what, script]) => {
-    const portal = await startRawUpstream(t, script)
-    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
-    const [page, took] = await timed(signIn(browser))
-    t.equal(page.statusCode, 504, what)
-    t.match(textOf(page), upstreamTexts.portal.timeout, what)
-    t.ok(took.wall > 4.5 && took.own < 6, `${what}: ${took.own} s`)
-    t.equal(setCookieLine(page, '__Host-session'), undefined, what)
-    t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0', what)
-    t.equal(portal.requests.length, 1, what)
-    await hangsUp(portal)
-  })
-  await Promise.all(cases)
-})
+t.test(
+  'UP-03, F-06, F-07: after a slow exchange the visitor gets a page within six seconds, and the socket is free',
+  async t => {
+    const cases = Object.entries(slow).map(async ([what, script]) => {
+      const portal = await startRawUpstream(t, script)
+      const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
+      const [page, took] = await timed(signIn(browser))
+      t.equal(page.statusCode, 504, what)
+      t.match(textOf(page), upstreamTexts.portal.timeout, what)
+      t.ok(took.wall > 4.5 && took.own < 6, `${what}: ${took.own} s`)
+      t.equal(setCookieLine(page, '__Host-session'), undefined, what)
+      t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0', what)
+      t.equal(portal.requests.length, 1, what)
+      await hangsUp(portal)
+    })
+    await Promise.all(cases)
+  },
+)
 
-t.test('UP-03, F-06, F-07: a slow call is a page within eleven seconds, and the socket is free', async t => {
-  const cases = Object.entries(slow).map(async ([what, script]) => {
-    const api = await startRawUpstream(t, script)
-    const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
-    await signIn(browser)
-    const [page, took] = await timed(browser.get('/page'))
-    t.equal(page.statusCode, 504, what)
-    t.match(textOf(page), upstreamTexts.api.timeout, what)
-    t.ok(took.wall > 9.5 && took.own < 11, `${what}: ${took.own} s`)
-    t.equal(api.requests.length, 1, what)
-    t.ok(browser.cookie('__Host-session'), what)
-    await hangsUp(api)
-    api.script = socket => socket.write(rawAnswer('[]'))
-    t.equal((await browser.get('/page')).statusCode, 200, what)
-  })
-  await Promise.all(cases)
-})
+t.test(
+  'UP-03, F-06, F-07: after a slow call the visitor gets a page within eleven seconds, and the socket is free',
+  async t => {
+    const cases = Object.entries(slow).map(async ([what, script]) => {
+      const api = await startRawUpstream(t, script)
+      const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+      await signIn(browser)
+      const [page, took] = await timed(browser.get('/page'))
+      t.equal(page.statusCode, 504, what)
+      t.match(textOf(page), upstreamTexts.api.timeout, what)
+      t.ok(took.wall > 9.5 && took.own < 11, `${what}: ${took.own} s`)
+      t.equal(api.requests.length, 1, what)
+      t.ok(browser.cookie('__Host-session'), what)
+      await hangsUp(api)
+      api.script = socket => socket.write(rawAnswer('[]'))
+      t.equal((await browser.get('/page')).statusCode, 200, what)
+    })
+    await Promise.all(cases)
+  },
+)
 
-/** Comes back when the client has let go of every connection; otherwise the test takes too long. */
+/** Resolves when the client has closed every connection. If it never does, the test times out. */
 async function hangsUp(upstream: { openConnections: () => number }) {
   while (upstream.openConnections() > 0) await setImmediate()
 }
@@ -77,7 +83,7 @@ t.test('UP-03: all calls of one request together have one deadline', async t => 
   const { browser, clock, platform } = await buildTestClient(t, { scripts: smallApi, requestDeadlineMs: 2_000 })
   await signIn(browser)
   const form = readForm(await browser.get('/note'), '/note')
-  /** Each call is within its own deadline, the last one longer than all together may take. */
+  /** Each call keeps its own deadline, but all together take longer than the request may. */
   const slowly = (script: Script) => async (request: Received, response: ServerResponse) => {
     await wait(250)
     return typeof script === 'function' ? script(request, response) : send(response, script)
@@ -110,7 +116,7 @@ for (const scheme of ['http', 'https'] as const) {
   const start = (t: Test) => (scheme === 'http' ? startUnacceptingPort(t) : startSilent(t))
   t.test(`${what}: a page within four seconds`, async t => {
     const url = (await start(t)).replace('http:', `${scheme}:`)
-    // Metadata is asked for at start, and waits for the same connection: it must not come into the measure.
+    // The metadata call at the start waits for the same connection. It must not be part of the measured time.
     const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: url } })
     const started = await beginLogin(browser)
     const [page, took] = await timed(browser.get(callbackUrl(started), { site: 'cross-site' }))
@@ -132,36 +138,39 @@ t.test('a portal that does not answer with its metadata delays a login by a seco
 })
 
 for (const code of ['ENOTFOUND', 'EAI_AGAIN'])
-  t.test(`F-03: a portal whose name gives ${code} is a page within a second, and works once it is known`, async t => {
-    let isKnown = false
-    const unknown = Object.assign(new Error(`getaddrinfo ${code} portal.invalid`), { code })
-    const dispatcher = new Agent({
-      connect: {
-        lookup: (hostname, options, callback) =>
-          isKnown || hostname !== 'portal.invalid'
-            ? lookup('localhost', { ...options, family: 4 }, callback)
-            : callback(unknown, ''),
-      },
-    })
-    t.teardown(() => dispatcher.destroy())
-    const portal = await startRawUpstream(t, socket =>
-      socket.write(rawAnswer('{"error":"invalid_grant"}', { status: '401 X' })),
-    )
-    const url = portal.url.replace('127.0.0.1', 'portal.invalid')
-    const { browser } = await buildTestClient(t, { dispatcher, environment: { LOGIN_INTERNAL_URL: url } })
-    const [page, took] = await timed(signIn(browser))
-    t.equal(page.statusCode, 502)
-    t.match(textOf(page), upstreamTexts.portal.unreachable)
-    t.match(page.body, 'href="/login"')
-    t.notMatch(page.body, /ENOTFOUND|EAI_AGAIN|portal\.invalid/)
-    t.same(
-      browser.names().filter(name => name.startsWith('__Host-login-')),
-      [],
-      'the login is over',
-    )
-    t.ok(took.own < 1, `${took.own} s`)
+  t.test(
+    `F-03: if the portal's name fails with ${code}, a page says so within a second, and a later login works`,
+    async t => {
+      let isKnown = false
+      const unknown = Object.assign(new Error(`getaddrinfo ${code} portal.invalid`), { code })
+      const dispatcher = new Agent({
+        connect: {
+          lookup: (hostname, options, callback) =>
+            isKnown || hostname !== 'portal.invalid'
+              ? lookup('localhost', { ...options, family: 4 }, callback)
+              : callback(unknown, ''),
+        },
+      })
+      t.teardown(() => dispatcher.destroy())
+      const portal = await startRawUpstream(t, socket =>
+        socket.write(rawAnswer('{"error":"invalid_grant"}', { status: '401 X' })),
+      )
+      const url = portal.url.replace('127.0.0.1', 'portal.invalid')
+      const { browser } = await buildTestClient(t, { dispatcher, environment: { LOGIN_INTERNAL_URL: url } })
+      const [page, took] = await timed(signIn(browser))
+      t.equal(page.statusCode, 502)
+      t.match(textOf(page), upstreamTexts.portal.unreachable)
+      t.match(page.body, 'href="/login"')
+      t.notMatch(page.body, /ENOTFOUND|EAI_AGAIN|portal\.invalid/)
+      t.same(
+        browser.names().filter(name => name.startsWith('__Host-login-')),
+        [],
+        'the login is over',
+      )
+      t.ok(took.own < 1, `${took.own} s`)
 
-    isKnown = true
-    t.equal((await signIn(browser)).statusCode, 400, 'the portal is asked, and refuses this code')
-    t.equal(portal.requests.length, 1)
-  })
+      isKnown = true
+      t.equal((await signIn(browser)).statusCode, 400, 'the portal is asked, and refuses this code')
+      t.equal(portal.requests.length, 1)
+    },
+  )

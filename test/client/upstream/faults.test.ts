@@ -6,13 +6,13 @@ import t from 'tap'
 import { around } from '../../../src/client/texts.ts'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
+import { timed } from '../../support/stopwatch.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { nowhere } from '../support/nowhere.ts'
 import { type RawScript, rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { type Received, tokenAnswer } from '../support/scripted-platform.ts'
-import { timed } from '../support/stopwatch.ts'
 
 /** Sends something else than the good answer. `body` is the body of the good answer. */
 type Fault = (socket: Socket, body: string) => unknown

@@ -3,11 +3,11 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
+import { timed } from '../../support/stopwatch.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { smallApi } from '../support/small-product.ts'
-import { timed } from '../support/stopwatch.ts'
 
 const things = rawAnswer(JSON.stringify(['one', 'two']))
 

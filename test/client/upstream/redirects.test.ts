@@ -71,7 +71,7 @@ for (const status of [301, 302, 303, 307, 308]) {
   })
 }
 
-t.test('UP-01: no address in a request, a token, a callback or an answer is called', async t => {
+t.test('UP-01: the client calls no address that it finds in a request, token, callback or answer', async t => {
   const { browser, platform, listener, clock } = await start(t)
   const evil = listener.url
   platform.answer('GET /.well-known/oauth-authorization-server', {

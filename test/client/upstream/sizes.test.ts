@@ -16,7 +16,7 @@ const chunk = Buffer.concat([Buffer.from(`${block.length.toString(16)}\r\n`), bl
 
 type Total = { bytes: number; mostHeld: number; hungUp?: Promise<unknown> }
 
-/** Sends `bytes` again and again, as fast as it is taken, until the other side hangs up; `total` says how much that was, and what this process held at most. */
+/** Sends `bytes` again and again until the other side closes the connection. `total` is the sum, and the most that was buffered. */
 function pour(socket: Socket, head: string, bytes: Buffer, total: Total) {
   // Not "once" of node:events, which an ECONNRESET on the way there would end.
   total.hungUp = new Promise(resolve => socket.once('close', resolve))
@@ -105,7 +105,7 @@ t.test('UP-04: an answer of just under 8 MiB is read, and one of just over is no
   }
 })
 
-t.test('UP-04: metadata without end does not keep a login from beginning', async t => {
+t.test('UP-04: a login begins even if the metadata document never ends', async t => {
   const { browser, platform } = await buildTestClient(t, {
     scripts: {
       'GET /.well-known/oauth-authorization-server': (_request, response) => {
@@ -120,7 +120,7 @@ t.test('UP-04: metadata without end does not keep a login from beginning', async
   t.equal((await signIn(browser)).statusCode, 200)
 })
 
-t.test('UP-04: a whole answer is read, however many bytes come behind it', async t => {
+t.test('UP-04: a complete answer is read, however many bytes follow it', async t => {
   const things = rawAnswer(JSON.stringify(['one']))
   const api = await startRawUpstream(t, socket => pour(socket, things.toString(), block, { bytes: 0, mostHeld: 0 }))
   const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
@@ -129,7 +129,7 @@ t.test('UP-04: a whole answer is read, however many bytes come behind it', async
   t.equal((await browser.get('/health/live')).statusCode, 200)
 })
 
-t.test('UP-04: a redirect with a body without end is not waited for, and its connection is let go', async t => {
+t.test('UP-04: the client does not wait for the endless body of a redirect, and closes its connection', async t => {
   const head = 'HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-type: text/html\r\n\r\n'
   const total: Total = { bytes: 0, mostHeld: 0 }
   const api = await startRawUpstream(t, socket => pour(socket, head, block, total))

@@ -1,4 +1,4 @@
-// Certificates are checked, and a fault of one is a page and a line in the log.
+// Certificates are checked. A bad one leads to a page and a log line.
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import { makeCertificate } from '../support/make-certificate.ts'
 import { textOf } from '../support/read-form.ts'
 import { spawnClient } from '../support/spawn-client.ts'
 
-/** An API, and the metadata of a portal that takes PKCE. */
+/** An API, and the metadata of a portal that supports PKCE. */
 async function startTls(t: Test, { cert, key }: { cert: string; key: string }) {
   const received: string[] = []
   const server = createServer({ cert, key }, (request, response) => {
@@ -40,7 +40,7 @@ const past = { notBefore: new Date(Date.now() - 2 * day), notAfter: new Date(Dat
 const future = { notBefore: new Date(Date.now() + day), notAfter: new Date(Date.now() + 2 * day) }
 const good = makeCertificate(here)
 const unknown = makeCertificate(here)
-/** What is wrong with each, and what OpenSSL calls it. */
+/** The fault of each certificate, and its name at OpenSSL. */
 const bad = {
   'of another host': [makeCertificate('127.0.0.2'), 'ERR_TLS_CERT_ALTNAME_INVALID'],
   'that has expired': [makeCertificate(here, past), 'CERT_HAS_EXPIRED'],
@@ -51,7 +51,7 @@ const trusted = [good, ...Object.values(bad).map(([certificate]) => certificate)
 setDefaultCACertificates([...getCACertificates('default'), ...trusted.map(({ cert }) => cert)])
 
 for (const [what, [certificate, code]] of Object.entries(bad)) {
-  t.test(`UP-09, F-05: a certificate ${what} ends in a page, and sends the portal nothing`, async t => {
+  t.test(`UP-09, F-05: after a certificate ${what} the visitor gets a page, and the portal gets nothing`, async t => {
     const portal = await startTls(t, certificate)
     const { browser, log } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
     const page = await signIn(browser)
@@ -75,14 +75,14 @@ for (const [what, [certificate, code]] of Object.entries(bad)) {
   })
 }
 
-t.test('UP-09: a certificate of an authority that is trusted is accepted', async t => {
+t.test('UP-09: a certificate of a trusted authority is accepted', async t => {
   const api = await startTls(t, good)
   const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   t.equal((await browser.get('/page')).statusCode, 200)
 })
 
-t.test('F-05: a thousand bad certificates cost no memory', async t => {
+t.test('F-05: a thousand bad certificates leave nothing in memory', async t => {
   const api = await startTls(t, makeCertificate(here))
   const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
   await signIn(browser)
@@ -98,7 +98,7 @@ t.test('F-05: a thousand bad certificates cost no memory', async t => {
   t.equal((await browser.get('/health/live')).statusCode, 200)
 })
 
-t.test('UP-09: an authority of one’s own is trusted where NODE_EXTRA_CA_CERTS names it, and only there', async t => {
+t.test('UP-09: a private authority is trusted only if NODE_EXTRA_CA_CERTS names it', async t => {
   const portal = await startTls(t, good)
   const file = join(t.testdir({}), 'ca.pem')
   writeFileSync(file, good.cert)

@@ -54,7 +54,7 @@ t.test('every file of the product is served with its content type, and may be ke
   t.equal((await client.inject('/assets/.DS_Store')).statusCode, 404)
 })
 
-t.test('a file of the product hides the one of the same name, and so does a template', async t => {
+t.test('a file or template of the product replaces the one of the same name', async t => {
   const { client } = await start(t, {
     'asset.eta': page,
     'home.eta': 'Our own start page',

@@ -7,9 +7,9 @@ import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'
+import { exchangeRaw, openSocket, rawGet } from '../../support/raw-socket.ts'
+import { timed } from '../../support/stopwatch.ts'
 import { buildTestClient, publicUrl } from '../support/build-test-client.ts'
-import { exchangeRaw, openSocket, rawGet } from '../support/raw-socket.ts'
-import { timed } from '../support/stopwatch.ts'
 
 // Each waits most of the time.
 t.jobs = 4

@@ -1,7 +1,7 @@
 // HEAD requests of probes and link checkers. They never do what a GET of a signed-in page may do.
 import t from 'tap'
+import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
-import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { setCookieLines } from '../support/read-response.ts'
 
 t.test('AP-20: HEAD answers like GET without a body on the start page, the assets and health', async t => {
@@ -20,7 +20,7 @@ t.test('AP-20: HEAD answers like GET without a body on the start page, the asset
   }
 })
 
-t.test('contract 4: another site may ask for HEAD where it may ask for GET', async t => {
+t.test('head-as-get: another site may ask for HEAD where it may ask for GET', async t => {
   const { client } = await buildTestClient(t)
   for (const site of ['cross-site', 'same-site', 'none'])
     t.equal((await client.inject({ method: 'HEAD', url: '/', headers: { 'sec-fetch-site': site } })).statusCode, 200)

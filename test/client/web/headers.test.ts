@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
+import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
-import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { readForm } from '../support/read-form.ts'
 import { smallApi } from '../support/small-product.ts'
 

@@ -3,12 +3,12 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'
+import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
+import { cpuMs, timed } from '../../support/stopwatch.ts'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
 import { fastest, oddPatterns, repeatTo, sendOddForms } from '../support/odd-texts.ts'
-import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { smallApi } from '../support/small-product.ts'
-import { cpuMs, timed } from '../support/stopwatch.ts'
 
 const form = 'application/x-www-form-urlencoded'
 

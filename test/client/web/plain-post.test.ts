@@ -74,7 +74,7 @@ for (const [what, headers] of Object.entries(refused)) {
   })
 }
 
-t.test('a public POST without a form works for strangers', async t => {
+t.test('a public POST without a form works without a session', async t => {
   const { post } = await start(t)
   t.equal((await post('/feedback', 'text=hello', { ...form, ...own }, '')).statusCode, 303)
 })
@@ -88,7 +88,7 @@ t.test('JSON is accepted only in the scope that has the parser', async t => {
   }
 })
 
-t.test('a body that is no JSON is a 400, and the answer does not quote it', async t => {
+t.test('a body that is not JSON gets a 400, and the answer does not quote it', async t => {
   const { post, platform } = await start(t)
   for (const body of ['{"name": canary', '', '{"__proto__":{"canary":1}}']) {
     const answer = await post('/things.json', body, { ...json, ...own })

@@ -1,16 +1,16 @@
 // A visitor who reads an answer very slowly occupies little memory and no connection for ever. The deadlines are shortened.
 import t from 'tap'
+import { openSocket } from '../../support/raw-socket.ts'
+import { timed } from '../../support/stopwatch.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
-import { openSocket } from '../support/raw-socket.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { holdWithSlowReaders, readSlowly } from '../support/slow-reader.ts'
 import { smallHeap, spawnClient } from '../support/spawn-client.ts'
-import { timed } from '../support/stopwatch.ts'
 
 /** Things so long; each of their characters takes five on a page. */
 const thingsOf = (count: number, length: number) => Buffer.from(JSON.stringify(Array(count).fill('&'.repeat(length))))
 
-t.test('DO-07: 200 visitors who read half a megabyte at a byte a second leave memory for the others', async t => {
+t.test('DO-07: 200 visitors who read half a megabyte at a byte a second do not exhaust the memory', async t => {
   const platform = await startScriptedPlatform(t, {
     'POST /api/exchangeToken': giveTokens(),
     'GET /things': { body: thingsOf(50, 2_000) },

@@ -73,7 +73,7 @@ const noSignOutPage: Record<string, Script> = {
 }
 
 for (const [what, document] of Object.entries(noSignOutPage))
-  t.test(`contract 3: no page links the portal's sign-out if the portal ${what}`, async t => {
+  t.test(`portal-sign-out-link: no page links the portal's sign-out if the portal ${what}`, async t => {
     const { browser, platform } = await buildTestClient(t, { scripts: { [metadata]: document } })
     platform.answer('POST /api/revokeToken', { body: {} })
     await signIn(browser)
@@ -88,7 +88,7 @@ for (const [what, document] of Object.entries(noSignOutPage))
   })
 
 t.test(
-  'contract 4: the link stays while the metadata cannot be read, and disappears when it is removed from the metadata',
+  'portal-sign-out-link: the link stays while the metadata cannot be read, and disappears when it is removed from the metadata',
   async t => {
     const listed = documentWith({ end_session_endpoint: 'listed' })
     const { browser, platform, clock } = await buildTestClient(t, { scripts: { [metadata]: listed } })

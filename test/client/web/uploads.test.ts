@@ -1,13 +1,12 @@
 // Large bodies: only visitors with a session may send them, and a route can raise its limit and its deadline.
 
 import { once } from 'node:events'
-import { type AddressInfo, connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import fastifyMultipart from '@fastify/multipart'
-import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
+import { openSocket } from '../../support/raw-socket.ts'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
 import { textOf } from '../support/read-form.ts'
 import { smallApi, smallProduct } from '../support/small-product.ts'
@@ -73,14 +72,6 @@ t.test('PG-01: an upload from another site is refused', async t => {
   t.equal((await browser.post('/upload', file(10), { site: 'same-site' })).statusCode, 403)
 })
 
-async function openSocket(client: FastifyInstance) {
-  if (!client.server.listening) await client.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = client.server.address() as AddressInfo
-  const socket = connect(port, '127.0.0.1').on('error', () => {})
-  t.teardown(() => socket.destroy())
-  return socket
-}
-
 const head = (path: string, more: string) =>
   `POST ${path} HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\naccept: application/json\r\n${more}\r\n`
 const multipart = 'content-type: multipart/form-data; boundary=x\r\n'
@@ -99,6 +90,7 @@ for (const [what, headers] of [
     const { client, platform } = await start(t)
     const calls = platform.received().length
     const socket = await openSocket(client)
+    t.teardown(() => socket.destroy())
     socket.write(head('/upload', headers))
     const [answer] = await once(socket, 'data')
     t.match(String(answer), /^HTTP\/1\.1 401 /)
@@ -152,6 +144,7 @@ t.test('a route can raise its deadline: the time for calls, and the time for the
   const form = 'content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n'
   const send = async (path: string) => {
     const socket = await openSocket(client)
+    t.teardown(() => socket.destroy())
     socket.write(`${head(path, cookie + form)}a=`)
     const answer = once(socket, 'data').then(([bytes]) => String(bytes))
     return { socket, answer }

@@ -106,14 +106,14 @@ addEventListener('submit', event => {
   }
   setTimeout(release, 30_000)
   busyForms.set(form, release)
-  sayWhatIsAwaited(form)
+  announceWaiting(form)
 })
 addEventListener('click', event => {
   const link = event.target.closest?.('a[href]')
   const leavesPage =
     link && !event.defaultPrevented && !link.target && !link.download && link.origin === location.origin
   const opensElsewhere = event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey
-  if (leavesPage && !opensElsewhere && !link.hash) sayWhatIsAwaited(document.querySelector('main').firstElementChild)
+  if (leavesPage && !opensElsewhere && !link.hash) announceWaiting(document.querySelector('main').firstElementChild)
 })
 addEventListener('pageshow', () => {
   for (const release of busyForms.values()) release()
@@ -126,7 +126,7 @@ const waiting = document.createElement('p')
 waiting.className = 'waiting'
 waiting.setAttribute('role', 'status')
 let waitingTimer
-function sayWhatIsAwaited(element) {
+function announceWaiting(element) {
   clearTimeout(waitingTimer)
   waiting.textContent = ''
   // A status line that is on the page before its text changes is read by every screen reader.

@@ -5,8 +5,8 @@ import { LoginError } from './login-error.ts'
 import type { Portal, Registration } from './portal.ts'
 
 /**
- * The address that starts a login (specification 4.2). With a `codeVerifier` it carries a PKCE challenge (RFC 7636); pass
- * undefined if the portal does not support S256.
+ * The address that starts a login (rule start-parameters). With a `codeVerifier` it contains a PKCE challenge (RFC 7636).
+ * Pass undefined if the portal does not support S256.
  */
 export function authorizationUrl(registration: Registration, state: string, codeVerifier: string | undefined): string {
   const { loginUrl, clientId, redirectUri, cancelUrl } = registration
@@ -38,7 +38,7 @@ const callbackParameters = [
 ] as const
 const maxParameterLength = 2048
 
-/** The query of the portal's redirect (specification 4.3). A missing parameter is an empty string. */
+/** The query of the portal's redirect (rule callback-required-parameters). A missing parameter is an empty string. */
 export type Callback = Record<(typeof callbackParameters)[number], string>
 
 /** Throws LoginError. No parameter may come twice (RFC 6749 3.1). */
@@ -54,7 +54,7 @@ export function readCallback(query: Record<string, unknown>): Callback {
   return Object.fromEntries(callbackParameters.map(name => [name, read(name)])) as Callback
 }
 
-/** Throws LoginError if there is no state. Whether the state belongs to this browser is checked with its cookie. */
+/** Throws LoginError if there is no state. The login cookie then shows whether the state belongs to this browser. */
 export function checkState({ state }: Callback): void {
   if (!state) throw invalidCallback('no state')
 }
@@ -68,7 +68,7 @@ export async function checkIssuer({ iss }: Callback, portal: Portal, context: Re
   if (!iss && (await portal.readMetadata(context)).isIssuerRequired) throw invalidCallback('no iss')
 }
 
-/** Throws LoginError unless there are a code, a subject and our own client id (specification 4.3). */
+/** Throws LoginError unless there are a code, a subject and our own client id (rule callback-required-parameters). */
 export function checkCode({ code, subject, client_id }: Callback, portal: Portal): void {
   if (!code) throw invalidCallback('no code')
   if (!subject) throw invalidCallback('no subject')

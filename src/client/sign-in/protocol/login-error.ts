@@ -1,4 +1,4 @@
-// The reasons for which a login fails. The messages are in sign-in/texts.ts.
+// The reasons why a login fails. The messages are in sign-in/texts.ts.
 import { PublicError } from '../../errors.ts'
 
 const statuses = {
@@ -8,7 +8,7 @@ const statuses = {
   login_used: 400,
   invalid_grant: 400,
   other_user: 409,
-  // The visitor can do nothing about the next ones.
+  // The visitor can do nothing about the following ones.
   user_unknown: 502,
   no_refresh_token: 502,
   not_connected: 500,
@@ -17,7 +17,7 @@ const statuses = {
 } as const
 
 export class LoginError extends PublicError {
-  /** `detail` is for the log. It must not quote anything secret. */
+  /** `detail` is for the log. It must not contain secrets. */
   constructor(code: keyof typeof statuses, detail?: string) {
     super(code, statuses[code], texts => texts.signIn.loginErrors[code], { cause: detail })
   }

@@ -47,11 +47,11 @@ const emptyMetadata: Metadata = {
   hasSignOutPage: false,
 }
 
-/** The errors with which a refresh fails for good. The specification names one grant type, so others may be unknown. */
+/** After these errors a refresh can never succeed. A portal may support only the authorization_code grant. */
 const finalRefreshErrors = ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client']
 const finalRefreshStatuses = [404, 405, 501]
 
-/** RFC 6750 2.1, b64token. Such a token cannot end a header line early. */
+/** RFC 6750 2.1, b64token. Such a token contains no line break, which would begin another header. */
 const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/
 /** Browsers keep no cookie for longer than 400 days. */
 const maxExpiresIn = 400 * 24 * 60 * 60
@@ -69,8 +69,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Exchanges a code (specification 4.2). The request is sent once, whatever happens. Throws LoginError if the portal
-   * refuses the code, and PublicError if there is no usable answer.
+   * Exchanges a code (CL-14). The request is sent only once, even if it fails. Throws LoginError if the portal refuses the
+   * code, and PublicError if there is no usable answer.
    */
   async function exchangeCode(
     { code, state }: { code: string; state: string },
@@ -106,14 +106,15 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     if (answer.status !== 200) throw refusal(answer)
   }
 
-  /** The visitor's name for the page header. Empty if the portal does not contain one; that is not an error. */
+  /** The visitor's name for the page header. Empty if the portal returns none; that is not an error. */
   async function fetchName({ accessToken }: Tokens, context: RequestContext): Promise<string> {
     const url = `${loginInternalUrl}/api/me`
     const headers = { authorization: `Bearer ${accessToken}` }
     const answer = await upstream.send({ method: 'GET', url, headers, context, ...shortLimits }).catch(() => undefined)
     const { firstName = '', lastName = '' } = answer?.status === 200 && isRecord(answer.json) ? answer.json : {}
     if (typeof firstName !== 'string' || typeof lastName !== 'string') return ''
-    // Keeps letters, marks, numbers, punctuation, symbols and joiners. Removes characters that control or turn text.
+    // Keeps letters, marks, numbers, punctuation, symbols and joiners. Removes control characters, and those that change the
+    // direction of the text.
     const words = `${firstName} ${lastName}`.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}\u200c\u200d]+/gu, ' ').trim()
     return [...words].slice(0, maxNameLength).join('')
   }
@@ -158,7 +159,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
       const { code, cause } = error as { code?: string; cause?: unknown }
       const isAnswer = code === 'portal_unexpected'
       freshMs = knownMetadata || isAnswer ? metadataRetryMs : 0
-      // The specification does not mention the document, so a portal without one is no reason to warn.
+      // The document is optional (rule metadata-optional), so a portal without one needs no warning.
       const level = cause === 'status 404' && !knownMetadata ? 'info' : 'warn'
       const { requestId: reqId } = context
       log[level]({ event: 'portal_metadata_unread', reqId, reason: code, cause: describeCause(cause) })
@@ -194,7 +195,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * The token response (RFC 6749 5.1, specification part 2). `state` must come back as it was sent; a refresh sends none.
+   * The token response (RFC 6749 5.1, CL-17). `state` must come back as it was sent; a refresh sends none.
    * Throws PublicError 502.
    */
   function readTokens({ json }: Answer, state: string | undefined): Tokens {
@@ -215,7 +216,10 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   return { ...registration, post, exchangeCode, refresh, revoke, fetchName, readMetadata, findSignOutPage }
 }
 
-/** The `error` of an OAuth error answer (RFC 6749 5.2). The portal refuses codes with 401, so the status decides nothing. */
+/**
+ * The `error` of an OAuth error answer (RFC 6749 5.2). The portal refuses codes, too, with 401, so the status alone does not
+ * tell the kind of error.
+ */
 function oauthError({ status, json }: Answer): string | undefined {
   const isRefusal = status >= 400 && status < 500 && status !== 429
   return isRefusal && isRecord(json) && typeof json.error === 'string' ? json.error : undefined

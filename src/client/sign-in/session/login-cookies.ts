@@ -41,7 +41,7 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
 
   return {
     /**
-     * The cookies that begin a login. The oldest logins beyond five are removed.
+     * The cookies that begin a login. If there are more than five logins, the oldest are removed.
      *
      * The cookie is Lax: browsers do not send Strict cookies with the portal's redirect. The state is part of the cookie's
      * name and the value is sealed for this name, so only the browser that began the login can finish it.

@@ -54,13 +54,13 @@ const secondPartName = '__Host-session-2'
 const refreshPrefix = '__Host-refresh-'
 /** Browsers silently drop a cookie of more than 4,096 bytes and keep its predecessor. */
 const maxPartLength = 4_000
-/** With the names of both cookies less than 5,000 bytes. */
+/** The length of both values together. With the names of the cookies it is less than 5,000 bytes. */
 const maxSessionLength = 4_964
 const maxRefreshCookieLength = 300
 
 /**
- * One or two cookies. If the session is too long, the name is left out. Throws LoginError if the access token is too long
- * even so.
+ * One or two cookies. If the session is too long, the name is left out. Throws LoginError if it is still too long, because
+ * of the access token.
  */
 export function sealSession(sealer: Sealer, session: Session): Cookie[] {
   const payload: SessionPayload = {

@@ -1,4 +1,4 @@
-// Sessions: begin one after a login, load the one of a request, renew it before it runs out, and end it when it is over.
+// Begins a session after a login, loads the session of a request, renews it before it expires, and ends it.
 import { randomUUID } from 'node:crypto'
 import { describeCause, PublicError } from '../../errors.ts'
 import { ExpiringMap, shareWork } from '../../expiring-map.ts'
@@ -74,7 +74,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     return { ...renewed, cookies: [...outdated, ...renewed.cookies] }
   }
 
-  /** Renews the session although it is not due, because the API has refused its access token. Throws like `load`. */
+  /** Renews the session before it is due, because the API has refused its access token. Throws like `load`. */
   async function renew(cookies: Cookies, context: RequestContext): Promise<LoadedSession> {
     const session = unsealSession(sealer, cookies)
     const refreshToken = findRefreshToken(sealer, cookies, session)
@@ -183,7 +183,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 }
 
-/** `cookies` are those that the browser has: without the refresh cookie the session ends with its access token. */
+/** `cookies` are the browser's cookies. Without the refresh cookie, the session ends when its access token expires. */
 export function toVisitorInfo(session: Session, cookies: Cookies): VisitorInfo {
   const { accessToken, owner, name, refreshCookieName, signInEndsAt, data = {} } = session
   const expiresAt = refreshCookieName in cookies ? signInEndsAt : session.expiresAt

@@ -1,4 +1,4 @@
-// Answers of the API about applications (specification 4.1).
+// Answers of the API about applications (rule api-create).
 
 /** An application. `data` replaces some of its fields. */
 export function applicationRecord(id: string, data: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {

@@ -1,14 +1,14 @@
-// Whatever a browser sends as cookies: a page, and never a crash.
+// Any cookies of a browser lead to a page, never to a crash.
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { exchangeRaw, rawGet } from '../../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../../support/build-test-client.ts'
 import { forgedLike, plantCookies } from '../../support/forged-cookies.ts'
-import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { headerBytes, setCookieLines } from '../../support/read-response.ts'
 
 const paths = ['/', '/page', '/note', '/login', '/cancelled', '/exchangeToken?code=a&state=b', '/nowhere']
 
-/** What others on this host can set, and we could not: no such name may go out again. */
+/** Names that other programs on this host can set, but this client cannot. The client must not send such a name. */
 const foreignNames = [
   '__Host-refresh-é',
   '__Host-refresh-',
@@ -25,7 +25,7 @@ const scripts = { 'GET /things': { body: ['first thing'] } }
 const { browser: stranger, client } = await buildTestClient(t, { scripts })
 
 for (const name of foreignNames) {
-  t.test(`CK-10: a neighbour’s cookie ${name} changes nothing, and signing out succeeds`, async t => {
+  t.test(`CK-10: another program’s cookie ${name} changes nothing, and signing out succeeds`, async t => {
     const browser = stranger.copy()
     await signIn(browser)
     for (const path of paths) {
@@ -43,7 +43,7 @@ for (const name of foreignNames) {
   })
 }
 
-t.test('any cookies, also our own under other names, changed and repeated, are answered by a page', async t => {
+t.test('any cookies, even our own ones renamed, changed or repeated, lead to a page', async t => {
   const { browser, client } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' }, scripts })
   await signIn(browser)
   const started = await beginLogin(browser)
@@ -62,7 +62,7 @@ t.test('any cookies, also our own under other names, changed and repeated, are a
     const place = at % value.length
     return value.slice(0, place) + put + value.slice(place + 1)
   })
-  // Any byte that can stand in a header.
+  // Any byte that is allowed in a header.
   const byte = fc
     .integer({ min: 0x20, max: 0xff })
     .filter(code => code !== 0x7f)
@@ -88,7 +88,7 @@ t.test('any cookies, also our own under other names, changed and repeated, are a
   t.same(setCookieLines(untouched), [])
 })
 
-/** A signed-in visitor, into whose browser as many refresh cookies were planted as fit. */
+/** A signed-in visitor whose browser has as many forged refresh cookies as fit. */
 async function signInAmongForged(t: Test, value?: string) {
   const test = await buildTestClient(t, { scripts })
   await signIn(test.browser)
@@ -102,7 +102,7 @@ for (const [what, value] of [
   ['like those of this client', undefined],
   ['of one character', 'x'],
 ] as const)
-  t.test(`CK-10: forged refresh cookies ${what}, as many as fit, make no long answer`, async t => {
+  t.test(`CK-10: as many forged refresh cookies ${what} as fit do not make the answer long`, async t => {
     const { browser } = await signInAmongForged(t, value)
     const paths = ['/', '/page', '/note', '/login']
     const answers = [
@@ -116,7 +116,7 @@ for (const [what, value] of [
     t.ok(headerBytes(await browser.get('/page', { site: 'same-origin' })) < 4_096)
   })
 
-t.test('CK-10: forged refresh cookies go little by little, and the visitor stays signed in', async t => {
+t.test('CK-10: forged refresh cookies are deleted a few at a time, and the visitor stays signed in', async t => {
   const { browser, own, count } = await signInAmongForged(t)
   const left = () => browser.names().filter(name => name.startsWith('__Host-refresh-')).length
   for (let page = 0; page < Math.ceil(count / 10); page++)
@@ -125,7 +125,7 @@ t.test('CK-10: forged refresh cookies go little by little, and the visitor stays
   t.ok(browser.cookie(own))
 })
 
-t.test('CK-10: signing out takes the visitor’s own refresh cookie away first', async t => {
+t.test('CK-10: signing out deletes the visitor’s own refresh cookie first', async t => {
   const { browser, own } = await signInAmongForged(t)
   const value = browser.cookies.get(own)!
   // Behind all others, as if it had been set last.

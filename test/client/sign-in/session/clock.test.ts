@@ -1,4 +1,4 @@
-// A clock that jumps: by a day ahead after a suspend, or back when it is set right.
+// A clock that jumps: a day ahead after a suspend, or back when it is corrected.
 import t from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
 import { setCookieLines } from '../../support/read-response.ts'
@@ -7,13 +7,13 @@ import { buildSignedIn, openPage, refreshCookieNames, tokenRoute } from '../supp
 
 const day = 24 * 3600
 
-/** For how many seconds the browser is told to keep each cookie. */
+/** The Max-Age of each cookie, in seconds. */
 function maxAges(lines: string[]): number[] {
   return lines.map(line => Number(/; Max-Age=(-?\w+);/.exec(line)?.[1]))
 }
 
 t.test(
-  'F-21: a day ahead, a session that cannot be renewed ends cleanly, and a login begun before is over',
+  'F-21: a day ahead, a session that cannot be renewed ends cleanly, and a login that began before has expired',
   async t => {
     const { browser, clock } = await buildSignedIn(t, { status: 401, body: { error: 'invalid_grant' } })
     const started = await beginLogin(browser)
@@ -28,14 +28,14 @@ t.test(
   },
 )
 
-t.test('F-21: a day ahead, a session that can be renewed goes on', async t => {
+t.test('F-21: if the clock is a day ahead, a session that can be renewed continues', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   clock.advance(day)
   t.equal((await openPage(browser)).statusCode, 200)
   t.equal(renewals().length, 1)
 })
 
-t.test('F-21: a day back, whoever is signed in stays so, and no cookie gets a time that makes no sense', async t => {
+t.test('F-21: a day back, a visitor stays signed in, and every cookie has a sensible lifetime', async t => {
   const { browser, clock, platform } = await buildSignedIn(t, giveTokens({ refresh_token: 'second' }))
   clock.advance(-day)
   const page = await openPage(browser)
@@ -51,20 +51,20 @@ t.test('F-21: a day back, whoever is signed in stays so, and no cookie gets a ti
     t.ok(Number.isInteger(seconds) && seconds >= 0 && seconds <= 400 * day, `${seconds}`)
 })
 
-t.test('F-21: a day back, a login begins and ends as ever', async t => {
+t.test('F-21: a day back, a login works as usual', async t => {
   const { browser, clock } = await buildTestClient(t)
   clock.advance(-day)
   t.equal((await signIn(browser)).statusCode, 200)
 })
 
-t.test('F-21: a day back in the middle of a login, it still ends', async t => {
+t.test('F-21: if the clock goes a day back during a login, the login still succeeds', async t => {
   const { browser, clock } = await buildTestClient(t)
   const started = await beginLogin(browser)
   clock.advance(-day)
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
 })
 
-t.test('F-21: a session does not become infinite by a clock that goes back: it ends at its time', async t => {
+t.test('F-21: a clock that goes back does not make a session last longer', async t => {
   const { browser, clock } = await buildSignedIn(t)
   for (const name of refreshCookieNames(browser)) browser.cookies.delete(name)
   const cookie = browser.cookieHeader()
@@ -85,7 +85,7 @@ t.test('F-21: a clock that is set back does not keep the portal’s document for
   t.equal(asked(), 2)
 })
 
-t.test('F-21: a clock that is set back does not give a renewal’s answer again for a day', async t => {
+t.test('F-21: after the clock is set back a day, requests do not share one renewal for a day', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   const copy = browser.copy()
   clock.advance(3601)
@@ -96,7 +96,7 @@ t.test('F-21: a clock that is set back does not give a renewal’s answer again 
   t.equal(renewals().length, 2)
 })
 
-t.test('F-20: a clock five minutes off that is then set right refuses no cookie of its own', async t => {
+t.test('F-20: a client whose clock is corrected by five minutes still accepts its own cookies', async t => {
   for (const skew of [-300, 300]) {
     const { browser, clock } = await buildSignedIn(t)
     const started = await beginLogin(browser)

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { signInTexts } from '../../../../src/client/sign-in/texts.ts'
 import { webTexts } from '../../../../src/client/web/texts.ts'
+import { exchangeRaw, rawGet } from '../../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
-import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { readForm } from '../../support/read-form.ts'
 import { setCookieLine, setCookieLines } from '../../support/read-response.ts'
 import { giveTokens, send } from '../../support/scripted-platform.ts'
@@ -177,7 +177,7 @@ t.test('CK-04: all cookies of the client and 4 KB of foreign cookies fit into on
   t.match(cookie, '__Host-session-2=')
   t.match(cookie, '__Host-refresh-')
   t.equal(cookie.match(/__Host-login-/g)?.length, 5)
-  t.ok(cookie.length < 10.8 * 1024, 'docs/decisions/003')
+  t.ok(cookie.length < 10.8 * 1024, 'the largest cookies that docs/design/sessions.md promises')
   const answer = await exchangeRaw(client, rawGet('/page', { cookie: `${cookie}; other=${'x'.repeat(4096)}` }))
   t.match(answer, /^HTTP\/1\.1 200 OK\r\n/)
   t.match(answer, 'first thing')

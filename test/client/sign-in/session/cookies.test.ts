@@ -1,4 +1,4 @@
-// The session's cookies as the browser is told to keep them, and where they are not to be seen.
+// The attributes of the session's cookies, and the places where their contents must not appear.
 import t from 'tap'
 import { buildTestClient, clientSecret, signIn } from '../../support/build-test-client.ts'
 import { readForm } from '../../support/read-form.ts'
@@ -27,7 +27,7 @@ t.test('CK-01: the session cookie is __Host-, HttpOnly, Secure, Strict, and live
   t.match(pair, /^__Host-session=[\w-]+$/)
 })
 
-t.test('CK-01: the refresh cookie is as strict, and lives longer', async t => {
+t.test('CK-01: the refresh cookie has the same attributes, and lives longer', async t => {
   const { browser } = await buildTestClient(t)
   const [, ...attributes] = setCookieLine(await signIn(browser), '__Host-refresh-')!.split('; ')
   t.same(attributes.toSorted(), ['HttpOnly', `Max-Age=${30 * 24 * 3600}`, 'Path=/', 'SameSite=Strict', 'Secure'])
@@ -37,26 +37,23 @@ for (const [what, environment] of [
   ['on http://localhost', {}],
   ['on https', { PUBLIC_URL: 'https://client.test' }],
 ] as const) {
-  t.test(
-    `CK-02: ${what} every cookie is __Host-, Secure, HttpOnly, of the whole host and without a Domain`,
-    async t => {
-      const { browser } = await buildTestClient(t, { scripts, environment })
-      const responses = [
-        await browser.get('/login'),
-        await signIn(browser),
-        await browser.post('/logout', {}, { headers: { 'sec-fetch-site': 'same-origin' } }),
-      ]
-      const lines = responses.flatMap(setCookieLines)
-      t.ok(lines.length >= 6, lines.join('\n'))
-      for (const line of lines) {
-        t.match(line, /^__Host-[\w-]+=[\w-]*; /)
-        for (const attribute of ['Path=/', 'HttpOnly', 'Secure']) t.ok(line.split('; ').includes(attribute), line)
-        t.match(line, /; SameSite=(Strict|Lax)/)
-        t.match(line, /; Max-Age=\d+/)
-        t.notMatch(line, /domain/i)
-      }
-    },
-  )
+  t.test(`CK-02: ${what} every cookie has __Host-, Secure, HttpOnly and Path=/, and no Domain`, async t => {
+    const { browser } = await buildTestClient(t, { scripts, environment })
+    const responses = [
+      await browser.get('/login'),
+      await signIn(browser),
+      await browser.post('/logout', {}, { headers: { 'sec-fetch-site': 'same-origin' } }),
+    ]
+    const lines = responses.flatMap(setCookieLines)
+    t.ok(lines.length >= 6, lines.join('\n'))
+    for (const line of lines) {
+      t.match(line, /^__Host-[\w-]+=[\w-]*; /)
+      for (const attribute of ['Path=/', 'HttpOnly', 'Secure']) t.ok(line.split('; ').includes(attribute), line)
+      t.match(line, /; SameSite=(Strict|Lax)/)
+      t.match(line, /; Max-Age=\d+/)
+      t.notMatch(line, /domain/i)
+    }
+  })
 }
 
 t.test('CK-08: no page, header or address shows a token or the client secret', async t => {
@@ -94,10 +91,10 @@ t.test('CK-08: no page, header or address shows a token or the client secret', a
   }
 })
 
-t.test('CK-17: only what changes a session sets cookies; and such an answer is not stored', async t => {
+t.test('CK-17: only answers that change a session set cookies, and they are not stored', async t => {
   const { browser } = await buildTestClient(t, { scripts })
   const responses = [await signIn(browser)]
-  // The first page after the arrival may tidy up; from then on nothing changes.
+  // The first page after the login may delete cookies. Later pages change nothing.
   await browser.get('/page', { site: 'same-origin' })
   const style = /href="(\/assets\/[^"]+\.css)"/.exec((await browser.get('/', { site: 'same-origin' })).body)![1]!
   for (const page of [...pages.filter(page => page !== '/login'), style]) {
@@ -111,7 +108,7 @@ t.test('CK-17: only what changes a session sets cookies; and such an answer is n
   }
 })
 
-t.test('CK-17: a stranger gets no cookies but by signing in', async t => {
+t.test('CK-17: without a session, only signing in sets cookies', async t => {
   const { browser } = await buildTestClient(t)
   for (const page of pages.filter(page => page !== '/login')) {
     t.same(setCookieLines(await browser.get(page)), [], page)

@@ -1,4 +1,4 @@
-// A portal that does not renew a session: only what fails for good takes the refresh token, and nobody is locked out.
+// Failed renewals: only a final refusal deletes the refresh token, and no visitor is locked out.
 
 import t from 'tap'
 import { signInTexts } from '../../../../src/client/sign-in/texts.ts'
@@ -10,7 +10,7 @@ import { setCookieLines } from '../../support/read-response.ts'
 import { giveTokens, type Script, send, tokenAnswer } from '../../support/scripted-platform.ts'
 import { buildSignedIn, openPage, refreshCookieNames, tokenRoute } from '../support/build-signed-in.ts'
 
-/** RFC 6749 5.2: only an answer of status 400 or more is a refusal, whatever words stand in it. */
+/** RFC 6749 5.2: only an answer with status 400 or more is a refusal, whatever its body says. */
 const giveCreated: Script = (request, response) =>
   send(response, { status: 201, body: tokenAnswer(request, { error: 'invalid_grant' }) })
 
@@ -48,7 +48,7 @@ async function newVisitor(renewal: Script) {
 }
 
 for (const [what, renewal] of Object.entries(passing)) {
-  t.test(`RF-05: a portal that ${what} ends no session: a page says so, and later it goes on`, async t => {
+  t.test(`RF-05: a portal that ${what} ends no session: a page says so, and the session continues later`, async t => {
     const { browser, clock, platform } = await newVisitor(renewal)
     const kept = refreshCookieNames(browser)
     clock.advance(3601)
@@ -61,7 +61,7 @@ for (const [what, renewal] of Object.entries(passing)) {
     t.equal((await openPage(browser)).statusCode, 200)
   })
 
-  t.test(`RF-05: while the access token is still good, a portal that ${what} is not even noticed`, async t => {
+  t.test(`RF-05: while the access token is valid, the visitor does not notice a portal that ${what}`, async t => {
     const { browser, clock, renewals } = await newVisitor(renewal)
     clock.advance(3600 - 30)
     t.equal((await openPage(browser)).statusCode, 200)
@@ -69,7 +69,7 @@ for (const [what, renewal] of Object.entries(passing)) {
   })
 }
 
-t.test('F-17: a busy portal’s Retry-After stands on the page of a renewal, and the session stays', async t => {
+t.test('F-17: if the portal is too busy to renew, the page shows its Retry-After, and the session stays', async t => {
   const { browser, clock } = await buildSignedIn(t, { status: 503, headers: { 'retry-after': '1000000000' }, body: {} })
   clock.advance(3601)
   const page = await openPage(browser)
@@ -90,7 +90,7 @@ const final: Record<string, Script> = {
 }
 
 for (const [what, renewal] of Object.entries(final)) {
-  t.test(`RF-05: ${what} takes the refresh cookie at once, and the session ends with its access token`, async t => {
+  t.test(`RF-05: ${what} deletes the refresh cookie at once, and the session ends with its access token`, async t => {
     const { browser, clock, renewals, logged } = await newVisitor(renewal)
     clock.advance(3600 - 30)
     t.equal((await openPage(browser)).statusCode, 200)
@@ -104,7 +104,7 @@ for (const [what, renewal] of Object.entries(final)) {
     t.match(page.headers.location, /^\/login/)
   })
 
-  t.test(`RF-05: ${what} ends a session whose access token has ended: it is the login`, async t => {
+  t.test(`RF-05: ${what} ends a session whose access token has expired, and leads to the login`, async t => {
     const { browser, clock, renewals } = await newVisitor(renewal)
     clock.advance(3601)
     const page = await openPage(browser)
@@ -116,7 +116,7 @@ for (const [what, renewal] of Object.entries(final)) {
   })
 }
 
-t.test('contract 4: what the portal or the API fails at offers to sign in anew, and to sign out', async t => {
+t.test('RF-05: an error page for the portal or the API offers to sign in again and to sign out', async t => {
   const { browser, clock, platform } = await buildSignedIn(t, { status: 401, body: { error: 'invalid_client' } })
   const offers = async (path: string, status: number, returnTo: string) => {
     const page = await browser.get(path, { site: 'same-origin' })
@@ -144,7 +144,7 @@ t.test('contract 4: what the portal or the API fails at offers to sign in anew, 
 })
 
 t.test(
-  'contract 4: a page that is not there offers no new sign-in; behind the sign-in it still offers to sign out',
+  'RF-05: a 404 page does not offer to sign in again, and offers to sign out only in the signed-in scope',
   async t => {
     const { browser } = await buildSignedIn(t)
     for (const [path, offers] of [
@@ -160,7 +160,7 @@ t.test(
   },
 )
 
-t.test('contract 4: a form that a fault has met offers to sign in anew beside what was typed', async t => {
+t.test('RF-05: a form that failed shows the typed text and offers to sign in again', async t => {
   const { browser, clock, platform } = await buildSignedIn(t, { status: 503, body: {} })
   const form = readForm(await browser.get('/note'), '/note')
   platform.answer('POST /things', { status: 401, body: {} })
@@ -171,7 +171,7 @@ t.test('contract 4: a form that a fault has met offers to sign in anew beside wh
   t.equal(readForm(page, '/note').note, 'typed at length')
 })
 
-t.test('F-24: a portal that is slow to renew holds up only what needs it', async t => {
+t.test('F-24: a portal that renews slowly delays only requests that need the renewal', async t => {
   const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()
   const { browser, clock } = await buildSignedIn(t, async (request, response) => {
     await mayAnswer

@@ -1,4 +1,4 @@
-// Several requests, tabs and replicas that renew one session at the same time: nobody is signed out by it.
+// Several requests, tabs and replicas renew one session at the same time, and the visitor stays signed in.
 import t, { type Test } from 'tap'
 import { buildTestClient } from '../../support/build-test-client.ts'
 import { setCookieLine } from '../../support/read-response.ts'
@@ -38,7 +38,7 @@ function rotatingPortal({ clock }: Signed, graceSeconds: number) {
   return { script, isRevoked: () => isRevoked }
 }
 
-t.test('RF-02: of twenty pages at once over two replicas, just after expiry, all are shown', async t => {
+t.test('RF-02: twenty pages at once on two replicas, just after expiry, are all shown', async t => {
   const test = await buildSignedIn(t)
   const { browser, client, platform, clock, renewals } = test
   const portal = rotatingPortal(test, 10)
@@ -65,7 +65,7 @@ t.test('RF-02: of twenty pages at once over two replicas, just after expiry, all
   t.equal(portal.isRevoked(), false)
 })
 
-t.test('RF-03: a request that still carries the old cookie shortly after the renewal shares it', async t => {
+t.test('RF-03: a request with the old cookie shortly after a renewal shares its result', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   clock.advance(3601)
   const late = browser.copy()
@@ -77,19 +77,22 @@ t.test('RF-03: a request that still carries the old cookie shortly after the ren
   t.equal(renewals().length, 1)
 })
 
-t.test('RF-03: a renewal is not kept for long, and a failed one not at all', async t => {
-  const { browser, clock, platform, renewals } = await buildSignedIn(t)
-  clock.advance(3601)
-  const late = browser.copy()
-  await openPage(browser)
-  platform.answer(tokenRoute, { status: 503, body: {} })
-  clock.advance(60)
-  t.equal((await openPage(late)).statusCode, 503)
-  t.equal((await openPage(late)).statusCode, 503)
-  t.equal(renewals().length, 3)
-})
+t.test(
+  'RF-03: the result of a renewal is shared only for a short time, and a failure is never shared later',
+  async t => {
+    const { browser, clock, platform, renewals } = await buildSignedIn(t)
+    clock.advance(3601)
+    const late = browser.copy()
+    await openPage(browser)
+    platform.answer(tokenRoute, { status: 503, body: {} })
+    clock.advance(60)
+    t.equal((await openPage(late)).statusCode, 503)
+    t.equal((await openPage(late)).statusCode, 503)
+    t.equal(renewals().length, 3)
+  },
+)
 
-t.test('RF-04: whoever comes too late to a renewal on another replica takes nothing away', async t => {
+t.test('RF-04: a late renewal on another replica deletes nothing of the new session', async t => {
   const test = await buildSignedIn(t)
   const { browser, platform, clock } = test
   platform.answer(tokenRoute, rotatingPortal(test, 0).script)
@@ -101,13 +104,13 @@ t.test('RF-04: whoever comes too late to a renewal on another replica takes noth
   const page = await openPage(loser)
   t.not(page.statusCode, 500)
   t.equal(setCookieLine(page, '__Host-session='), undefined)
-  // The browser hears of both, of the loser last.
+  // The browser gets both answers, the loser's last.
   browser.keep(page)
   t.equal((await openPage(browser)).statusCode, 200)
   t.equal(refreshCookieNames(browser).length, 1)
 })
 
-t.test('RF-04: a tab that is refused while its access token is still good is shown its page', async t => {
+t.test('RF-04: a tab whose renewal is refused shows its page while its access token is valid', async t => {
   const test = await buildSignedIn(t)
   const { browser, platform, clock } = test
   platform.answer(tokenRoute, rotatingPortal(test, 0).script)
@@ -123,7 +126,7 @@ t.test('RF-04: a tab that is refused while its access token is still good is sho
   t.equal(refreshCookieNames(browser).length, 1)
 })
 
-/** An API that takes one access token alone. */
+/** An API that accepts only one access token. */
 function apiFor(accessToken: string): Script {
   return ({ headers }, response) => {
     const isGood = headers.authorization === `Bearer ${accessToken}`
@@ -140,7 +143,7 @@ t.test(
     const portal = rotatingPortal(test, 10)
     platform.answer(tokenRoute, portal.script)
     platform.answer('GET /things', (_request, response) => {
-      // So long does the API take that the first refresh token is past its grace.
+      // The API takes so long that the first refresh token can no longer be used again.
       clock.advance(11)
       platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'newest' }))
       platform.answer('GET /things', apiFor(good))
@@ -184,23 +187,26 @@ for (const [when, seconds, tokens] of [
     },
   )
 
-t.test('RF-04: of two replicas whose access token the API refuses, the loser ends nothing of the winner’s', async t => {
-  const test = await buildSignedIn(t)
-  const { browser, platform, clock } = test
-  platform.answer(tokenRoute, rotatingPortal(test, 0).script)
-  platform.answer('GET /things', apiFor(renewedToken))
-  clock.advance(60)
-  const loser = browser.copy()
-  loser.client = await addReplica(t, test)
-  t.equal((await openPage(browser)).statusCode, 200)
-  const won = browser.names().toSorted()
-  clock.advance(5)
-  const page = await openPage(loser)
-  t.equal(page.statusCode, 302)
-  browser.keep(page)
-  t.same(browser.names().toSorted(), won)
-  t.equal((await openPage(browser)).statusCode, 200, 'with the winner’s access token')
-})
+t.test(
+  'RF-04: if two replicas renew after a refusal of the API, the slower one keeps the session of the other',
+  async t => {
+    const test = await buildSignedIn(t)
+    const { browser, platform, clock } = test
+    platform.answer(tokenRoute, rotatingPortal(test, 0).script)
+    platform.answer('GET /things', apiFor(renewedToken))
+    clock.advance(60)
+    const loser = browser.copy()
+    loser.client = await addReplica(t, test)
+    t.equal((await openPage(browser)).statusCode, 200)
+    const won = browser.names().toSorted()
+    clock.advance(5)
+    const page = await openPage(loser)
+    t.equal(page.statusCode, 302)
+    browser.keep(page)
+    t.same(browser.names().toSorted(), won)
+    t.equal((await openPage(browser)).statusCode, 200, 'with the winner’s access token')
+  },
+)
 
 t.test('CK-18: a slow answer to an older request does not overwrite the newer session', async t => {
   const { browser, clock, platform } = await buildSignedIn(t)

@@ -1,4 +1,4 @@
-// Renewing a session: when it happens, with what, and what the browser is told.
+// Renewing a session: when it happens, with which token, and which cookies the browser gets.
 import t from 'tap'
 import { signIn } from '../../support/build-test-client.ts'
 import { readForm } from '../../support/read-form.ts'
@@ -25,7 +25,7 @@ t.test('CK-09: a second after the access token has ended, the next page renews i
   t.equal(renewals().length, 1)
 })
 
-t.test('CK-09: without the refresh cookie it is the login', async t => {
+t.test('CK-09: without the refresh cookie the visitor is led to the login', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   for (const name of refreshCookieNames(browser)) browser.cookies.delete(name)
   clock.advance(3601)
@@ -62,7 +62,7 @@ t.test('CK-09: renewing does not extend the thirty days', async t => {
   t.equal(renewals().length, 29)
 })
 
-t.test('RF-07: a session ends with its refresh token, though its access token is good for longer', async t => {
+t.test('RF-07: a session ends with its refresh token, even if its access token is valid for longer', async t => {
   const day = 24 * 3600
   const { browser, clock, platform, renewals } = await buildSignedIn(t)
   const lasting = giveTokens({ expires_in: 20 * day, refresh_token: 'second' })
@@ -80,7 +80,7 @@ t.test('RF-07: a session ends with its refresh token, though its access token is
   t.equal((await openPage(browser)).statusCode, 302)
 })
 
-t.test('RF-07: also a first session does not outlive its thirty days', async t => {
+t.test('RF-07: a session that was never renewed does not outlive its thirty days either', async t => {
   const { browser, platform } = await buildSignedIn(t)
   platform.answer(tokenRoute, giveTokens({ expires_in: 60 * 24 * 3600, refresh_token: undefined }))
   const page = await signIn(browser)
@@ -114,7 +114,7 @@ t.test('RF-10: an access token is renewed shortly before it ends, and not earlie
 })
 
 t.test(
-  'RF-10: tokens of five seconds make no storm: one renewal a request at most, and one in two seconds',
+  'RF-10: with tokens of five seconds there is at most one renewal per request, and one in two seconds',
   async t => {
     const { browser, clock, platform, renewals } = await buildSignedIn(t)
     let count = 0
@@ -167,7 +167,7 @@ t.test('RF-08: a renewal with a refresh token replaces the old one', async t => 
   t.equal(refreshCookieNames(browser).length, 1)
 })
 
-t.test('RF-08: a renewal may carry any state, or none: none was sent', async t => {
+t.test('RF-08: the answer to a renewal may have any state or none, because the request had none', async t => {
   for (const state of ['of-nobody', undefined]) {
     const { browser, clock } = await buildSignedIn(t, giveTokens({ state }))
     clock.advance(3601)
@@ -194,7 +194,7 @@ const endings: Record<string, Ending> = {
 }
 
 for (const [what, { status, script = {}, ask }] of Object.entries(endings)) {
-  t.test(`RF-09: a renewal is delivered on the answer that renewed, also when it ends ${what}`, async t => {
+  t.test(`RF-09: a request that renews the session sets the new cookies, even if it ends ${what}`, async t => {
     const { browser, clock, platform, renewals } = await buildSignedIn(t)
     for (const [route, answer] of Object.entries(script)) platform.answer(route, answer)
     const forms = {

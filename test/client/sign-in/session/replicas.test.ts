@@ -1,4 +1,4 @@
-// Several processes with the same keys, or with keys that are being changed.
+// Several processes with the same keys, or with keys that are being rotated.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
@@ -20,7 +20,7 @@ const scripts = {
 const buildWithKeys = (t: Test, ...keys: string[]) =>
   buildTestClient(t, { scripts, environment: { COOKIE_KEYS: keys.join(',') } })
 
-/** One more process, on the same platform and clock; `of`’s browser speaks to it from then on. Gives what it logs. */
+/** Another process with the same platform and clock. From then on the browser of `of` talks to it. Returns its log. */
 async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
   const { platform, clock } = of
   const { client, log } = await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS: keys.join(',') } })
@@ -28,7 +28,7 @@ async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
   return log
 }
 
-t.test('CK-12: every step may meet another replica', async t => {
+t.test('CK-12: every step works on another replica', async t => {
   const key = newKey()
   const test = await buildWithKeys(t, key)
   const { browser } = test
@@ -59,7 +59,7 @@ t.test('CK-12: a login outlives a restart', async t => {
   t.equal((await test.browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
 })
 
-t.test('CK-11: a session sealed with the older key goes on, and is sealed with the newer one', async t => {
+t.test('CK-11: a session that is sealed with the older key continues, and is sealed with the newer key', async t => {
   const [older, newer] = [newKey(), newKey()]
   const test = await buildWithKeys(t, older)
   const { browser } = test
@@ -74,7 +74,7 @@ t.test('CK-11: a session sealed with the older key goes on, and is sealed with t
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
-t.test('CK-11: a login and a form that were sealed with the older key go on, too', async t => {
+t.test('CK-11: a login and a form that are sealed with the older key work, too', async t => {
   const [older, newer] = [newKey(), newKey()]
   const test = await buildWithKeys(t, older)
   const { browser } = test
@@ -89,7 +89,7 @@ t.test('CK-11: a login and a form that were sealed with the older key go on, too
   t.equal((await browser.post('/note', filled)).statusCode, 409, 'once that key is gone it is too old')
 })
 
-t.test('CK-11: when the older key is gone, what it sealed is over, cleanly', async t => {
+t.test('CK-11: when the older key is removed, its sessions and logins end without an error', async t => {
   const [older, newer] = [newKey(), newKey()]
   const test = await buildWithKeys(t, older)
   const { browser } = test
@@ -105,7 +105,7 @@ t.test('CK-11: when the older key is gone, what it sealed is over, cleanly', asy
   t.equal((await signIn(browser)).statusCode, 200)
 })
 
-t.test('F-29: during a rolling update, what the other version sealed signs nobody in, and fails nobody', async t => {
+t.test('F-29: during a rolling update, cookies of the other version sign nobody in and cause no error', async t => {
   const key = newKey()
   const test = await buildWithKeys(t, key)
   const { browser } = test
@@ -127,24 +127,27 @@ t.test('F-29: during a rolling update, what the other version sealed signs nobod
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
-t.test('F-36: a key that was changed on one replica only shows in /health/ready, and makes no faults', async t => {
-  const [key, other] = [newKey(), newKey()]
-  const test = await buildWithKeys(t, key)
-  const { browser } = test
-  const ids = async () => (await browser.get('/health/ready')).json().cookieKeyIds
-  const before = await ids()
-  await signIn(browser)
-  const first = browser.client
-  const log = await switchTo(t, test, other)
-  t.notSame(await ids(), before)
-  t.notMatch(JSON.stringify(await ids()), other)
-  test.clock.advance(31)
-  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
-  t.match(log.join(''), '"event":"session_unreadable"')
-  browser.client = first
-  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
-  t.same(await ids(), before)
-})
+t.test(
+  'F-36: a key that was changed on only one replica is visible in /health/ready, and causes no errors',
+  async t => {
+    const [key, other] = [newKey(), newKey()]
+    const test = await buildWithKeys(t, key)
+    const { browser } = test
+    const ids = async () => (await browser.get('/health/ready')).json().cookieKeyIds
+    const before = await ids()
+    await signIn(browser)
+    const first = browser.client
+    const log = await switchTo(t, test, other)
+    t.notSame(await ids(), before)
+    t.notMatch(JSON.stringify(await ids()), other)
+    test.clock.advance(31)
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
+    t.match(log.join(''), '"event":"session_unreadable"')
+    browser.client = first
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
+    t.same(await ids(), before)
+  },
+)
 
 t.test('SE-07: replicas with the same keys show the same ids, in order', async t => {
   const [newer, older] = [newKey(), newKey()]

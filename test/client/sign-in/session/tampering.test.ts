@@ -1,7 +1,7 @@
-// Cookies that are not as they were set: changed, cut, swapped, doubled, too old, or from another version.
+// Cookies that differ from those that were set: changed, cut, swapped, doubled, too old, or from another version.
 import t, { type Test } from 'tap'
+import { exchangeRaw, rawGet } from '../../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
-import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { setCookieLines } from '../../support/read-response.ts'
 import { accessTokenOf } from '../../support/scripted-platform.ts'
 
@@ -19,7 +19,7 @@ type Signed = Awaited<ReturnType<typeof buildSignedIn>>
 const pageWith = ({ browser }: Signed, cookie: string) =>
   browser.copy().get('/page', { site: 'same-origin', headers: { cookie } })
 
-/** Led to the login; what was sent of a session is taken away. */
+/** Checks that the visitor is led to the login, and that the sent session cookies are deleted. */
 async function isSignedOut(t: Test, test: Signed, cookie: string) {
   const response = await pageWith(test, cookie)
   t.equal(response.statusCode, 302)
@@ -33,7 +33,7 @@ function changeByte(value: string, index: number, change: (byte: number) => numb
   return bytes.toString('base64url')
 }
 
-t.test('CK-05: neither token can be read out of a cookie', async t => {
+t.test('CK-05: no token can be read from a cookie', async t => {
   const { session, refresh } = await buildSignedIn(t)
   for (const value of [session, refresh]) {
     t.notMatch(value, accessTokenOf('visitor-1').slice(0, 8))
@@ -42,7 +42,7 @@ t.test('CK-05: neither token can be read out of a cookie', async t => {
   }
 })
 
-t.test('CK-05: a session cookie with any one byte changed is no session, and is taken away', async t => {
+t.test('CK-05: a session cookie with one changed byte is not a session, and is deleted', async t => {
   const test = await buildSignedIn(t)
   const bytes = Buffer.from(test.session, 'base64url')
   for (let index = 0; index < bytes.length; index++) {
@@ -56,7 +56,7 @@ t.test('CK-05: a session cookie with any one byte changed is no session, and is 
   t.equal((await pageWith(test, `__Host-session=${test.session}`)).statusCode, 200, 'unchanged it is one')
 })
 
-t.test('CK-05: a refresh cookie with any one byte changed renews nothing', async t => {
+t.test('CK-05: a refresh cookie with one changed byte renews nothing', async t => {
   const test = await buildSignedIn(t)
   const bytes = Buffer.from(test.refresh, 'base64url')
   for (let index = 0; index < bytes.length; index++) {
@@ -68,7 +68,7 @@ t.test('CK-05: a refresh cookie with any one byte changed renews nothing', async
   t.equal(test.platform.received('POST /api/exchangeToken').length, 1, 'that of the login')
 })
 
-t.test('CK-06: a sealed value is good in its own cookie alone', async t => {
+t.test('CK-06: a sealed value is valid only in its own cookie', async t => {
   const test = await buildSignedIn(t)
   const { session, refresh, refreshName, browser, platform } = test
   const started = await beginLogin(browser)
@@ -92,7 +92,7 @@ t.test('CK-06: a sealed value is good in its own cookie alone', async t => {
   t.equal(platform.received('GET /things').length, 0)
 })
 
-t.test('CK-06: the cookie of one form is no token of another', async t => {
+t.test('CK-06: a cookie is not accepted as the token of a form', async t => {
   const { browser, session, refresh, platform } = await buildSignedIn(t)
   for (const formToken of [session, refresh]) {
     const response = await browser.post('/note', { formToken, note: 'typed' })
@@ -101,7 +101,7 @@ t.test('CK-06: the cookie of one form is no token of another', async t => {
   t.equal(platform.received('POST /things').length, 0)
 })
 
-t.test('CK-07: a copied session cookie is over when its token is, whatever its holder says', async t => {
+t.test('CK-07: a copied session cookie expires with its token, even if it is sent later', async t => {
   const test = await buildSignedIn(t)
   const cookie = `__Host-session=${test.session}`
   test.clock.advance(3599)
@@ -110,7 +110,7 @@ t.test('CK-07: a copied session cookie is over when its token is, whatever its h
   await isSignedOut(t, test, cookie)
 })
 
-t.test('CK-07: a copied refresh cookie is over after thirty days', async t => {
+t.test('CK-07: a copied refresh cookie expires after thirty days', async t => {
   const test = await buildSignedIn(t)
   test.clock.advance(30 * 24 * 3600 + 1)
   await isSignedOut(t, test, `${test.refreshName}=${test.refresh}`)
@@ -138,7 +138,7 @@ const odd: Record<string, string> = {
 const { client } = await buildTestClient(t)
 
 for (const [what, cookie] of Object.entries(odd)) {
-  t.test(`CK-10: ${what} is no fault of the server`, async t => {
+  t.test(`CK-10: ${what} causes no server error`, async t => {
     for (const path of ['/', '/page', '/login', '/cancelled?state=x', '/exchangeToken?state=x&code=y&subject=z']) {
       const answer = await exchangeRaw(client, rawGet(path, { cookie }))
       t.match(answer, /^HTTP\/1\.1 [234]/, path)
@@ -152,23 +152,26 @@ for (const [what, order] of [
   ['the bad one first', (good: string) => `__Host-session=bad; __Host-session=${good}`],
   ['the good one first', (good: string) => `__Host-session=${good}; __Host-session=bad`],
 ] as const) {
-  t.test(`CK-10: a session cookie twice, ${what}, gives the page or the login, and no circle`, async t => {
-    const test = await buildSignedIn(t)
-    const response = await pageWith(test, order(test.session))
-    t.ok([200, 302].includes(response.statusCode), `${response.statusCode}`)
-    if (response.statusCode === 200) return
-    t.match(response.headers.location, /^\/login/)
-    // A jar in which the bad one stays for ever.
-    const { browser } = test
-    const openWithBad = async () => {
-      const cookie = `__Host-session=bad; ${browser.cookieHeader()}`
-      return (await browser.get('/page', { site: 'same-origin', headers: { cookie } })).statusCode
-    }
-    t.equal(await openWithBad(), 200, 'renewed')
-    await signIn(browser)
-    for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
-    t.equal(await openWithBad(), 401, 'where it cannot be renewed, it is explained')
-  })
+  t.test(
+    `CK-10: a session cookie that comes twice, ${what}, leads to the page or the login, without a loop`,
+    async t => {
+      const test = await buildSignedIn(t)
+      const response = await pageWith(test, order(test.session))
+      t.ok([200, 302].includes(response.statusCode), `${response.statusCode}`)
+      if (response.statusCode === 200) return
+      t.match(response.headers.location, /^\/login/)
+      // A browser in which the bad cookie stays forever.
+      const { browser } = test
+      const openWithBad = async () => {
+        const cookie = `__Host-session=bad; ${browser.cookieHeader()}`
+        return (await browser.get('/page', { site: 'same-origin', headers: { cookie } })).statusCode
+      }
+      t.equal(await openWithBad(), 200, 'renewed')
+      await signIn(browser)
+      for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
+      t.equal(await openWithBad(), 401, 'where it cannot be renewed, it is explained')
+    },
+  )
 }
 
 for (const [what, spoil] of Object.entries({
@@ -181,7 +184,7 @@ for (const [what, spoil] of Object.entries({
   'changed in the middle': (value: string) => changeByte(value, 100, byte => byte ^ 1),
   'a refresh token’s': (_value: string, refresh: string) => refresh,
 })) {
-  t.test(`F-25: a session that is ${what} ends once and without a circle, and nothing else with it`, async t => {
+  t.test(`F-25: a session that is ${what} ends once, without a loop and without other effects`, async t => {
     const test = await buildSignedIn(t)
     const { browser } = test
     const started = await beginLogin(browser)

@@ -1,4 +1,4 @@
-// Two visitors, one browser: what is one’s never becomes the other’s.
+// Two visitors in one browser: nothing of one visitor is ever given to the other.
 
 import t, { type Test } from 'tap'
 import { webTexts } from '../../../../src/client/web/texts.ts'
@@ -8,7 +8,7 @@ import { refreshCookieNames } from '../support/build-signed-in.ts'
 
 type TestClient = Awaited<ReturnType<typeof buildTestClient>>
 
-/** A platform whose things name the visitor that the access token belongs to. */
+/** A platform whose answers name the visitor of the access token. */
 async function buildForTwo(t: Test): Promise<TestClient> {
   return buildTestClient(t, {
     scripts: {
@@ -21,7 +21,7 @@ async function buildForTwo(t: Test): Promise<TestClient> {
   })
 }
 
-/** Signs this visitor in, as far as the first page, whoever was signed in before; whose refresh token is still good at the portal. */
+/** Signs this visitor in and opens the first page. The refresh token of an earlier visitor stays valid at the portal. */
 async function signInAs(test: TestClient, visitor: string, refreshToken: string | undefined, returnTo?: string) {
   const { platform, browser, clock } = test
   platform.answer('POST /api/exchangeToken', (request, response) => {
@@ -34,7 +34,7 @@ async function signInAs(test: TestClient, visitor: string, refreshToken: string 
   return browser.get(returnTo ?? '/page', { site: 'same-origin' })
 }
 
-t.test('CL-20: signing in replaces whoever was signed in before', async t => {
+t.test('CL-20: signing in replaces the earlier visitor', async t => {
   const test = await buildForTwo(t)
   t.match((await signInAs(test, 'visitor-1', 'refresh-of-the-first')).body, 'Of the first')
   const before = test.browser.cookie('__Host-session')
@@ -43,7 +43,7 @@ t.test('CL-20: signing in replaces whoever was signed in before', async t => {
   t.equal(refreshCookieNames(test.browser).length, 1)
 })
 
-t.test('CL-20: the session of whoever was signed in before still opens only as theirs', async t => {
+t.test('CL-20: the session of an earlier visitor still belongs only to that visitor', async t => {
   const test = await buildForTwo(t)
   await signInAs(test, 'visitor-1', undefined)
   const first = test.browser.copy()
@@ -56,19 +56,22 @@ for (const [what, refreshToken] of [
   ['without a refresh token', undefined],
   ['with a refresh token too long for its cookie', 'r'.repeat(400)],
 ] as const) {
-  t.test(`CL-20: when the session of the second visitor, ${what}, has ended, the first does not come back`, async t => {
-    const test = await buildForTwo(t)
-    await signInAs(test, 'visitor-1', 'refresh-of-the-first')
-    await signInAs(test, 'visitor-2', refreshToken)
-    test.platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-    test.clock.advance(3601)
-    t.equal((await test.browser.get('/page', { site: 'same-origin' })).statusCode, 302)
-    const renewals = test.platform.received('POST /api/exchangeToken').filter(({ form }) => form.has('refresh_token'))
-    t.notOk(renewals.some(({ form }) => form.get('refresh_token') === 'refresh-of-the-first'))
-  })
+  t.test(
+    `CL-20: when the session of the second visitor, ${what}, has ended, the first is not signed in again`,
+    async t => {
+      const test = await buildForTwo(t)
+      await signInAs(test, 'visitor-1', 'refresh-of-the-first')
+      await signInAs(test, 'visitor-2', refreshToken)
+      test.platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+      test.clock.advance(3601)
+      t.equal((await test.browser.get('/page', { site: 'same-origin' })).statusCode, 302)
+      const renewals = test.platform.received('POST /api/exchangeToken').filter(({ form }) => form.has('refresh_token'))
+      t.notOk(renewals.some(({ form }) => form.get('refresh_token') === 'refresh-of-the-first'))
+    },
+  )
 }
 
-t.test('CL-20: nor does the first come back where the login of the second ended on the start page', async t => {
+t.test('CL-20: the first visitor is not signed in again if the second login ended on the start page', async t => {
   const test = await buildForTwo(t)
   await signInAs(test, 'visitor-1', 'refresh-of-the-first')
   await signInAs(test, 'visitor-2', undefined, '/')
@@ -77,12 +80,12 @@ t.test('CL-20: nor does the first come back where the login of the second ended 
 })
 
 t.test(
-  'CL-20: a session that is due and has no refresh token is not renewed with that of the first visitor',
+  'CL-20: a session without a refresh token is not renewed with the refresh token of the first visitor',
   async t => {
     const test = await buildForTwo(t)
     const { browser, platform, clock } = test
     await signInAs(test, 'visitor-1', 'refresh-of-the-first')
-    // Between the login and this page no other one was opened, which would have taken away what is left of the first.
+    // No page was opened between the login and this one. Such a page would have deleted the first visitor's cookies.
     platform.answer(
       'POST /api/exchangeToken',
       giveTokens({ access_token: accessTokenOf('visitor-2'), refresh_token: undefined }),

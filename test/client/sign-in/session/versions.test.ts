@@ -29,7 +29,7 @@ function sealerOf({ cookieKeys, clientId, loginUrl, redirectUri }: Config, clock
 
 const refreshName = `__Host-refresh-${hash('sha256', 'a-refresh-token', 'base64url').slice(0, 8)}`
 
-/** Payloads as this client seals them, with their version to be changed. */
+/** Payloads as this client seals them. The tests change their version. */
 function payloads(clock: TestClock) {
   const now = clock.read().getTime()
   return {
@@ -126,7 +126,7 @@ for (const [what, change] of Object.entries(otherVersions)) {
   })
 
   t.test(
-    `F-25: a refresh cookie with ${what} renews nothing, and the session beside it lasts until its end`,
+    `F-25: a refresh cookie with ${what} renews nothing, and its session lasts until the access token expires`,
     async t => {
       const { browser, clock, platform, setSession, setRefresh } = await buildWithSealer(t)
       const { session, refresh } = payloads(clock)
@@ -189,7 +189,7 @@ t.test('the product’s session data is loaded once at sign-in, and survives ren
   t.same(loads, ['visitor-1', 'visitor-1'], 'which has no room for it, so it is loaded again')
 })
 
-t.test('the session data of one visitor is never that of another', async t => {
+t.test('the session data of one visitor is never given to another', async t => {
   const roles = ['editor', 'reader']
   const { product } = productWithRole(() => roles.shift()!)
   const { browser, platform } = await buildTestClient(t, { product, scripts })
@@ -224,16 +224,19 @@ t.test('CK-03: session data of more than 500 bytes is not kept, and the log says
   t.match(log.join(''), 'loadSessionData returned 511 bytes of JSON. The session cookie has room for 500.')
 })
 
-t.test('CK-03: session data that does not fit beside a long token is loaded for each request', async t => {
-  const role = 'r'.repeat(480)
-  const { product, loads } = productWithRole(() => role)
-  const { browser, platform, log } = await buildTestClient(t, { product, scripts })
-  platform.answer(tokenRoute, giveTokens({ access_token: 'x'.repeat(3_300) }))
-  t.equal((await signIn(browser)).statusCode, 200)
-  t.equal(await roleOf(browser), role)
-  t.equal(await roleOf(browser), role)
-  t.equal(loads.length, 3)
-  t.match(log.join(''), '"event":"session_data_too_long"')
-  t.notMatch(log.join(''), 'rrrrr')
-  t.equal((await openPage(browser)).statusCode, 200)
-})
+t.test(
+  'CK-03: session data that does not fit into the cookie with a long token is loaded for each request',
+  async t => {
+    const role = 'r'.repeat(480)
+    const { product, loads } = productWithRole(() => role)
+    const { browser, platform, log } = await buildTestClient(t, { product, scripts })
+    platform.answer(tokenRoute, giveTokens({ access_token: 'x'.repeat(3_300) }))
+    t.equal((await signIn(browser)).statusCode, 200)
+    t.equal(await roleOf(browser), role)
+    t.equal(await roleOf(browser), role)
+    t.equal(loads.length, 3)
+    t.match(log.join(''), '"event":"session_data_too_long"')
+    t.notMatch(log.join(''), 'rrrrr')
+    t.equal((await openPage(browser)).statusCode, 200)
+  },
+)
