@@ -1,30 +1,29 @@
-// Starts what is measured as a process of its own, waits for its address, reads its CPU time and memory from within, and
-// stops it.
+// Starts a measured program in its own process, waits for its address, lets it report its CPU time and memory, and stops it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Reading } from './probe.ts'
 
 export type Environment = Record<string, string>
-/** What a piece of work cost the server, over all its threads. */
+/** The cost of a piece of work for the server, in all its threads. */
 export type Cost = { cpuMicroseconds: number; memoryMiB: number; milliseconds: number }
 
 /** How long a server may take to listen. */
 const patienceMs = 30_000
 const probe = fileURLToPath(new URL('probe.ts', import.meta.url))
 
-/** One whose CPU time and memory can be read. `before`: what Node is told of it besides. */
+/** Starts a process whose CPU time and memory can be read. `before` has more options for Node. */
 export function startMeasuredChild(script: string, environment: Environment, before: string[] = []): ChildProcess {
   return run([...before, '--import', probe, script], environment, ['pipe', 'ipc'])
 }
 
-/** One that talks through messages, and prints what a person should see. */
+/** Starts a process that communicates with messages. Its output is shown. */
 export function startHelper(script: string): ChildProcess {
   return run([script], {}, ['inherit', 'ipc'])
 }
 
 function run(parameters: string[], environment: Environment, [stdout, ...more]: ['pipe' | 'inherit', 'ipc'?]) {
-  // Nothing of this machine's environment: a setting that happens to stand there must not change what is measured.
+  // Without this machine's environment, because a setting in it must not change the results.
   const child = spawn(process.execPath, parameters, { env: environment, stdio: ['ignore', stdout, 'inherit', ...more] })
   children.add(child)
   child.once('exit', () => children.delete(child))
@@ -32,12 +31,12 @@ function run(parameters: string[], environment: Environment, [stdout, ...more]: 
 }
 
 const children = new Set<ChildProcess>()
-// Whatever goes wrong here, nobody is left behind.
+// No child survives this process, even if it fails.
 process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** The groups of the first match in what the process prints; what it prints from then on is read and dropped. */
+/** Waits until the output of the process matches, and returns the groups of the match. Later output is read and dropped. */
 export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Promise<string[]> {
   if (!stdout) throw new Error('The output of a server must be read.')
   let printed = ''
@@ -46,17 +45,17 @@ export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Pro
       printed += chunk
       const found = pattern.exec(printed)
       if (!found) return
-      // A server whose output nobody reads would soon wait for that, and be measured waiting.
+      // A server whose output nobody reads would block soon, and the results would include the waiting.
       stdout.off('data', look).resume()
       resolve(found.slice(1))
     }
-    const fail = () => reject(new Error(`A server has not said what was waited for:\n${printed}`))
+    const fail = () => reject(new Error(`A server did not print the expected line:\n${printed}`))
     stdout.on('data', look).once('end', fail)
     setTimeout(fail, patienceMs).unref()
   })
 }
 
-/** What the work costs that child, whoever else does it. */
+/** The cost of the work for that child. Other processes may take part in the work. */
 export async function costOf<T>(child: ChildProcess, work: () => Promise<T>): Promise<Cost & { result: T }> {
   const startedAt = performance.now()
   const before = await read(child)

@@ -1,4 +1,4 @@
-// What both benches do: samples and what is made of them, and who comes when.
+// Functions of both benches: statistics of samples, and the order of the compared servers.
 
 export function middle(values: number[]): number {
   return percentile(values, 0.5)
@@ -10,7 +10,7 @@ export function percentile(values: number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
-/** The middle of the quotients, round by round: what a busy moment did to both sides of a round drops out. */
+/** The median of the quotients of each round. A busy moment affects both sides of a round, so it cancels out. */
 export function middleRatio(values: number[], others: number[]): number {
   return middle(values.map((value, round) => value / others[round]!))
 }
@@ -19,7 +19,7 @@ export function rounded(value: number): string {
   return value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 2)
 }
 
-/** The first column to the left, the others to the right. */
+/** Aligns the first column to the left, and the others to the right. */
 export function align(lines: string[][]): string {
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map(line => line[column]!.length)))
   return lines
@@ -29,13 +29,13 @@ export function align(lines: string[][]): string {
     .join('\n')
 }
 
-/** Each round begins with another one, so that none always comes after the same one. Rounds may be negative. */
+/** Each round begins with another element, so that no element always follows the same one. Rounds may be negative. */
 export function inTurn<T>(all: T[], round: number): T[] {
   const first = Math.abs(round) % all.length
   return [...all.slice(first), ...all.slice(0, first)]
 }
 
-/** So many at once, the next one as soon as one is done. */
+/** Does the work `count` times, with `atOnce` at the same time. */
 export async function repeat<T>(count: number, work: (index: number) => Promise<T>, atOnce = 16): Promise<T[]> {
   const results: T[] = []
   let next = 0

@@ -1,4 +1,4 @@
-// Loaded into every server that is measured (--import): tells its own CPU time and memory when asked.
+// Loaded into every measured server (--import). Reports the server's CPU time and memory when asked.
 
 export type Reading = { cpuMicroseconds: number; residentBytes: number }
 

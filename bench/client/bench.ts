@@ -1,6 +1,6 @@
-// Measures our client beside a bare server and three stacks of libraries that do the same, in turns, and judges it.
-// --quick tries whether everything works and judges nothing; --no-peers leaves the libraries out; --warm-ups 500 warms up
-// with so many of each kind in place of 5,000.
+// Compares our client with a bare server and three stacks of libraries that do the same, in turns, and checks its budget.
+// --quick only tries whether everything works. --no-peers leaves the libraries out. --warm-ups 500 warms up with 500 requests
+// of each kind instead of 5,000.
 import { randomBytes } from 'node:crypto'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -36,7 +36,7 @@ const environment = {
 }
 const results = new Results()
 const all = new Map<ServerName, Measurable>()
-/** How many lists of 20 a second the bare server gave, round by round. */
+/** How many lists of 20 the bare server sent per second, by round. */
 const rates: number[] = []
 
 try {
@@ -61,7 +61,7 @@ const tooMuch = results.overBudget()
 for (const line of tooMuch) console.log(`Over budget: ${line}`)
 process.exitCode = options.quick || tooMuch.length === 0 ? 0 : 1
 
-/** Signs two visitors in: one who has 20 applications and one who has 2,000. */
+/** Signs two visitors in: one with 20 applications and one with 2,000. */
 async function prepare(name: ServerName) {
   const server = await startServer(name, environment)
   const visitors = createVisitors(server.url, { clientId, portalUrl: platform.url })
@@ -75,12 +75,12 @@ async function prepare(name: ServerName) {
   return { server, visitors, session, longSession }
 }
 
-/** What has run a few times only is not yet compiled as it will be. */
+/** Code that has run only a few times is not optimized yet. */
 async function warmUp(name: ServerName): Promise<void> {
   const { visitors, session, longSession } = all.get(name)!
   await visitors.finishLogins(await visitors.beginLogins(warmUps, 20))
   await visitors.readLists(warmUps, session)
-  // One does a hundred times the work.
+  // A long list is a hundred times the work.
   await visitors.readLists(warmUps / 10, longSession)
 }
 

@@ -1,4 +1,4 @@
-// Plays the login portal and the application API for all servers that are measured, as fast as Node can. Checks nothing.
+// Plays the login portal and the application API for all measured servers, as fast as Node can. It checks nothing.
 import { createSign, generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -23,7 +23,7 @@ function origin(): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** RFC 8414 and OpenID Connect Discovery; the second one only for peers that cannot do without an ID token. */
+/** RFC 8414 and OpenID Connect Discovery. Only peers that need an ID token use the second one. */
 function documents(): Record<string, object> {
   const metadata = {
     issuer: origin(),
@@ -43,7 +43,7 @@ function documents(): Record<string, object> {
   }
 }
 
-/** An access token for each size of list: the API tells by the token which list to send. */
+/** An access token for each size of list. The token tells the API which list to send. */
 const lists = new Map(listSizes.map(size => [accessTokenOf(size), Buffer.from(JSON.stringify(collectionOf(size)))]))
 
 function listApplications(request: IncomingMessage, response: ServerResponse): void {
@@ -73,7 +73,7 @@ function send(response: ServerResponse, body: string | Buffer, status = 200): vo
   response.end(body)
 }
 
-/** As long as a real one (RFC 9068, ES256); nobody here verifies it. */
+/** As long as a real one (RFC 9068, ES256). No server here verifies it. */
 function accessTokenOf(listSize: number): string {
   const id = '5ab1eb9f-3c8f-4bf0-a9a6-'
   const payload = {

@@ -1,8 +1,8 @@
-// Keeps what was measured, compares it with the bare server, round by round, and prints it.
+// Keeps the samples, compares them with the bare server round by round, and prints the result.
 import { align, middle, middleRatio, rounded } from '../numbers.ts'
 import type { ServerName } from './server.ts'
 
-/** `budget`: our client may take so many times what the bare server takes. Why: docs/decisions/048-benchmarks-of-a-warm-client.md. */
+/** `budget`: how many times as much as the bare server our client may take. See docs/design/benchmarks.md for the reasons. */
 const measures = {
   redirect: { title: 'login redirect', unit: 'µs CPU', budget: 4 },
   callback: { title: 'callback, with exchange', unit: 'µs CPU', budget: undefined },
@@ -20,7 +20,7 @@ const allMeasures = Object.keys(measures) as Measure[]
 export class Results {
   readonly #samples = new Map<string, number[]>()
 
-  /** One sample of each measure given; the rounds of all servers must be added in the same order. */
+  /** Adds one sample of each given measure. Add the rounds of all servers in the same order. */
   add(name: ServerName, measured: Partial<Record<Measure, number>>): void {
     for (const [measure, value] of Object.entries(measured)) {
       const key = `${name} ${measure}`
@@ -28,7 +28,7 @@ export class Results {
     }
   }
 
-  /** One line a measure: what the bare server takes, then how many times that each other one does. */
+  /** One line for each measure: the value of the bare server, then the ratio of each other server to it. */
   table(names: ServerName[]): string {
     const others = names.filter(name => name !== 'bare')
     const lines = allMeasures.map(measure => {

@@ -1,4 +1,4 @@
-// The servers that are compared: how each is started, and how long its start takes.
+// Starts the compared servers, and measures how long they take to start.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ import { type Environment, read, readOutput, startHelper, startMeasuredChild, st
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 
-/** Ours is as in production. */
+/** Our client runs as in production. */
 const scripts = {
   client: pathOf('../../src/client/main.ts'),
   bare: pathOf('servers/bare.ts'),
@@ -17,7 +17,7 @@ const scripts = {
   'openid-client, iron-session': pathOf('servers/openid-client.ts'),
 }
 
-/** The others gain nothing by it: their sources are JavaScript, or one file. */
+/** The other servers do not need this: their sources are JavaScript, or one file. */
 const asByNpmStart = ['--import', pathOf('../../scripts/keep-compiled.ts')]
 
 export type ServerName = keyof typeof scripts
@@ -25,7 +25,7 @@ export const serverNames = Object.keys(scripts) as ServerName[]
 export type Server = { child: ChildProcess; url: string }
 
 export async function startServer(name: ServerName, environment: Environment): Promise<Server> {
-  // Nobody else has a log; without one ours does not say where it listens.
+  // The other servers write no log. Our client needs one, because it prints its address there.
   if (name === 'client')
     return startSilentClient({ ...environment, LOG_LEVEL: 'silent', PORT: `${await findFreePort()}` })
   const child = startMeasuredChild(scripts[name], environment)
@@ -46,7 +46,7 @@ async function isThere(url: string): Promise<boolean> {
   return answer?.statusCode === 200
 }
 
-/** Starts our client once, so that the starts that are timed find compiled code, as every `npm start` but the first does. */
+/** Starts our client once, so that the timed starts find compiled code, like every `npm start` except the first. */
 export async function fillCompileCache(environment: Environment): Promise<void> {
   const child = startMeasuredChild(scripts.client, environment, asByNpmStart)
   await readAddress(child)
@@ -55,7 +55,7 @@ export async function fillCompileCache(environment: Environment): Promise<void> 
   await exited
 }
 
-/** Milliseconds of processor time until the process has sent a visitor to the login portal. */
+/** Milliseconds of CPU time until the process has redirected a visitor to the login portal. */
 export async function timeStartUp(name: ServerName, environment: Environment): Promise<number> {
   const child = startMeasuredChild(scripts[name], environment, name === 'client' ? asByNpmStart : [])
   const { statusCode, body } = await request(`${await readAddress(child)}/login`, { reset: true })
@@ -66,7 +66,7 @@ export async function timeStartUp(name: ServerName, environment: Environment): P
   return ms
 }
 
-/** The stand-in for the login portal and the API, which both have one address here. */
+/** The stand-in for the login portal and the API. Both have the same address here. */
 export async function startPlatform(): Promise<Server> {
   const child = startHelper(pathOf('platform.ts'))
   const [{ url }] = (await once(child, 'message')) as [{ url: string }]

@@ -1,23 +1,23 @@
-// Plays the browsers: signs in over and over, reads the list, and checks that every answer is what it should be.
+// Plays the browsers: signs in again and again, reads the list, and checks every answer.
 import { type Dispatcher, Pool } from 'undici'
 import { type Browser, createBrowser, type Page } from '../../src/conformance/browser/browser.ts'
 import type { Send } from '../../src/conformance/browser/send.ts'
 import { repeat } from '../numbers.ts'
 import type { Code } from './code.ts'
 
-/** A login that has begun: whose, and what the portal's redirect asks for. */
+/** A login that has begun: its browser, and the address that the portal redirects to. */
 export type StartedLogin = { browser: Browser; callback: string }
 export type Visitors = ReturnType<typeof createVisitors>
 
 export function createVisitors(url: string, { clientId, portalUrl }: { clientId: string; portalUrl: string }) {
-  // Connections are kept, so that it is not they that are measured.
+  // Connections are kept open, so that opening them is not measured.
   const pool = new Pool(url, { connections: 64, pipelining: 1 })
   const send: Send = async ({ method, url: { pathname, search }, headers, body = null }, signal) => {
     const path = pathname + search
     const answer = await pool.request({ method: method as Dispatcher.HttpMethod, path, headers, body, signal })
     return { status: answer.statusCode, headers: answer.headers, body: Buffer.from(await answer.body.arrayBuffer()) }
   }
-  /** Each of its steps is measured by itself. */
+  /** The steps of a login are measured separately. */
   const newBrowser = () => createBrowser({ send, stopAt: () => true })
 
   async function beginLogin(listSize: number): Promise<StartedLogin> {
@@ -36,7 +36,7 @@ export function createVisitors(url: string, { clientId, portalUrl }: { clientId:
     return { browser, callback: `${url}/exchangeToken?${answer}` }
   }
 
-  /** Gives back who is signed in then. */
+  /** Returns the signed-in browser. */
   async function finishLogin({ browser, callback }: StartedLogin): Promise<Browser> {
     const { status } = await browser.visit(callback, { from: browser.show(portalUrl, '') })
     if (![200, 302, 303].includes(status) || browser.cookies.list().length === 0)
@@ -56,7 +56,7 @@ export function createVisitors(url: string, { clientId, portalUrl }: { clientId:
 
     readLists: (count: number, visitor: Browser) => repeat(count, () => readList(visitor)),
 
-    /** Milliseconds that each list took, asked for at a steady rate whether or not the ones before have come. */
+    /** How many milliseconds each list took. Requests start at a steady rate, even if earlier ones have no answer yet. */
     async readListsSteadily(perSecond: number, seconds: number, visitor: Browser): Promise<number[]> {
       const times: number[] = []
       const count = Math.round(perSecond * seconds)

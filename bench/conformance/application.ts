@@ -1,11 +1,11 @@
-// What both clients have and neither library does: settings, pages, the call of the API. It is made right, so that what
-// fails is the library's, or is left to others by its manual.
+// The code that both clients need and neither library has: settings, pages, the call of the API. This code is correct, so a
+// failed check is about the library, or about something that its manual leaves to the application.
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 
 const { LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, CLIENT_URL, REDIRECT_URI, PORT, COOKIE_KEYS } =
   process.env as Record<string, string>
 
-/** As `npm run conformance` gives them. `sessionKey`: 32 bytes in base64url. */
+/** The settings that `npm run conformance` gives. `sessionKey` is 32 bytes in base64url. */
 export const settings = {
   loginUrl: LOGIN_URL!,
   apiUrl: API_URL!,
@@ -40,11 +40,11 @@ export function buildApplication(): FastifyInstance {
 
 export const listen = (app: FastifyInstance) => app.listen({ host: 'localhost', port: Number(PORT) })
 
-/** 400: the library refuses the callback; 401: the API refuses the token. Nothing of what they say reaches the page. */
+/** 400 if the library refuses the callback, 401 if the API refuses the token. The page contains nothing of their messages. */
 export const showRefusal = (reply: FastifyReply, status: 400 | 401) =>
   show(reply.code(status), 'You are not signed in', '<p><a href="/login">Sign in again</a></p>')
 
-/** The list, or `undefined` where the API takes the token no more. Rejects for any other answer. */
+/** The list, or undefined if the API no longer accepts the token. Rejects for any other answer. */
 export async function readList(accessToken: string): Promise<string[] | undefined> {
   const response = await fetch(`${settings.apiUrl}/apps/v1`, {
     headers: { authorization: `Bearer ${accessToken}` },

@@ -1,4 +1,4 @@
-// @fastify/oauth2 with @fastify/secure-session, as their manuals have it.
+// @fastify/oauth2 with @fastify/secure-session, as in their manuals.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import oauth2, { type OAuth2Namespace, type Token } from '@fastify/oauth2'
 import secureSession from '@fastify/secure-session'
@@ -27,7 +27,7 @@ await app.register(oauth2, {
   callbackUri: redirectUri,
   callbackUriParams: { grant_type: 'authorization', cancel_url: cancelUrl },
   tokenRequestParams: {
-    // The platform wants it there; these parameters are the same for all requests, but are read for each.
+    // The platform needs the state in the exchange, too. The library reads this object for each request.
     get state() {
       return state.getStore()
     },
@@ -69,7 +69,7 @@ app.post('/logout', async (request, reply) => {
   return reply.redirect('/', 303)
 })
 
-/** `undefined` where the portal says that the refresh token is at its end; rejects where it says nothing of the kind. */
+/** Undefined if the portal says that the refresh token has ended. Rejects for any other failure. */
 async function renew(token: Token): Promise<Token | undefined> {
   try {
     const renewed = await portal.getNewAccessTokenUsingRefreshToken(token, {})

@@ -1,4 +1,4 @@
-// openid-client with iron-session on Fastify, as their manuals have it.
+// openid-client with iron-session on Fastify, as in their manuals.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { getIronSession } from 'iron-session'
 import * as openid from 'openid-client'
@@ -48,7 +48,7 @@ app.get('/exchangeToken', async (request, reply) => {
   const { codeVerifier, state } = session.login
   const checks = { pkceCodeVerifier: codeVerifier, expectedState: state }
   const address = new URL(request.url, redirectUri)
-  // The platform wants the state there, too.
+  // The platform needs the state in the exchange, too.
   const answer = await openid.authorizationCodeGrant(configuration, address, checks, { state }).catch(() => undefined)
   if (!answer) return showRefusal(reply, 400)
   session.login = undefined
@@ -81,7 +81,7 @@ app.post('/logout', async (request, reply) => {
   return reply.redirect('/', 303)
 })
 
-/** `undefined` where the portal says that the refresh token is at its end; rejects where it says nothing of the kind. */
+/** Undefined if the portal says that the refresh token has ended. Rejects for any other failure. */
 async function renew(refresh: string): Promise<Session['tokens']> {
   try {
     return keep(await openid.refreshTokenGrant(configuration, refresh), refresh)

@@ -1,5 +1,5 @@
-// Measures the sandbox beside two servers from npm, in turns, and a small store beside one of 1,000,000, and judges it.
-// --quick tries whether everything works and judges nothing.
+// Compares the sandbox with two servers from npm, in turns, and a small store with one of 1,000,000 applications, and checks
+// the budgets. --quick only tries whether everything works.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,14 +10,14 @@ import { align, inTurn, middle, middleRatio, repeat, rounded } from '../numbers.
 import { atOnce, type Server, startMockServer, startOidcProvider, startSandbox } from './servers.ts'
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' } } })
-// oidc-provider's store holds 1,000 entries, of which an exchange takes up to four: more codes at once would push each
-// other out.
+// oidc-provider's store holds 1,000 entries, and an exchange takes up to four of them. With more codes at the same time, the
+// store would drop some.
 const size = options.quick
   ? { warmUps: 1, rounds: 2, exchanges: 50, reads: 50, few: 100, many: 10_000 }
   : { warmUps: 10, rounds: 15, exchanges: 200, reads: 400, few: 100, many: 1_000_000 }
 /**
- * How many times the exchanges of oidc-provider a CPU second, how many times as long for a list in a large store, and how
- * many times the CPU time with the laboratory on.
+ * The limits, as ratios: exchanges per CPU second compared with oidc-provider, the time of a list in the large store compared
+ * with the small one, and the CPU time with the laboratory compared with that without it.
  */
 const budgets = { accessToken: 2, idToken: 2, list: 1.25, laboratory: 1.5 }
 const sandbox = 'sandbox'
@@ -32,7 +32,7 @@ const measures = ['exchange', 'read'] as const
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-sandbox-'))
 const servers: Record<string, Server> = {}
-/** One number a round, by what was measured where. */
+/** One number for each round, by server and measure. */
 const samples = new Map<string, number[]>()
 
 try {
@@ -67,7 +67,9 @@ console.log(
     ...others.map(name => [name, ...measures.map(measure => `${rounded(timesOurs(name, measure))} times that`)]),
   ]),
 )
-console.log('Everything is signed with ES256. The call is the list of 20 applications here, /userinfo at the others.\n')
+console.log(
+  'All tokens are signed with ES256. The call is the list of 20 applications here, and /userinfo at the others.\n',
+)
 console.log(`List of 20 in a store of ${size.few}: ${rounded(middle(of('small', 'list')))} ms.`)
 const timeInLargeStore = middleRatio(of('large', 'list'), of('small', 'list'))
 console.log(`In a store of ${size.many.toLocaleString('en')}: ${rounded(timeInLargeStore)} times that.`)
@@ -106,7 +108,7 @@ async function measureWork(name: string, server: Server, round: number): Promise
   of(name, 'read').push(read.cpuMicroseconds / size.reads)
 }
 
-/** One after the other, so that what is measured is time and not waiting. */
+/** One after the other, so that no call waits for another one. */
 async function measureList(name: string, server: Server, round: number): Promise<void> {
   const { milliseconds } = await costOf(server.child, () => repeat(size.reads, () => server.read(), 1))
   if (round >= 0) of(name, 'list').push(milliseconds / size.reads)

@@ -1,16 +1,16 @@
-// Fills the sandbox's database: with applications of many users, and with codes that wait to be redeemed.
+// Fills the sandbox's database with applications of many users, and with codes that are not exchanged yet.
 import { type RawBuilder, sql } from 'kysely'
 import { createGrant } from '../../src/sandbox/store/grants.ts'
 import type { Store } from '../../src/sandbox/store/store.ts'
 import { hashToken, makeAlphanumericToken } from '../../src/sandbox/tokens/opaque-token.ts'
 import { client, codeChallenge, state } from './login.ts'
 
-/** Every user has so many, in a group of their own. */
+/** Every user has this many applications, in their own group. */
 const listSize = 20
 
-/** So many with the seeded one: 20 are the user's, and the rest belong to others, 20 each. */
+/** Adds applications until there are `count`, with the seeded one. The user has 20, and so has each other user. */
 export async function addApplications(store: Store, userId: string, count: number): Promise<void> {
-  // Literals: a number given as a parameter is a float to SQLite.
+  // Literals, because SQLite treats a number in a parameter as a float.
   const now = sql.lit(Date.now())
   const owners = sql.lit(count / listSize)
   // Numbers from 1; the first owner is the user.
@@ -37,7 +37,7 @@ export async function addApplications(store: Store, userId: string, count: numbe
   })
 }
 
-/** Codes for the bench's client, as a login leaves them behind. */
+/** Codes for the bench's client, as after a login. */
 export async function issueCodes(store: Store, userId: string, count: number): Promise<string[]> {
   const now = new Date()
   const codes = Array.from({ length: count }, makeAlphanumericToken)

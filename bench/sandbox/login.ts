@@ -1,4 +1,4 @@
-// The one client, and the one login that it finishes over and over, at every server that is measured.
+// The client and the login that the bench uses at every measured server.
 import { createHash, randomBytes } from 'node:crypto'
 
 export const client = {
@@ -11,7 +11,7 @@ export const state = 'bench-state-of-27-letters-0'
 const codeVerifier = 'bench-code-verifier-of-43-characters-000000'
 export const codeChallenge = createHash('sha256').update(codeVerifier).digest('base64url')
 
-/** What the client sends to redeem a code. */
+/** The form that exchanges a code. */
 export function toExchangeForm(code: string): string {
   return new URLSearchParams({
     grant_type: 'authorization_code',

@@ -1,4 +1,4 @@
-// The servers that are compared: ours on a SQLite file, the others from npm with their stores in memory.
+// The compared servers: our sandbox on a SQLite file, and servers from npm with their stores in memory.
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -14,19 +14,19 @@ import { client, codeChallenge, state, toExchangeForm, user } from './login.ts'
 
 export interface Server {
   child: ChildProcess
-  /** Codes of logins that are over; making them is not measured. */
+  /** Codes of finished logins. Making them is not measured. */
   issueCodes(count: number): Promise<string[]>
   exchange(code: string): Promise<void>
-  /** Asks for what an access token is good for: the list of 20 applications here, who the user is at the others. */
+  /** A call with the access token: the list of 20 applications here, /userinfo at the others. */
   read(): Promise<void>
 }
 
-/** So many exchanges are under way at a time, as where many visitors come. */
+/** How many exchanges run at the same time, as with many visitors. */
 export const atOnce = 32
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const agent = new Agent({ connections: atOnce, pipelining: 1 })
 
-/** As in production: an answer is given only once the disk has what it promises. Silent it writes no log, as the others. */
+/** As in production: an answer is sent only after its data is on the disk. With `silent` there is no log, as at the others. */
 export async function startSandbox(
   path: string,
   applications: number,
@@ -48,11 +48,11 @@ export async function startSandbox(
     SEED_USER_PASSWORD: user.password,
     ...more,
   })
-  // A server whose log nobody reads would soon wait for that.
+  // A server whose log nobody reads would block soon.
   child.stdout?.resume()
   const origin = `http://127.0.0.1:${portalPort}`
   while (!(await isReady(origin))) {
-    if (child.exitCode !== null) throw new Error('The sandbox has not started; its reason stands above.')
+    if (child.exitCode !== null) throw new Error('The sandbox has not started. See the reason above.')
     await wait(50)
   }
   const store = await openStore(new Secret(databaseUrl), { clock: () => new Date(), onLost: console.error })
@@ -71,14 +71,14 @@ export async function startSandbox(
   }
 }
 
-/** With the scope `openid` an exchange gives an ID token, with `applications` an access token that is a JWT. */
+/** An exchange gives an ID token with the scope `openid`, and an access token that is a JWT with `applications`. */
 export async function startOidcProvider(scope: string): Promise<Server> {
   const { child, url } = await startPeer('servers/oidc-provider.ts', { SCOPE: scope })
   let accessToken: Promise<string> | undefined
   return {
     child,
     async issueCodes(count) {
-      // The exchanges will push it out of this server's store.
+      // The exchanges remove it from this server's store.
       accessToken = undefined
       return JSON.parse(await call(`${url}/bench/codes?count=${count}`))
     },
@@ -100,7 +100,7 @@ export async function startMockServer(): Promise<Server> {
   }
 }
 
-/** The code that a login ends with; this server asks nobody. */
+/** The code of a login. This server does not ask the user. */
 async function logIn(url: string): Promise<string> {
   const parameters = {
     response_type: 'code',
@@ -127,7 +127,7 @@ const isReady = (origin: string) =>
     () => false,
   )
 
-/** The body of the answer. Throws when it is not a 200. */
+/** The body of the answer. Throws unless the status is 200. */
 async function call(url: string, { accessToken = '', form = '' } = {}): Promise<string> {
   const headers = {
     ...(accessToken && { authorization: `Bearer ${accessToken}` }),

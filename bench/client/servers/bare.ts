@@ -1,4 +1,4 @@
-// The yardstick: Fastify doing what must be done to sign in and to list, with plain cookies, no state, no PKCE, no check.
+// The bare server: Fastify with only the necessary steps to sign in and list, with plain cookies and no state, PKCE or checks.
 import cookie from '@fastify/cookie'
 import fastify from 'fastify'
 import { request } from 'undici'

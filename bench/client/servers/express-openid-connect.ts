@@ -1,4 +1,4 @@
-// express-openid-connect, as its manual has it for the authorization code flow.
+// express-openid-connect with the authorization code flow, as in its manual.
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import express from 'express'

@@ -1,4 +1,4 @@
-// @fastify/oauth2 with @fastify/secure-session, as their manuals have it.
+// @fastify/oauth2 with @fastify/secure-session, as in their manuals.
 import { randomBytes } from 'node:crypto'
 import oauth2, { type OAuth2Namespace } from '@fastify/oauth2'
 import secureSession from '@fastify/secure-session'

@@ -1,4 +1,4 @@
-// The list page of every server except our client: one call of the API and our own templates, without any check.
+// The list page of every server except our client: one call of the API and our own templates, without checks.
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import { request } from 'undici'
@@ -12,7 +12,7 @@ const eta = new Eta({ views: fileURLToPath(new URL('../../../views/client', impo
 const texts = { lang: 'en', applications: applicationsTexts, web: webTexts }
 const asset = (name: string) => `/assets/${name}`
 
-/** All of them call the API with undici, because the libraries for signing in are compared, and not how the API is called. */
+/** All servers call the API with undici, because the bench compares the sign-in libraries, not the API calls. */
 export async function showList(accessToken: string): Promise<string> {
   const headers = { authorization: `Bearer ${accessToken}` }
   const { body } = await request(`${process.env.API_URL}/apps/v1`, { headers })

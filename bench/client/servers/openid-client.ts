@@ -1,4 +1,4 @@
-// openid-client with iron-session on Fastify, as their manuals have it.
+// openid-client with iron-session on Fastify, as in their manuals.
 import { randomBytes } from 'node:crypto'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { getIronSession } from 'iron-session'

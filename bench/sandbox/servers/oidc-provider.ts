@@ -1,5 +1,5 @@
-// oidc-provider doing what our portal does in an exchange: client secret, PKCE, a JWT signed with ES256, a refresh token.
-// By the scope "openid" the JWT is an ID token, beside a random access token; by "applications" it is the access token.
+// oidc-provider with the same work as our portal in an exchange: client secret, PKCE, a JWT signed with ES256, a refresh token.
+// With the scope "openid" the JWT is an ID token, and the access token is random. With "applications" the access token is a JWT.
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -53,7 +53,7 @@ const answer = provider.callback()
 
 server.on('request', async (request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? '/', origin)
-  // Logins that are over already: the exchange is what is measured.
+  // These logins are finished, because only the exchange is measured.
   if (pathname === '/bench/codes') {
     const codes = await Promise.all(Array.from({ length: Number(searchParams.get('count')) }, makeCode))
     return response.end(JSON.stringify(codes))
