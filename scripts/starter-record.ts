@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 export const recordFile = '.starter.json'
 
 export type StarterRecord = {
-  /** The version and the commit of the reference client that the starter was made of. Without git the commit is unknown. */
+  /** The version and the commit of the reference client that the starter was made from. Without git the commit is unknown. */
   version: string
   commit: string | null
   /** The options of eject. */
@@ -31,7 +31,7 @@ export function readRecord(): StarterRecord {
   return record
 }
 
-/** The text of the file, as the formatter of the project wants it. */
+/** The text of the file, in the layout of the project's formatter. */
 export function formatRecord(record: StarterRecord): string {
   const text = JSON.stringify(record, null, 2)
   const paths = record.yours.map(path => JSON.stringify(path)).join(', ')

@@ -1,11 +1,11 @@
-// Runs files of tests in one process, one after the other. What one of them imports as tap's `t` is a test of its own here.
+// Runs test files in one process, one after the other. Each file gets its own test as the `t` that it imports from tap.
 import './track-no-promises.ts'
 import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 
-// Taken away, since some files have parameters of their own, and tap names folders after them.
+// Removed from argv, because some files read their own parameters, and tap names folders after the parameters.
 const names = process.argv.splice(2)
 const { default: tap } = await import('tap')
 
@@ -29,11 +29,11 @@ registerHooks({
 })
 
 async function runFiles(): Promise<void> {
-  // What a file may take is of each of them, and not of all.
+  // The timeout is for each file, not for all files together.
   const { timeout } = tap.options
   tap.setTimeout(0)
   let ended = 0
-  // A file may end the process with 0, and tap then knows of none behind it.
+  // If a file ends the process with 0, tap does not notice that the next files have not run.
   process.on('exit', () => {
     if (ended === names.length) return
     console.error('The process has ended, and these files had not:', names.slice(ended).join(', '))
@@ -42,7 +42,7 @@ async function runFiles(): Promise<void> {
   for (const name of names) {
     const { href } = pathToFileURL(resolve(name))
     const results = await tap.test(name, { timeout, at: null, stack: '' }, async t => {
-      // Names the file where its process is killed, too.
+      // The output names the file even if the process is killed.
       t.comment(`npm test -- ${name}`)
       tests.set(href, t)
       await import(href)
@@ -50,11 +50,11 @@ async function runFiles(): Promise<void> {
     ended += 1
     if (results?.count === 0) tap.pass(`${name}: no tests found`, { skip: true })
   }
-  // What is left open would keep the process for good.
+  // Open handles would keep the process running forever.
   setTimeout(() => {
     tap.fail('these files close what they open', { open: process.getActiveResourcesInfo() })
     process.exit()
   }, 10_000).unref()
 }
-// Not waited for: what the files import waits for this one.
+// Not awaited: the files import this module, so they would wait for it.
 void runFiles()

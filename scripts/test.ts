@@ -1,4 +1,4 @@
-// Runs all tests, or those of the files and folders that it is given: npm test -- test/client --exclude=test/client/web
+// Runs all tests, or those in the given files and folders: npm test -- test/client --exclude=test/client/web
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -18,33 +18,33 @@ const given = positionals.map(toPattern)
 const files = globSync(given.length > 0 ? given : include, { exclude: values.exclude.map(toPattern) }).sort()
 if (files.length === 0) t.bailout(`There is no test: ${process.argv.slice(2).join(' ')}`)
 
-// Reading modules and warming up is most of what a small file takes. So up to eight of a folder share a process.
+// A small file spends most of its time on loading modules and warming up. So up to eight files of a folder share a process.
 const groups = Object.values(Object.groupBy(files, path => dirname(path))).flatMap((inFolder = []) => {
   const processes = Math.ceil(inFolder.length / 8)
   return Array.from({ length: processes }, (_, i) => inFolder.filter((_, j) => j % processes === i))
 })
 
-// What a machine of one's own lacks is left out there; where everything has to run, that is a failure.
+// A developer's machine skips tests that need something it does not have, such as Chromium. In CI a skipped test is a failure.
 t.options.failSkip = Boolean(process.env.CI)
-// All of them take longer than one may.
+// The timeout is for one file. All files together take longer.
 t.setTimeout(0)
-// Which run beside each other is decided below.
+// The loop below decides which groups run at the same time.
 t.jobs = groups.length
 const env = {
   ...process.env,
   TAP_TIMEOUT: String(timeout),
   TAP_FAIL_SKIP: t.options.failSkip ? '1' : '0',
-  // Most of the start of a process is the reading of the same modules.
+  // Each process would spend most of its start on compiling the same modules.
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(import.meta.dirname, '../node_modules/.cache/node'),
 }
-// tap's own runner has each process, and whatever that starts, load what measures coverage: a third of the processor time
-// of most files. By way of env, because it adds that to whatever it starts directly, too.
+// tap makes each process and its child processes measure coverage, which takes a third of the CPU time of most files. It does
+// so with NODE_OPTIONS, also for a process that it starts directly. So `env` removes that variable.
 const [program = '', ...parameters] = [
   ...(process.platform === 'win32' ? [] : ['env', '-u', 'NODE_OPTIONS']),
   process.execPath,
   join(import.meta.dirname, 'test-files.ts'),
 ]
-/** How busy the processors have been since, from 0 to 1. */
+/** Returns a function: how busy the processors have been since this call, from 0 to 1. */
 function watchProcessors(): () => number {
   const spent = () => cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
   const left = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
@@ -55,14 +55,14 @@ function watchProcessors(): () => number {
   }
 }
 
-// Whoever is told to stop says how far it came, and leaves nothing running.
+// On a signal it reports the results so far, and stops the processes that it has started.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => t.endAll())
 
-// Of a large machine a part: they share one browser and one PostgreSQL.
+// At most eight, even on a large machine, because all tests share one browser and one PostgreSQL.
 const cores = Math.min(8, availableParallelism())
 const running = new Set<Promise<unknown>>()
 for (const group of groups) {
-  // Most tests wait half of their time. So one more than there are cores, and more while those have nothing to do.
+  // Most tests wait half of their time. So there is one process more than cores, and more while the cores are idle.
   while (running.size > cores) {
     const busy = watchProcessors()
     await Promise.race([...running, setTimeout(250)])
@@ -72,10 +72,10 @@ for (const group of groups) {
     name: dirname(group[0]!),
     env,
     stdio: 'inherit',
-    // Each file has its own time, but a thread that is blocked notices nothing.
+    // Each file has its own timeout, but that timer does not run while the thread is blocked.
     timeout: 2 * timeout * 1000,
     buffered: true,
-    // Where in this file it was started helps nobody.
+    // The line of this file that started the process is not helpful.
     at: null,
     stack: '',
   })

@@ -1,5 +1,5 @@
-// Loaded into each test's process before tap: its hooks, which tell what of a test goes on where, follow every promise,
-// and that takes an eighth of the processor time of most files. Timers and sockets are enough to find the test by.
+// Loaded into each test process before tap. tap uses async hooks to find the test that some code belongs to. Without promises
+// it finds the file that threw an error after its end, because the files of a process share their promises.
 import hooks, { type HookCallbacks } from 'node:async_hooks'
 import { syncBuiltinESMExports } from 'node:module'
 

@@ -1,6 +1,6 @@
 // Brings a starter to a newer version of the reference client: npm run upgrade -- ../newer-checkout
-// It makes a starter of the old and of the new version in a temporary folder, with the eject of each. What differs between the
-// two is applied to this project as git applies a commit. Nothing here changes before that.
+// It makes two starters in a temporary folder, one with the old version's eject and one with the new version's. Then git
+// applies the difference between the two to this project, like a commit. Nothing here changes before that.
 import { execSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,9 +11,9 @@ import { formatRecord, mergeYours, readRecord, recordFile, type StarterRecord } 
 
 const usage = `npm run upgrade -- FOLDER
 
-Applies what has changed in the reference client since this starter was made of it. FOLDER is a git checkout of the
-reference client, at the newer version and with its history. Files and folders that ${recordFile} lists as "yours" stay as they
-are. Conflicts are marked in the files, as by git merge, and listed. If the command cannot finish, it changes nothing.
+Applies the changes that the reference client has had since this starter was made. FOLDER is a git checkout of the reference
+client, at the newer version and with its history. Files and folders that ${recordFile} lists as "yours" stay unchanged.
+Conflicts are listed, and marked in the files as by git merge. If the command cannot finish, it changes nothing.
 
   --help   this text`
 
@@ -50,7 +50,7 @@ function upgrade(folder: string): number {
   checkThisProject()
   const { newer, from, to } = findVersions(folder, record)
   if (from === to) {
-    console.log(`This starter is at the version of ${folder} already: ${to}.`)
+    console.log(`This starter already has the version of ${folder}: ${to}.`)
     return 0
   }
 
@@ -83,7 +83,8 @@ function checkThisProject(): void {
 function findVersions(folder: string, { commit, version }: StarterRecord) {
   if (!existsSync(folder)) throw new Error(`There is no folder ${folder}.`)
   const newer = git(folder, 'rev-parse', '--show-toplevel').trim()
-  if (!existsSync(join(newer, 'scripts/eject.ts'))) throw new Error(`${folder} is no checkout of the reference client.`)
+  if (!existsSync(join(newer, 'scripts/eject.ts')))
+    throw new Error(`${folder} is not a checkout of the reference client.`)
   const find = (revision: string) => {
     const { status, stdout } = runGit(newer, ['rev-parse', '--quiet', '--verify', `${revision}^{commit}`])
     return status === 0 ? stdout.trim() : undefined
@@ -92,7 +93,7 @@ function findVersions(folder: string, { commit, version }: StarterRecord) {
   const [from, to] = [find(origin), find('HEAD')!]
   if (!from)
     throw new Error(
-      `${folder} does not have ${origin}, of which this starter was made. Get its whole history: git fetch --unshallow --tags`,
+      `This starter was made from ${origin}, which ${folder} does not have. Get its whole history: git fetch --unshallow --tags`,
     )
   if (runGit(newer, ['merge-base', '--is-ancestor', from, to]).status !== 0)
     throw new Error(`${folder} is not newer than this starter: ${to} does not come after ${from}.`)
@@ -103,7 +104,7 @@ function readYours(folder: string): string[] {
   return (readJson(join(folder, recordFile)) as Pick<StarterRecord, 'yours'>).yours
 }
 
-/** Makes the starter that the owner would have if it had been made at this commit. Returns the version of the commit. */
+/** Makes a starter from this commit, with the owner's name and options. Returns the version of the commit. */
 function makeStarter(newer: string, commit: string, folder: string, { name, bare, sandbox, yours }: StarterRecord) {
   mkdirSync(folder, { recursive: true })
   const index = { GIT_INDEX_FILE: join(work, `index-of-${commit}`) }
@@ -134,12 +135,12 @@ function mergePackages(old: string, next: string): string[] {
     writeFileSync(join(next, path), `${JSON.stringify(value, null, 2)}\n`)
     cpSync(path, join(old, path))
   }
-  // Of the packages that both sides need. It downloads only descriptions of packages, and only those that are new.
+  // Completes package-lock.json for the merged package.json. npm downloads only the descriptions of new packages.
   execSync('npm install --package-lock-only --ignore-scripts --no-audit --no-fund', { cwd: next, stdio: 'pipe' })
   return manifest.conflicts.map(conflict => `package.json: ${conflict}`)
 }
 
-/** A commit with exactly the files of the folder. No branch refers to it, so git removes it some day. */
+/** A commit with exactly the files of the folder. No branch refers to it, so git removes it later. */
 function commitFolder(folder: string, message: string, parent?: string): string {
   const person = { NAME: 'upgrade', EMAIL: 'upgrade@localhost' }
   const variables: Variables = {

@@ -4,11 +4,11 @@ import { globSync, readFileSync } from 'node:fs'
 export function findUsedClasses(): Set<string> {
   const read = (pattern: string[]) => globSync(pattern).map(path => readFileSync(path, 'utf8'))
   const inViews = read(['views/client/**/*.eta']).flatMap(text =>
-    // Whatever is in class="…", also inside a tag of the template.
+    // All words in class="…", even inside a tag of the template.
     [...text.matchAll(/class="((?:<%[\s\S]*?%>|[^"])*)"/g)].flatMap(([, names]) => names!.match(/[\w-]+/g) ?? []),
   )
   const inScripts = read(['views/client/**/*.js']).flatMap(text =>
-    // Whatever is quoted or in a selector.
+    // All words in quotes or in a selector.
     [...text.matchAll(/['"`.]([\w-]+)(?=['"`\s,.:[>)])/g)].map(([, name]) => name!),
   )
   return new Set([...inViews, ...inScripts])

@@ -1,5 +1,7 @@
-// Writes what the documents take from the sandbox's schemas and catalogues: npm run docs
+// Writes the parts of the documents that are made from the sandbox's schemas and catalogues: npm run docs
 import { readFileSync, writeFileSync } from 'node:fs'
+import { checks } from '../src/conformance/checks.ts'
+import { listChecks } from '../src/conformance/report/terminal.ts'
 import { toApiError } from '../src/sandbox/api/api-error.ts'
 import { settings } from '../src/sandbox/config.ts'
 import { createSandbox } from '../src/sandbox/create-sandbox.ts'
@@ -7,6 +9,8 @@ import { type Reason, reasons } from '../src/sandbox/observe/reasons.ts'
 import { Refusal } from '../src/sandbox/observe/refusal.ts'
 import { oauthAnswerOf } from '../src/sandbox/portal/oauth-errors.ts'
 import { writeCatalogue } from './fault-catalogue.ts'
+import { makeExamples } from './platform-examples.ts'
+import { linkRules, platformRules } from './rule-tables.ts'
 
 /** The parts of OpenAPI and JSON Schema that the sandbox uses. */
 interface Schema {
@@ -48,6 +52,7 @@ export async function makeDocuments(): Promise<Map<string, string>> {
   const orderFault = lab.paths['/lab/v1/faults']!.post!
   const newApp = api.components.schemas.NewApp!
   return new Map([
+    ['docs/conformance-checks.md', listChecks(checks)],
     ['docs/faults.md', writeCatalogue()],
     [
       'docs/laboratory.md',
@@ -68,6 +73,7 @@ export async function makeDocuments(): Promise<Map<string, string>> {
         'fields of a group': tableOfFields(api.components.schemas.NewGroup!),
       }),
     ],
+    ['docs/reference/platform.md', fill('docs/reference/platform.md', platformRules(), await makeExamples())],
     ['docs/refusals.md', fill('docs/refusals.md', { reasons: tableOfReasons() })],
     ['docs/sandbox-settings.md', fill('docs/sandbox-settings.md', { settings: tableOfSettings() })],
     ['.env.sandbox.example', settingsForEnvironment()],
@@ -87,17 +93,21 @@ async function readDescriptions(): Promise<{ lab: OpenApi; api: OpenApi }> {
   }
 }
 
-/** Puts each table between the comments that name it. Throws an error if the document lacks one. */
-function fill(path: string, tables: Record<string, string>): string {
+/** Puts each table and example between the comments that name it. Throws an error if the document lacks one. */
+function fill(path: string, tables: Record<string, string>, examples: Record<string, string> = {}): string {
   let document = readFileSync(path, 'utf8')
-  for (const [name, table] of Object.entries(tables)) {
-    const [start, end] = [`<!-- made by npm run docs, table: ${name} -->\n`, '<!-- end -->']
-    const from = document.indexOf(start)
-    const to = document.indexOf(end, from)
-    if (from < 0 || to < 0) throw new Error(`${path} lacks the lines “${start.trim()}” and “${end}”.`)
-    document = document.slice(0, from) + start + table + document.slice(to)
-  }
+  for (const [name, table] of Object.entries(tables)) document = fillOne(path, document, `table: ${name}`, table)
+  for (const [name, example] of Object.entries(examples))
+    document = fillOne(path, document, `example: ${name}`, example)
   return document
+}
+
+function fillOne(path: string, document: string, name: string, text: string): string {
+  const [start, end] = [`<!-- made by npm run docs, ${name} -->\n`, '<!-- end -->']
+  const from = document.indexOf(start)
+  const to = document.indexOf(end, from)
+  if (from < 0 || to < 0) throw new Error(`${path} lacks the lines “${start.trim()}” and “${end}”.`)
+  return document.slice(0, from) + start + text + document.slice(to)
 }
 
 function tableOfCalls(description: OpenApi, tag: string): string {
@@ -183,7 +193,7 @@ function tableOfReasons(): string {
       status !== 500 && `${status} ${code(error)}`,
       statusCode !== 500 && statusCode !== 401 && `API: ${statusCode}`,
     ]
-    return [code(reason), found, fix, answers.filter(Boolean).join('; '), reference]
+    return [code(reason), found, fix, answers.filter(Boolean).join('; '), linkRules(reference)]
   })
   return toTable(['Reason', 'What was found', 'How to fix it', 'Answer to a call', 'Reference'], rows)
 }

@@ -1,34 +1,35 @@
-// The documents of a starter: a README of its own, and those that stay, without what is only about this repository.
+// The documents of a starter: a new README, and the kept documents without the sections that are only about this repository.
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { listAsTable } from '../list-settings.ts'
 import type { Size } from './left-behind.ts'
 
-/** In place of the product's files. The owner replaces the product, and no document should have to change then. */
+/** Replaces the rows of the product's files, so that the documents stay right when the owner replaces the product. */
 const productRow = '| The pages of your product | the plugin that `app.ts` registers |\n'
 const isOfProduct = (path: string) => path.startsWith('src/client/applications/')
 
-/** A document that stays. Parts about leaving this repository or about removed files go, and so do links to removed files. */
+/** A kept document, without the sections about making a starter, and without rows and links for removed files. */
 export function rewriteDocument(path: string, text: string, { sandbox }: Size): string {
   const about = /<!-- From here on it is about the sandbox\. -->\n/
-  return text
-    .replace(/<!-- Before it is yours\. -->[\s\S]*<!-- From here on it is\. -->\n/, '')
-    .replace(/^\|.*`src\/client\/applications\/applications\.ts`.*\|\n/m, productRow)
-    .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) && !isOfProduct(path) ? row : ''))
-    .replace(sandbox ? about : new RegExp(`\\n${about.source}[\\s\\S]*`), '')
-    .replace(/\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g, (link, words, target) =>
-      existsSync(join(dirname(path), target)) ? link : words,
-    )
+  return (
+    text
+      .replace(/<!-- Before it is yours\. -->[\s\S]*<!-- From here on it is\. -->\n/, '')
+      .replace(/^\|.*`src\/client\/applications\/applications\.ts`.*\|\n/m, productRow)
+      .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) && !isOfProduct(path) ? row : ''))
+      .replace(sandbox ? about : new RegExp(`\\n${about.source}[\\s\\S]*`), '')
+      // Without the sandbox there is no command that makes tables.
+      .replace(sandbox ? /(?!)/ : /^<!-- (made by npm run docs, .*|end) -->\n/gm, '')
+      .replace(/\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g, (link, words, target) =>
+        existsSync(join(dirname(path), target)) ? link : words,
+      )
+  )
 }
 
 /** A Dockerfile that builds only the client's image, under the starter's name. */
 export function rewriteDockerfile(text: string, name: string): string {
   return text
     .replace(/^# Two images:[\s\S]*?\n\n/, `# The client's image: docker build --tag ${name} .\n\n`)
-    .replace(
-      /# --- From here on it is about the sandbox alone\.[\s\S]*?# --- From here on it is about the client alone.*\n\n/,
-      '',
-    )
+    .replace(/# --- The sandbox\.[\s\S]*?# --- The client\..*\n\n/, '')
     .replace('image.title="Application client"', `image.title="${name}"`)
     .replace(/image\.description="[^"]*"/, 'image.description="A client of the platform"')
 }
@@ -39,7 +40,7 @@ const onSandbox = `
 \`npm ci && npm run demo\` starts client and sandbox together, with generated secrets. \`npm run sandbox\` starts only the sandbox
 ([settings](docs/sandbox-settings.md)). \`npm run sandbox:register -- --redirect-uri URI\` registers a client in it and prints its settings.
 The [laboratory](docs/laboratory.md) shows what went wrong. \`npm run conformance\` judges the client ([more](docs/conformance.md)).
-None of them is part of the image.
+The image contains none of them.
 `
 
 export function writeReadme(name: string, { sandbox }: Size): string {
@@ -68,7 +69,6 @@ ${listAsTable()}
 \`npm run upgrade -- FOLDER\` brings it to a newer version of the reference client ([how](docs/make-it-yours.md#upgrade)).
 
 Begin reading with \`src/client/app.ts\`. [Make it yours](docs/make-it-yours.md) says what to change first. See also the
-[design](docs/design/client.md), the [security model](docs/security-model.md), [operations](docs/operations.md), and the
-[decisions](docs/decisions), which give the reasons for what looks unusual.
+[design](docs/design/client.md), the [security model](docs/security-model.md) and [operations](docs/operations.md).
 ${sandbox ? onSandbox : ''}`
 }

@@ -1,18 +1,29 @@
 // The files that a starter does not have, for each size.
 import { globSync } from 'node:fs'
+import { basename } from 'node:path'
 
 export type Size = { bare: boolean; sandbox: boolean }
 
-/** What compares, shows, tests or describes this repository, and what makes starters. */
+/** Files that compare, show, test or describe this repository, and files that make starters. */
 const always = [
   'bench',
   'bin',
   'docs/screenshots',
+  // The index of all tests. A starter has only some of them.
+  'docs/reference/requirements.md',
+  'scripts/citations.ts',
+  'scripts/write-requirements.ts',
+  'test/requirements.test.ts',
+  'docs/tutorials',
+  'docs/how-to/run-the-demo.md',
+  'test/how-to',
+  'test/tutorials.ci.ts',
   'compose.yaml',
   'compose.scale.yaml',
   'compose.sandbox.yaml',
   'docker/Caddyfile',
   'docker/make-secrets.ts',
+  'docker/programs.ts',
   'scripts/eject.ts',
   'scripts/starter',
   'scripts/screenshots.ts',
@@ -31,42 +42,93 @@ const always = [
   'SECURITY.md',
 ]
 
+/** What the client's tests need of `test/support`, one of them for its test in a browser. */
+const keptSupport = [
+  'free-port',
+  'open-page',
+  'launch-chromium',
+  'borrow',
+  'teardown',
+  'stopwatch',
+  'raw-socket',
+  'process-status',
+  'start-conditions',
+  'without-files',
+]
+
 const sandbox = [
   '.env.sandbox.example',
   'src/sandbox',
   'src/conformance',
   'src/demo.ts',
   'src/demo-https.ts',
-  'docs/design/sandbox.md',
   'views/sandbox',
   'test/sandbox',
   'test/conformance',
-  // The client's tests need these, one of them for its test in a browser.
-  ...globSync('test/support/*').filter(
-    path => !/\/(free-port|open-page|launch-chromium|borrow|teardown)\.ts$/.test(path),
-  ),
+  ...globSync('test/support/*').filter(path => !keptSupport.includes(basename(path, '.ts'))),
   'test/demo.test.ts',
   'scripts/lend.ts',
   'scripts/fault-catalogue.ts',
+  'scripts/platform-examples.ts',
+  'scripts/rule-tables.ts',
   'scripts/write-docs.ts',
 ]
 
 /** Tests of the sandbox and the applications together, and a test that uses their browser. */
-const together = ['test/journey', 'test/browser', 'test/demo.test.ts']
+const together = [
+  'test/journey',
+  'test/browser',
+  'test/demo.test.ts',
+  'test/sandbox/browser/beginners-mistakes.test.ts',
+]
+
+/** The documents that every starter keeps. */
+const docsOfTheClient = [
+  'docs/make-it-yours.md',
+  'docs/security-model.md',
+  'docs/operations.md',
+  'docs/how-to/behind-a-proxy.md',
+  'docs/design/client.md',
+  'docs/design/sign-in.md',
+  'docs/design/sessions.md',
+  'docs/design/forms.md',
+  'docs/design/errors-and-deadlines.md',
+  'docs/design/dependencies.md',
+]
+
+/** The documents that a starter with the sandbox keeps as well. */
+const docsOfTheSandbox = [
+  'docs/backup.md',
+  'docs/clients-in-other-languages.md',
+  'docs/laboratory.md',
+  'docs/faults.md',
+  'docs/refusals.md',
+  'docs/application-api.md',
+  'docs/sandbox-settings.md',
+  'docs/conformance.md',
+  'docs/conformance-checks.md',
+  'docs/design/sandbox.md',
+  'docs/design/store.md',
+  'docs/design/tokens.md',
+  'docs/design/portal.md',
+  'docs/design/groups.md',
+  'docs/design/api-descriptions.md',
+  'docs/design/laboratory.md',
+  'docs/design/faults.md',
+  'docs/design/conformance.md',
+]
 
 /** The product of a starter that has the pages for applications. */
 export const applications = ['src/client/applications', 'views/client/applications', 'test/client/applications']
 
 /** Paths of files and folders. Some may not exist. */
 export function leftBehind(size: Size): string[] {
-  const keptDocs = size.sandbox
-    ? /^docs\/((make-it-yours|security-model|operations|backup|clients-in-other-languages|laboratory|faults|refusals|application-api|sandbox-settings|conformance|conformance-checks)\.md|decisions\/(0[012]\d|05[89]|060|031|043|044|046|045|047|050)-.*)$/
-    : /^docs\/((make-it-yours|security-model|operations)\.md|decisions\/(00\d|05[89])-.*)$/
+  const keptDocs = size.sandbox ? [...docsOfTheClient, ...docsOfTheSandbox] : docsOfTheClient
   return [
     ...always,
     ...(size.sandbox ? [] : sandbox),
     ...(size.bare || !size.sandbox ? together : []),
     ...(size.bare ? applications : []),
-    ...globSync(['docs/*.*', 'docs/decisions/*.*']).filter(path => !keptDocs.test(path)),
+    ...globSync(['docs/*.*', 'docs/design/*.*']).filter(path => !keptDocs.includes(path)),
   ]
 }

@@ -7,6 +7,8 @@ export type Manifest = {
   description?: string
   bin?: string
   files?: string[]
+  peerDependencies?: Record<string, string>
+  peerDependenciesMeta?: Record<string, object>
   scripts: Record<string, string>
   dependencies: Record<string, string>
   devDependencies: Record<string, string>
@@ -15,21 +17,22 @@ export type Manifest = {
 
 /** Call this after the files have been removed. */
 export function slim(manifest: Manifest, name: string): Manifest {
-  // A starter is deployed, not packed: bin and files belong to the archive of the sandbox and the suite.
-  const { scripts, dependencies, devDependencies, allowScripts, bin: _, files: __, ...rest } = manifest
+  const { scripts, dependencies, devDependencies, allowScripts, ...others } = manifest
+  // These fields are for the archive of the sandbox and the suite. A starter is deployed, not packed.
+  const { bin: _, files: __, peerDependencies: ___, peerDependenciesMeta: ____, ...rest } = others
   const code = globSync(['src/**/*.ts', 'test/**/*.ts', 'scripts/**/*.ts']).map(path => readFileSync(path, 'utf8'))
   const isImported = (dependency: string) =>
     code.some(text => text.includes(`'${dependency}'`) || text.includes(`'${dependency}/`))
   const isNeeded = (dependency: string) =>
     isImported(dependency.replace(/^@types\//, '')) ||
-    // Commands that no file imports.
+    // Packages with commands, which no file imports.
     /^(node|tap|typescript|@biomejs\/biome|@types\/node)$/.test(dependency)
   const keep = <T>(all: Record<string, T>, isKept: (key: string, value: T) => boolean) =>
     Object.fromEntries(Object.entries(all).filter(([key, value]) => isKept(key, value)))
   const works = (command: string) =>
     (command.match(/(?:src|test|scripts|bench)\/[\w./-]+/g) ?? []).every(path => existsSync(path))
   const runnable = Object.entries(scripts).map(([script, command]) => {
-    // `npm run types` checks each part that is left.
+    // `npm run types` checks only the parts that still exist.
     const checked = command.replace(/tsc -p (\S+) && /g, (check, folder) => (existsSync(folder) ? check : ''))
     // Without the sandbox the tests share no PostgreSQL and no Chromium.
     return [script, works(checked) ? checked : checked.replace('scripts/lend.ts ', '')]

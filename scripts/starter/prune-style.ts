@@ -7,7 +7,7 @@ export function pruneStyle(css: string): string {
   const isUsed = (selector: string) => [...selector.matchAll(/\.([a-z][\w-]*)/g)].every(([, name]) => used.has(name!))
   return (
     css
-      // A comment, if there is one, the selectors, and the declarations. Only innermost blocks have no braces inside.
+      // An optional comment, the selectors, and the declarations. Only innermost blocks contain no braces.
       .replace(
         /^([ \t]*\/\*[^*]*\*\/\n)?([ \t]*)([^\s{}@/][^{}@/]*?) \{[^{}]*\}\n+/gm,
         (rule, comment = '', indent, selectors) => {
@@ -19,7 +19,7 @@ export function pruneStyle(css: string): string {
         },
       )
       .replace(/^@media[^{}]*\{\s*\}\n+/gm, '')
-      // A rule whose last neighbour in the block went.
+      // The empty line before a closing brace, if the last rule of a block was removed.
       .replace(/\n\n+(?=[ \t]*\}\n)/g, '\n')
       .replace(/\n*$/, '\n')
   )

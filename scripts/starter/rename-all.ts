@@ -4,13 +4,13 @@ import { dirname } from 'node:path'
 
 export type Move = { from: string; to: string }
 
-/** Does the moves in order. If one fails, those before it are undone, and the error is thrown. Overwrites nothing. */
+/** Does the moves in order. If one fails, it undoes the earlier ones and throws the error. It overwrites no file. */
 export function renameAll(moves: Move[]): void {
   const done: Move[] = []
   try {
     for (const move of moves) {
       mkdirSync(dirname(move.to), { recursive: true })
-      if (existsSync(move.to)) throw new Error(`${move.to} is there already.`)
+      if (existsSync(move.to)) throw new Error(`${move.to} exists already.`)
       renameSync(move.from, move.to)
       done.push(move)
     }

@@ -1,6 +1,6 @@
-// Turns a copy of the project into the bare client: one page for signed-in visitors in place of those for applications.
+// Turns a copy of the project into the bare client: one page for signed-in visitors instead of the pages for applications.
 
-/** Lines of app.ts, and what the bare client has in their place. */
+/** Lines of app.ts, and their replacements in the bare client. */
 const changes: [line: string, bare: string][] = [
   ["import { applications } from './applications/applications.ts'\n", ''],
   [
@@ -10,6 +10,7 @@ const changes: [line: string, bare: string][] = [
   ['/** The client with the pages for applications. */', '/** The client with its pages. */'],
   ["name: 'Applications',", "name: 'My client',"],
   ["home: '/applications',", "home: '/home',"],
+  ["    newPage: '/applications/new',\n", ''],
   [
     "links: (_visitor, { applications }) => [{ href: '/applications', text: applications.home }],",
     "links: (_visitor, { home }) => [{ href: '/home', text: home.home }],",
@@ -20,10 +21,20 @@ const changes: [line: string, bare: string][] = [
   ],
 ]
 
-/** Lines of start-texts.ts, and what the bare client has in their place. */
+/** Lines of start-texts.ts, and their replacements in the bare client. */
 const textChanges: [line: string, bare: string][] = [
   ["  heading: 'Your applications on the platform, in one place',\n", ''],
   ['Register an application, get its client ID and client secret, and keep its details up to date. ', ''],
+  ["  welcomeLead: 'What would you like to do?',\n", ''],
+  [
+    'Look up a client ID, change an application, get a new client secret, or remove an application.',
+    'The next page shows what the API of the platform answers for you.',
+  ],
+  ["  /** The link to the page for a new application. */\n  goNew: 'New application',\n", ''],
+  [
+    "  newText: 'Register an application to get a client ID and a client secret, with which it can sign people in.',\n",
+    '',
+  ],
   ["goHome: 'Go to your applications'", "goHome: 'Go on'"],
 ]
 
@@ -45,7 +56,9 @@ export function toBareTexts(text: string): string {
 function replaceAll(path: string, text: string, lines: [line: string, bare: string][]): string {
   return lines.reduce((all, [line, bare]) => {
     if (all.split(line).length !== 2)
-      throw new Error(`${path} must have this once, for scripts/starter/bare/make-bare.ts to replace it: ${line}`)
+      throw new Error(
+        `${path} must contain this exactly once, because scripts/starter/bare/make-bare.ts replaces it: ${line}`,
+      )
     return all.replace(line, () => bare)
   }, text)
 }
