@@ -61,6 +61,13 @@ t.test('the command that repeats a failed check can be copied', async t => {
   t.match(output(), `npx ./${archive} conformance --client`)
 })
 
+t.test('--browser says what to install where nothing can drive a browser', async t => {
+  const { child, output } = start('conformance', '--client', 'http://localhost:1', '--browser', 'chromium')
+  const [code] = await once(child, 'close')
+  t.equal(code, 2, output())
+  t.match(output(), 'Install it where you run this: npm install --no-save playwright-core')
+})
+
 t.test('the sandbox starts in an empty folder and keeps its data there', async t => {
   const { child, output } = start('sandbox')
   while (!output().includes('the sandbox is ready') && child.exitCode === null)

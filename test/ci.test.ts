@@ -32,7 +32,7 @@ function run(cwd: string, environment: Record<string, string>, ...command: strin
 
 const fileOf = (lines: string) => `import t from 'tap'\n${lines}\n`
 
-/** What `npm test` runs, on tests of its own. */
+/** The script of `npm test`. It runs small tests of this file. */
 function runTests(t: Test, files: Record<string, string>, environment: Record<string, string>, ...given: string[]) {
   const folder = makeFolder(t, { ...files, 'package.json': '{ "type": "module" }' })
   cpSync('.taprc', join(folder, '.taprc'))
@@ -42,7 +42,7 @@ function runTests(t: Test, files: Record<string, string>, environment: Record<st
 
 const passing = fileOf("t.pass('one')\nt.pass('two')")
 
-t.test('npm test runs what is in a folder, its own folders too, and nothing else', async t => {
+t.test('npm test with a folder runs the tests in it and its subfolders, and nothing else', async t => {
   const files = {
     'test/here/a.test.ts': passing,
     'test/here/deeper/b.test.ts': passing,
@@ -125,7 +125,7 @@ t.test(
   },
 )
 
-t.test('what is left out is a failure in CI, and only there', async t => {
+t.test('a skipped test is a failure in CI, but not elsewhere', async t => {
   const files = {
     'test/a.test.ts': fileOf("t.pass('one')\nt.test('needs more', { skip: 'not here' }, async () => {})"),
     'test/b.test.ts': '// Nothing yet.',

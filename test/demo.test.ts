@@ -19,7 +19,7 @@ t.setTimeout(120_000)
 
 const doctor = resolve('src/client/operations/doctor.ts')
 
-/** Starts the demo, with its data in this folder, visits it, and stops it: what it has printed. */
+/** Starts the demo with its data in this folder, visits it, and stops it. Returns what it printed. */
 async function visitDemo(
   t: Test,
   folder: string,
@@ -68,7 +68,7 @@ t.test('the demo says that its client or password was changed, and --seed undoes
   t.match(
     await visitDemo(t, folder, ports),
     /^Open: .*\nE-mail: .*\nPassword: .*\nLab: http:\/\/127.0.0.1:\d+\n$/,
-    'a new demo says nothing of it',
+    'a new demo has nothing to report',
   )
   const otherHash = '$argon2id$v=19$m=19456,t=2,p=1$EWYXOQaWLxiXd448pjoyUw$FSE29utEYAfR9ubxfFmQngNVt96IF1WWsv6-aO3jylo'
   const changes = [
@@ -88,21 +88,33 @@ t.test('the demo says that its client or password was changed, and --seed undoes
   }
 })
 
-t.test('the demo prints a line for each refusal, which leads to the laboratory and repeats nothing', async t => {
+t.test('the demo prints what the laboratory says about a refused login, and no secret', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  type Login = { url: string; verdict: { sentence: string; fix: string }; steps: { kind: string }[] }
+  let login: Login | undefined
   const output = await visitDemo(t, folder, ports, undefined, async readLine => {
-    await fetch(`http://127.0.0.1:${ports[1]}/?client_id=a-stranger-s-text&state=secret-state`)
-    await readLine('Refused: ')
+    const [portal, lab] = [`http://127.0.0.1:${ports[1]}`, `http://127.0.0.1:${ports[3]}`]
+    await fetch(`${portal}/a-page-that-does-not-exist`)
+    const { clientId } = JSON.parse(readFileSync(join(folder, 'data/demo.json'), 'utf8'))
+    const query = { client_id: clientId, redirect_uri: 'http://localhost:1/\u001b[31m', state: 'secret-state' }
+    await fetch(`${portal}/?${new URLSearchParams({ ...query, response_type: 'code', grant_type: 'authorization' })}`)
+    await readLine('/logins/')
+    const read = async <T>(path: string) => (await (await fetch(lab + path)).json()) as T
+    const { logins } = await read<{ logins: { id: string }[] }>('/lab/v1/logins')
+    const all = await Promise.all(logins.map(({ id }) => read<Login>(`/lab/v1/logins/${id}`)))
+    login = all.find(({ steps }) => steps.some(({ kind }) => kind === 'authorize'))
   })
-  const line =
-    /^Refused: authorize, client-unknown, an unknown client \(http:\/\/127\.0\.0\.1:(\d+)\/requests\/[\w-]+\)$/m
-  t.equal(line.exec(output)?.[1], `${ports[3]}`)
-  t.notMatch(output, /a-stranger-s-text|secret-state/)
+  const { verdict, url } = login!
+  t.match(verdict.sentence, /^Refused at step 1: redirect_uri is /)
+  const printed = verdict.sentence.replace('\u001b', '\ufffd')
+  t.match(output, `${printed}\n  ${verdict.fix}\n  ${url}\n`, 'a control character cannot change the terminal')
+  t.equal(output.match(/^Refused/gm)?.length, 1, 'a browser that asks for a page that does not exist is not reported')
+  t.notMatch(output, 'secret-state')
 })
 
-t.test('the demo reads its ports from .env, and uses no address and no secret of a real platform there', async t => {
+t.test('the demo reads its ports from .env, but not the addresses and secrets of a real platform', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
@@ -117,7 +129,7 @@ PUBLIC_URL=https://client.example
 `,
   )
   const output = await visitDemo(t, folder, [], undefined, async () => {
-    // fetch would say that it is no navigation.
+    // fetch would send headers that say that the request is not a navigation.
     const { statusCode, headers } = await request(`http://localhost:${ports[0]}/login`, { reset: true })
     t.equal(statusCode, 302)
     t.match(headers.location, `http://127.0.0.1:${ports[1]}/?`)
@@ -126,7 +138,7 @@ PUBLIC_URL=https://client.example
   t.match(output, `Lab: http://127.0.0.1:${ports[3]}\n`)
 })
 
-t.test('with --https a login works, with a certificate that is kept, and http goes on with the same data', async t => {
+t.test('with --https a login works, the certificate is kept, and http works later with the same data', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
@@ -154,11 +166,11 @@ t.test('with --https a login works, with a certificate that is kept, and http go
 
   const first = readCertificate()
   t.notMatch(await visitDemo(t, folder, ports, '--https'), 'Since the demo was made')
-  t.equal(readCertificate(), first, 'browsers ask once')
+  t.equal(readCertificate(), first, 'a browser asks only once')
   t.notMatch(await visitDemo(t, folder, ports, undefined, () => signInAt('http')), 'Since the demo was made')
 })
 
-t.test('doctor checks a client over https that NODE_EXTRA_CA_CERTS names the certificate of', async t => {
+t.test('doctor checks a client over https if NODE_EXTRA_CA_CERTS names its certificate', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
@@ -193,13 +205,13 @@ t.test('doctor checks a client over https that NODE_EXTRA_CA_CERTS names the cer
   })
 })
 
-t.test('a certificate that ends within a day is made again, and one that can be read is kept', async t => {
+t.test('a certificate that expires within a day is replaced, and a longer one is kept', async t => {
   const folder = t.testdir()
   const { cert, certFile } = await keepCertificate(folder)
   t.equal((await keepCertificate(folder)).cert, cert)
   t.equal(new X509Certificate(cert).checkHost('localhost'), 'localhost')
   t.equal(new X509Certificate(cert).checkIP('127.0.0.1'), '127.0.0.1')
-  t.equal(new X509Certificate(cert).ca, false, 'it vouches for nothing else')
+  t.equal(new X509Certificate(cert).ca, false, 'it cannot sign other certificates')
   const ending = makeCertificate('127.0.0.1', { notAfter: new Date(Date.now() + 23 * 60 * 60 * 1000) })
   writeFileSync(certFile, ending.cert)
   const renewed = await keepCertificate(folder)

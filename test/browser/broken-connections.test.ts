@@ -1,4 +1,4 @@
-// The network is cut between browser and client, and people stop what they began.
+// The network between browser and client breaks, and visitors stop requests.
 import { EventEmitter, once } from 'node:events'
 import type { Page } from 'playwright-core'
 import t from 'tap'
@@ -10,7 +10,7 @@ import { startVisit } from './support/start-visit.ts'
 const isCallback = ({ seen }: Exchange) => seen.url.startsWith('/exchangeToken')
 const isCreation = ({ seen }: Exchange) => seen.method === 'POST' && seen.url === '/applications'
 
-/** Breaks the connections of the first requests that fit: before the client sees them, or after it has answered. */
+/** Breaks the connections of the first matching requests, before the client sees them or after it has answered. */
 function cutFirst(front: Front, fits: (exchange: Exchange) => boolean, { times = 1, after = false } = {}): void {
   let cuts = 0
   front.handle = async exchange => {
@@ -20,7 +20,7 @@ function cutFirst(front: Front, fits: (exchange: Exchange) => boolean, { times =
   }
 }
 
-/** Answers are there and stay away, until the test lets them go. */
+/** Holds answers back until the test releases them. */
 function holdAnswers(front: Front, fits: (exchange: Exchange) => boolean) {
   const news = new EventEmitter()
   const released = Promise.withResolvers<void>()
@@ -177,7 +177,7 @@ t.test(
     const { reach, release } = holdAnswers(front, isCreation)
     await page.getByRole('button', { name: 'Create application' }).click({ noWaitAfter: true })
     await reach(1)
-    // The button has the focus still.
+    // The button still has the focus.
     await page.keyboard.press('Enter')
     await reach(2)
     release()

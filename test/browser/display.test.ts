@@ -25,7 +25,7 @@ t.test(
   },
 )
 
-t.test('on paper there is what was to be read, in dark on white, and nothing to press', { skip }, async t => {
+t.test('a printed page has its content in dark on white, without buttons', { skip }, async t => {
   const { page, publicUrl, clientId, troubles } = await startVisit(t, {
     at: '/applications',
     browser: { colorScheme: 'dark' },
@@ -64,7 +64,7 @@ t.test(
   },
 )
 
-t.test('nothing moves where a visitor has asked for calm', { skip }, async t => {
+t.test('nothing moves if the visitor prefers reduced motion', { skip }, async t => {
   const { context, page, publicUrl, troubles } = await startVisit(t, { browser: { reducedMotion: 'reduce' } })
   const moving = `[...document.querySelectorAll('*')].filter(element => {
     const { transitionDuration, animationName } = getComputedStyle(element)

@@ -7,7 +7,10 @@ import { type Engine, launchBrowser, skipEngine, type Tab } from '../support/lau
 t.setTimeout(900_000)
 
 type Scheme = 'http' | 'https'
-/** All journeys; of the same engine with the other scheme only the first, because nothing else depends on it. */
+/**
+ * One scheme of each engine runs all journeys. The other scheme runs only the first journey, because only that one depends
+ * on the scheme.
+ */
 const ways: { engine: Engine; scheme: Scheme; isWhole: boolean }[] = [
   { engine: 'Chromium', scheme: 'http', isWhole: true },
   { engine: 'Chromium', scheme: 'https', isWhole: false },
@@ -149,7 +152,7 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     await enterPassword(tab, person)
     await tab.click('button', 'Allow')
     await tab.see('Too busy right now')
-    await tab.see('The login portal is busy. Please try again soon.')
+    await tab.see('The login portal is busy. Try again soon.')
     await tab.click('link', 'Sign in again')
     await tab.see('match “client”')
     t.equal(await tab.url(), `${publicUrl}/applications?q=client`, 'where the visitor wanted to go')
@@ -172,13 +175,16 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
 
   async 'the live list of the laboratory'(t, visit) {
     const { tab, labUrl } = visit
-    const other = await tab.newTab()
-    await other.goto(labUrl)
-    await other.see('Live')
-    await other.evaluate('document.body.dataset.opened = "once"')
-    await signIn(visit)
-    await other.see('Reference client signed in')
-    t.equal(await other.evaluate('document.body.dataset.opened'), 'once', 'nothing was reloaded')
+    const second = await tab.newTab()
+    // Firefox shows a new tab, and WebKit keeps it hidden. A hidden page of the laboratory does not listen.
+    const [list, visitor] = (await second.evaluate('document.hidden')) ? [tab, second] : [second, tab]
+    await list.goto(labUrl)
+    await list.see('Pause')
+    await list.evaluate('document.body.dataset.opened = "once"')
+    await signIn({ ...visit, tab: visitor })
+    // The list was empty, so it has no rows that a new one could move, and shows the login at once.
+    await list.see('Signed in at step')
+    t.equal(await list.evaluate('document.body.dataset.opened'), 'once', 'nothing was reloaded')
   },
 }
 

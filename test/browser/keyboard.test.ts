@@ -1,11 +1,11 @@
-// Every flow with the keyboard alone, and the focus in sight on the way.
+// Every flow with only the keyboard, always with a visible focus.
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { addApplication, changeApplication } from '../journey/support/add-person.ts'
 import { skip } from '../support/launch-chromium.ts'
 import { startVisit } from './support/start-visit.ts'
 
-/** Runs in the page: what has the focus, what it is called, and how one sees that. */
+/** Runs in the page. Returns the focused element, its name, and whether the visitor can see the focus. */
 const focused = `(() => {
   const element = document.activeElement
   const { left, top, right, bottom } = element.getBoundingClientRect()
@@ -101,7 +101,7 @@ t.test(
   },
 )
 
-t.test('the choices after a conflict are made with the keyboard alone', { skip }, async t => {
+t.test('the choices after a conflict can be made with only the keyboard', { skip }, async t => {
   const { both, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   const id = await addApplication(both, { name: 'Weather', description: 'Of today' })
   await page.goto(`${publicUrl}/applications/${id}/edit`)
@@ -115,14 +115,14 @@ t.test('the choices after a conflict are made with the keyboard alone', { skip }
   await press(t, page, 'Description: Choose one of the two values.')
   t.match(await page.evaluate(focused), { id: 'description' }, 'and leads to the choice')
   await page.keyboard.press('ArrowDown')
-  t.match(await page.evaluate(focused), { name: /Stored now\s+Of tomorrow/, hasOutline: true, isInView: true })
+  t.match(await page.evaluate(focused), { name: /Saved now\s+Of tomorrow/, hasOutline: true, isInView: true })
   await press(t, page, 'Save changes')
   await page.getByText('Your changes are saved.').waitFor()
   await page.getByText('Of tomorrow').waitFor()
   t.same(troubles, [])
 })
 
-t.test('the first Tab of a page leads past its head to its content', { skip }, async t => {
+t.test('the first press of Tab leads to a link that skips to the content', { skip }, async t => {
   const { page, troubles } = await startVisit(t, { at: '/applications' })
   await page.reload()
   await page.keyboard.press('Tab')
@@ -134,7 +134,7 @@ t.test('the first Tab of a page leads past its head to its content', { skip }, a
   t.same(troubles, [])
 })
 
-t.test('a field with a fault says so itself, and names the text of the fault', { skip }, async t => {
+t.test('a field with a problem is marked as invalid, and refers to the text of the problem', { skip }, async t => {
   const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { javaScriptEnabled: false } })
   await page.getByLabel('Name', { exact: true }).fill('Weather station')
   await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')

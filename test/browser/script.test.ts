@@ -1,9 +1,10 @@
-// With our script, without any script, and with one that may not copy.
+// The client's script: with it, without JavaScript, and without permission to copy.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Locator } from 'playwright-core'
 import t from 'tap'
 import { webTexts } from '../../src/client/web/texts.ts'
 import { skip } from '../support/launch-chromium.ts'
+import { openOptionalFields } from './support/open-optional-fields.ts'
 import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 
@@ -63,27 +64,31 @@ t.test(
   },
 )
 
-t.test('times are shown in the visitor’s time zone, and ages have the exact time at hand', { skip }, async t => {
-  const there = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
-  const { page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications', browser: there })
-  await page.goto(`${publicUrl}/applications/${clientId}`)
-  // In English, like the page.
-  const format = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' })
-  const exactOf = async (time: Locator) => format.format(new Date((await time.getAttribute('datetime')) ?? ''))
-  const ages = await page.locator('main time').all()
-  t.equal(ages.length, 3, 'created, last changed, and the age of the client secret')
-  for (const age of ages) {
-    t.equal(await age.getAttribute('title'), await exactOf(age))
-    t.match(await age.innerText(), /^(just now|\d+ (second|minute)s? ago)\s+\(/)
-    t.match(await age.innerText(), `(${await exactOf(age)})`)
-  }
-  const end = page.locator('footer time')
-  t.equal(await end.innerText(), await exactOf(end))
-  t.match(await end.getAttribute('title'), /^\w{3} \d{1,2}, \d{4}, \d\d:\d\d [AP]M UTC$/)
-  const inDays = (Date.parse((await end.getAttribute('datetime')) ?? '') - Date.now()) / 86_400_000
-  t.ok(inDays > 29.9 && inDays <= 30, 'the session is renewed for as long as its refresh token is good')
-  t.same(troubles, [])
-})
+t.test(
+  'times are shown in the visitor’s time zone, and a relative time has the exact time as its title',
+  { skip },
+  async t => {
+    const there = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
+    const { page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications', browser: there })
+    await page.goto(`${publicUrl}/applications/${clientId}`)
+    // In English, like the page.
+    const format = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' })
+    const exactOf = async (time: Locator) => format.format(new Date((await time.getAttribute('datetime')) ?? ''))
+    const ages = await page.locator('main time').all()
+    t.equal(ages.length, 3, 'created, last changed, and the age of the client secret')
+    for (const age of ages) {
+      t.equal(await age.getAttribute('title'), await exactOf(age))
+      t.match(await age.innerText(), /^(just now|\d+ (second|minute)s? ago)\s+\(/)
+      t.match(await age.innerText(), `(${await exactOf(age)})`)
+    }
+    const end = page.locator('footer time')
+    t.equal(await end.innerText(), await exactOf(end))
+    t.match(await end.getAttribute('title'), /^\w{3} \d{1,2}, \d{4}, \d\d:\d\d [AP]M UTC$/)
+    const inDays = (Date.parse((await end.getAttribute('datetime')) ?? '') - Date.now()) / 86_400_000
+    t.ok(inDays > 29.9 && inDays <= 30, 'the session is renewed for as long as its refresh token is good')
+    t.same(troubles, [])
+  },
+)
 
 t.test('every redirect URI and the settings for a client can be copied', { skip }, async t => {
   const { context, page, clientId, publicUrl, portalUrl, apiUrl, troubles } = await startVisit(t, {
@@ -108,6 +113,7 @@ t.test('every redirect URI and the settings for a client can be copied', { skip 
 
 t.test('the default redirect URI is chosen from those that are entered', { skip }, async t => {
   const { page, troubles } = await startVisit(t, { at: '/applications/new' })
+  await openOptionalFields(page)
   const choices = page.getByLabel('Default redirect URI')
   t.same(await choices.locator('option').allInnerTexts(), ['The first redirect URI'])
   await page.getByLabel('Name', { exact: true }).fill('Weather station')
@@ -148,7 +154,7 @@ t.test('a form is sent once, and after three seconds the page says what it is wa
   t.same(troubles, [])
 })
 
-t.test('a press of Copy copies the credential, says so, and says so aloud', { skip }, async t => {
+t.test('Copy copies the credential, says so on the page, and tells screen readers', { skip }, async t => {
   const { context, page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   await page.goto(`${publicUrl}/applications/${clientId}`)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: publicUrl })
@@ -159,7 +165,7 @@ t.test('a press of Copy copies the credential, says so, and says so aloud', { sk
   t.same(troubles, [])
 })
 
-t.test('where the browser refuses to copy, the credential is marked instead', { skip }, async t => {
+t.test('if the browser refuses to copy, the credential is selected instead', { skip }, async t => {
   const { context, page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   await page.goto(`${publicUrl}/applications/${clientId}`)
   await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(new Error("refused"))')
@@ -183,7 +189,7 @@ t.test('Copy all copies what Download as .env gives', { skip }, async t => {
   t.same(troubles, [])
 })
 
-t.test('a button says that something is under way, and Back brings it as it was', { skip }, async t => {
+t.test('a pressed button says that the request is under way, and Back restores the button', { skip }, async t => {
   const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { isWhole: true } })
   await page.getByLabel('Name', { exact: true }).fill('Weather station')
   await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')

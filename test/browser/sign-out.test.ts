@@ -1,4 +1,4 @@
-// Signing out, and what stays behind.
+// Signing out, and Back afterwards.
 import t from 'tap'
 import { skip } from '../support/launch-chromium.ts'
 import { signIn } from './support/sign-in.ts'
@@ -26,7 +26,7 @@ t.test('CK-13, PG-11: after signing out Back shows nothing of the session, and s
   t.same(troubles, [])
 })
 
-t.test('CK-13: from the page that says so, the visitor signs in again', { skip }, async t => {
+t.test('CK-13: the visitor can sign in again from the page that confirms the sign-out', { skip }, async t => {
   const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.goto(`${publicUrl}/applications?q=client`)
@@ -37,7 +37,7 @@ t.test('CK-13: from the page that says so, the visitor signs in again', { skip }
   t.same(troubles, [])
 })
 
-t.test('who signs out of the portal, too, is asked for the password the next time', { skip }, async t => {
+t.test('a visitor who also signs out of the portal is asked for the password the next time', { skip }, async t => {
   const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.getByRole('link', { name: 'sign out there too' }).click()
@@ -62,7 +62,7 @@ t.test(
     const before = await context.cookies(publicUrl)
     t.equal(new Set(before.map(({ name }) => name)).size, before.length, 'no name stands twice')
 
-    // The portal knows the visitor still, or it would ask for the password.
+    // The portal still knows the visitor, otherwise it would ask for the password.
     await page.goto(`${publicUrl}/login?returnTo=/applications/new`)
     await page.waitForURL(`${publicUrl}/applications/new`)
     await page.getByRole('button', { name: 'Sign out' }).click()

@@ -145,7 +145,7 @@ t.test('the sandbox alone begins empty and keeps nothing, and the caller sets th
     t.ok(ports?.includes(`127.0.0.1:${new URL(url).port}:${new URL(url).port}`), url)
 })
 
-t.test('PS-06: the sandbox believes the proxy, and nobody else, whose address it is that asks', t => {
+t.test('PS-06: the sandbox takes the visitor’s address from the proxy and from nobody else', t => {
   const { sandbox, proxy, ...others } = scaled.services
   const address = proxy?.networks && !Array.isArray(proxy.networks) && proxy.networks.default?.ipv4_address
   t.match(address, /^\d+\.\d+\.\d+\.2$/)
@@ -158,31 +158,34 @@ t.test('PS-06: the sandbox believes the proxy, and nobody else, whose address it
   t.end()
 })
 
-t.test('a second file puts two of each behind a proxy, which alone is published, with TLS', async t => {
-  const { client, sandbox, proxy } = scaled.services
-  t.match([client, sandbox], [{ scale: 2 }, { scale: 2 }])
-  t.same([client?.ports, sandbox?.ports], [undefined, undefined])
-  t.equal(proxy?.ports?.length, 1)
+t.test(
+  'the second file runs two clients and two sandboxes behind a proxy with TLS, and publishes only the proxy',
+  async t => {
+    const { client, sandbox, proxy } = scaled.services
+    t.match([client, sandbox], [{ scale: 2 }, { scale: 2 }])
+    t.same([client?.ports, sandbox?.ports], [undefined, undefined])
+    t.equal(proxy?.ports?.length, 1)
 
-  const { client: config } = configsOf(t, scaled)
-  const blocks = readFileSync('docker/Caddyfile', 'utf8').split(/^(?=\S)/m)
-  const routes = {
-    [config.publicUrl]: 'client 3000',
-    [config.loginUrl]: 'sandbox 4000',
-    [config.loginInternalUrl]: 'sandbox 4000',
-    [config.apiUrl]: 'sandbox 4001',
-    [config.apiInternalUrl]: 'sandbox 4001',
-  }
-  for (const [address, container] of Object.entries(routes)) {
-    const block = blocks.find(block =>
-      block
-        .split('{')[0]
-        ?.split(/[\s,]+/)
-        .includes(address),
-    )
-    t.match(block, `dynamic a ${container}`, address)
-  }
-})
+    const { client: config } = configsOf(t, scaled)
+    const blocks = readFileSync('docker/Caddyfile', 'utf8').split(/^(?=\S)/m)
+    const routes = {
+      [config.publicUrl]: 'client 3000',
+      [config.loginUrl]: 'sandbox 4000',
+      [config.loginInternalUrl]: 'sandbox 4000',
+      [config.apiUrl]: 'sandbox 4001',
+      [config.apiInternalUrl]: 'sandbox 4001',
+    }
+    for (const [address, container] of Object.entries(routes)) {
+      const block = blocks.find(block =>
+        block
+          .split('{')[0]
+          ?.split(/[\s,]+/)
+          .includes(address),
+      )
+      t.match(block, `dynamic a ${container}`, address)
+    }
+  },
+)
 
 t.test('each secret is made once, random, and readable by its owner only', async t => {
   const { folder, read, password, labToken } = newSecrets(t)
@@ -227,7 +230,7 @@ t.test('make-secrets says how to sign in, and how to open the laboratory if ther
   t.notMatch(told(scaled), /Lab/, 'two sandboxes have no laboratory')
 })
 
-t.test('a first start that was cut short goes on where it stopped', async t => {
+t.test('an interrupted first start continues where it stopped', async t => {
   const whole = newSecrets(t)
   for (const lost of ['client/CLIENT_SECRET', 'sandbox/DATABASE_URL', 'sandbox/SEED_USER_PASSWORD']) {
     rmSync(join(whole.folder, lost))

@@ -1,4 +1,5 @@
 // What can be said of the images from the Dockerfile alone. What is in them, image.test.ts looks at.
+import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { keepPackages } from '../../docker/keep-packages.ts'
@@ -36,7 +37,7 @@ t.test('SC-01, SC-05: packages come from the lock file, run no scripts, and noth
   }
 })
 
-t.test('CT-03: what is sent to the builder is a list of what the images are made of', async t => {
+t.test('CT-03: only the files that the images need are sent to the builder', async t => {
   const [first, ...rest] = readFileSync('.dockerignore', 'utf8')
     .split('\n')
     .filter(line => line && !line.startsWith('#'))
@@ -56,19 +57,19 @@ for (const target of targets) {
     t.match(texts(target, 'USER').at(-1), /^[1-9]\d*:[1-9]\d*$/)
   })
 
-  t.test(`CT-02: process 1 of the ${target} is node itself, without a shell or npm around it`, async t => {
+  t.test(`CT-02: process 1 of the ${target} is node, without a shell or npm`, async t => {
     t.same(JSON.parse(texts(target, 'ENTRYPOINT').at(-1) ?? ''), ['node'])
     t.same(JSON.parse(texts(target, 'CMD').at(-1) ?? ''), [`src/${target}/main.ts`])
   })
 
-  t.test(`CT-05: the ${target} is asked whether it lives, with what is in the image`, async t => {
+  t.test(`CT-05: the health check of the ${target} uses only programs in the image`, async t => {
     const [healthCheck = ''] = texts(target, 'HEALTHCHECK')
     const [program, flag, script] = JSON.parse(healthCheck.slice(healthCheck.indexOf('['))) as string[]
     t.same([program, flag], ['node', '-e'])
     t.match(script, '/health/live')
   })
 
-  t.test(`the ${target} is labelled for those who find it in a registry`, async t => {
+  t.test(`the image of the ${target} has the labels that registries show`, async t => {
     const labels = texts(target, 'LABEL').join(' ')
     for (const label of ['title', 'description', 'licenses', 'version', 'revision'])
       t.match(labels, `org.opencontainers.image.${label}=`)
@@ -94,7 +95,22 @@ for (const target of targets) {
   })
 }
 
-t.test('every dependency is imported by a part, so that none reaches neither image', async t => {
+t.test(
+  'the image of the suite runs the programs that it is told, and is the sandbox otherwise',
+  { skip: !targets.includes('sandbox') && 'this has no sandbox' },
+  async t => {
+    t.equal(stages.find(({ name }) => name === 'conformance')?.base, 'sandbox')
+    t.same(JSON.parse(texts('conformance', 'ENTRYPOINT').at(-1) ?? ''), ['node', 'docker/programs.ts'])
+    t.same(texts('conformance', 'HEALTHCHECK').at(-1), 'NONE')
+    const run = (...args: string[]) =>
+      spawnSync(process.execPath, ['docker/programs.ts', ...args], { encoding: 'utf8' })
+    t.match(run('conformance', '--help'), { status: 0, stdout: '--client URL' })
+    t.match(run('conformance', '--client', 'nonsense'), { status: 2, stderr: '--client must be an origin' })
+    t.match(run(), { status: 1, stderr: 'Say which program: conformance or sandbox.' })
+  },
+)
+
+t.test('every dependency is imported, so each reaches one of the images', async t => {
   const whole = JSON.parse(readFileSync('package.json', 'utf8'))
   // The demo is in no image, and may use packages for developers.
   const sources = globSync('src/**/*.ts', { exclude: ['src/demo*.ts'] }).map(path => readFileSync(path, 'utf8'))

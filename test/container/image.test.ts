@@ -1,7 +1,7 @@
 // Both images, built and run. Left out, with the reason, where no image can be built, but not in CI; what needs none is in
 // dockerfile.test.ts.
-import { execFile, execFileSync } from 'node:child_process'
-import { globSync, readFileSync, statSync } from 'node:fs'
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -177,3 +177,30 @@ t.test(
     }
   },
 )
+
+t.test('the image of the suite judges a client beside it', { skip }, async t => {
+  const [port, portalPort, apiPort] = [await findFreePort(), await findFreePort(), await findFreePort()]
+  const clientUrl = `http://localhost:${port}`
+  const registration = { CLIENT_ID: 'image-test', CLIENT_SECRET: 'a-client-credential-only-for-tests-0003' }
+  const client = spawn(process.execPath, ['test/conformance/clients/main.ts'], {
+    stdio: 'ignore',
+    env: {
+      ...registration,
+      PORT: `${port}`,
+      CLIENT_URL: clientUrl,
+      LOGIN_URL: `http://127.0.0.1:${portalPort}`,
+      API_URL: `http://127.0.0.1:${apiPort}`,
+    },
+  })
+  t.teardown(() => client.kill())
+  const { root, config } = imageOf('conformance')
+  // What runs containers brings this file.
+  writeFileSync(join(root, 'etc/hosts'), '127.0.0.1 localhost\n::1 localhost\n')
+  const variables = [...config.Env, ...Object.entries(registration).map(([name, value]) => `${name}=${value}`)]
+  const ports = ['--portal-port', `${portalPort}`, '--api-port', `${apiPort}`]
+  const { stdout } = await promisify(execFile)('chroot', [
+    ...[`--userspec=${config.User}`, root, '/usr/bin/env', '-i', '-C', config.WorkingDir, ...variables],
+    ...[...config.Entrypoint, 'conformance', '--client', clientUrl, ...ports, '--only', '^login-works$'],
+  ])
+  t.match(stdout, '1 passed, 0 failed')
+})

@@ -163,7 +163,7 @@ t.test(
   },
 )
 
-t.test('SC-05: what the test above looks for would be seen', async t => {
+t.test('SC-05: the test above would notice an outgoing connection', async t => {
   const client = await startClient(t, { LOGIN_URL: 'https://portal.example', ...quickStart })
   await visit(`${client.publicUrl}/login`)
   t.match(client.output(), 'refused to connect to portal.example')

@@ -24,8 +24,7 @@ type Workflow = {
 }
 
 /**
- * The oldest versions without a known fault that matters here, by major version, as of November 2026. Whoever hears of
- * another one raises a number: this list is the check, because the registry's own does not answer everywhere.
+ * The oldest versions that SC-03 allows, by major version. Dependabot proposes newer ones; this list works without a network.
  */
 const floors: Record<string, string[]> = {
   fastify: ['5.12.6'],
@@ -36,7 +35,10 @@ const floors: Record<string, string[]> = {
   node: ['22.23.4', '24.21.0'],
 }
 
-/** Undefined where the version is high enough, or the package not on the list. Unknown majors must be newer than all. */
+/**
+ * Undefined if the version is high enough, or the package is not on the list. If the list has no floor for a major
+ * version, that version must be newer than every floor of the package.
+ */
 function tooOld(name: string, version: string): string | undefined {
   const known = floors[name]
   if (!known) return undefined
@@ -57,10 +59,10 @@ t.test('SC-01: the lock file pins all that is installed by hash, and no dependen
 })
 
 t.test(
-  'SC-02: every direct dependency is justified in a decision, and every package says under which licence it is',
+  'SC-02: docs/design/dependencies.md has a line for every direct dependency, and every package has an allowed licence',
   async t => {
-    const decisions = globSync('docs/decisions/*.md').map(read).join('\n')
-    for (const name of Object.keys(manifest.dependencies)) t.ok(decisions.includes(`\`${name}\``), name)
+    const reasons = read('docs/design/dependencies.md')
+    for (const name of Object.keys(manifest.dependencies)) t.ok(reasons.includes(`\`${name}\``), name)
     for (const [path, { license }] of inProduction)
       t.match(license, /^(MIT|ISC|BSD-[23]-Clause|Apache-2\.0|0BSD|BlueOak-1\.0\.0)$/, path)
   },
@@ -107,7 +109,7 @@ t.test(
 
 t.test('SC-07: actions are pinned by commit, images by digest, and the base is one for all jobs', async t => {
   const actions = steps.flatMap(({ uses }) => uses ?? [])
-  t.ok(actions.length > 4)
+  t.ok(actions.length > 2)
   for (const action of actions) t.match(action, /^actions\/[\w-]+@[0-9a-f]{40}$/)
   for (const line of read(workflowPath)
     .split('\n')
@@ -123,7 +125,7 @@ t.test(
   'the workflow may only read, keeps no token, ends in time, and runs nothing that a pull request names',
   async t => {
     t.same(workflow.permissions, { contents: 'read' })
-    t.same(Object.keys(workflow.jobs), ['validate', 'test', 'browsers', 'image', 'eject', 'matrix'])
+    t.same(Object.keys(workflow.jobs), ['ci', 'image', 'matrix'])
     for (const [name, job] of Object.entries(workflow.jobs)) {
       t.equal(job.permissions, undefined, `${name} asks for no more`)
       t.ok(job['timeout-minutes'] <= 60, name)
@@ -138,12 +140,18 @@ t.test(
   },
 )
 
-t.test('every file that npm test leaves to continuous integration is run by a job of the workflow', async t => {
-  const left = globSync('test/**/*.ci.ts')
-  t.ok(left.length > 1)
-  for (const path of left)
-    t.ok(
-      steps.some(({ run }) => run?.includes(` ${path}\n`) || run?.endsWith(` ${path}`)),
-      path,
-    )
+t.test('the workflow runs .ci/run, and .ci/run runs every file that npm test leaves out', async t => {
+  t.ok(steps.some(({ run }) => run === '.ci/run'))
+  const script = read('.ci/run')
+  t.match(script, "npm test -- 'test/**/*.ci.ts' --exclude=test/container/compose.ci.ts")
+  t.match(script, '.ci/with-docker npm test -- test/container/compose.ci.ts')
+  t.ok(globSync('test/**/*.ci.ts').includes('test/container/compose.ci.ts'))
+})
+
+t.test('Dependabot looks after packages, actions and the base image', async t => {
+  const { updates } = parse(read('.github/dependabot.yml')) as { updates: Record<string, unknown>[] }
+  t.same(
+    updates.map(update => update['package-ecosystem']),
+    ['npm', 'github-actions', 'docker'],
+  )
 })

@@ -25,6 +25,7 @@ const always = [
   'test/client/browser.test.ts',
   'docs/design/client.md',
   'docs/make-it-yours.md',
+  'docs/reference/platform.md',
   'docs/security-model.md',
   'docs/operations.md',
 ]
@@ -155,7 +156,7 @@ t.test('npm run eject outside git keeps a copy of everything that it removes or 
   )
   const { status, output } = eject('--name', 'my-client')
   t.equal(status, 0, output)
-  t.match(output, 'to be brought back from data/left-behind')
+  t.match(output, 'kept in data/left-behind')
   t.notOk(has('src/sandbox'))
   for (const [path, text] of before) t.equal(read(`data/left-behind/${path}`), text, path)
   t.same(readdirSync(join(folder, 'data')), ['left-behind'], 'and nothing else')
@@ -183,7 +184,7 @@ const obstacles: {
       mkdirSync(join(folder, 'data/left-behind'), { recursive: true })
       return {}
     },
-    says: 'data/left-behind is there already',
+    says: 'data/left-behind exists already',
   },
   {
     what: 'the lock file cannot be read',
@@ -208,7 +209,7 @@ const obstacles: {
       writeFileSync(join(folder, app), read(app).replace("name: 'Applications',", "name: 'Ours',"))
       return {}
     },
-    says: /app\.ts must have this once, .*: name: 'Applications',\nNothing was changed/,
+    says: /app\.ts must contain this exactly once, .*: name: 'Applications',\nNothing was changed/,
     options: ['--bare'],
   },
   {

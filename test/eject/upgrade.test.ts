@@ -104,7 +104,7 @@ t.test('each release in the changelog says what a starter must do, first of all'
   t.end()
 })
 
-t.test('an upgrade adds to the list of what is yours, and takes nothing from it', t => {
+t.test('an upgrade adds paths to the list "yours", and removes none', t => {
   const old = ['home.ts', 'gone.ts']
   t.same(mergeYours(['home.ts', 'fleet', 'gone.ts'], old, ['home.ts', 'texts.ts']), [
     'home.ts',
@@ -149,7 +149,7 @@ for (const options of [[], ['--bare', '--sandbox']])
     if (options.length === 0) t.notMatch(upgraded['src/client/applications/list.ts'], 'A new last line', 'the product')
 
     commitAll(starter, 'upgraded')
-    t.match(upgrade(starter, reference.folder).output, 'is at the version of')
+    t.match(upgrade(starter, reference.folder).output, 'already has the version of')
   })
 
 t.test('an upgrade keeps what the owner has changed, added and removed', async t => {

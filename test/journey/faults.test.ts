@@ -7,7 +7,7 @@ import { startBoth } from './support/start-both.ts'
 const loginCookies = (browser: HttpBrowser) =>
   browser.cookies('localhost').filter(name => name.startsWith('__Host-login-'))
 
-t.test('F-01: a portal that is gone at the exchange gives a page at once, and a way to start again', async t => {
+t.test('F-01: if the portal is gone at the exchange, a page at once offers to start again', async t => {
   const both = await startBoth(t)
   const browser = new HttpBrowser()
   const callback = await reachCallback(browser, both)
@@ -43,22 +43,25 @@ t.test('F-19: while the API is gone, signing in and out work, and so does everyt
   t.match(out, { status: 200, text: 'You are signed out.' })
 })
 
-t.test('AP-18: a visitor who removes the application of this client gets a page, and no loop', async t => {
-  const both = await startBoth(t)
-  const { publicUrl, clientId, front } = both
-  const browser = new HttpBrowser()
-  await logIn(browser, both)
-  const path = `/applications/${clientId}/delete`
-  const form = hiddenFields(await browser.get(publicUrl + path), path)
-  front.takeSeen()
-  const after = await browser.post(publicUrl + path, { ...form, confirmation: 'Reference client' })
-  t.match(after, { status: 200, text: 'Nobody can sign in here until its operator registers it again' })
-  t.match(await browser.follow(await browser.get(`${publicUrl}/applications`)), {
-    status: 502,
-    text: 'This site is not set up correctly',
-  })
-  t.ok(front.takeSeen().length <= 3)
-  t.match(await browser.follow(await browser.post(`${publicUrl}/logout`, {})), { text: 'You are signed out.' })
-  const refused = await browser.follow(await browser.get(`${publicUrl}/login`))
-  t.match(refused, { status: 400 }, 'the portal does not know it any more')
-})
+t.test(
+  'AP-18: a visitor who removes the application of this client gets a page and does not end in a loop',
+  async t => {
+    const both = await startBoth(t)
+    const { publicUrl, clientId, front } = both
+    const browser = new HttpBrowser()
+    await logIn(browser, both)
+    const path = `/applications/${clientId}/delete`
+    const form = hiddenFields(await browser.get(publicUrl + path), path)
+    front.takeSeen()
+    const after = await browser.post(publicUrl + path, { ...form, confirmation: 'Reference client' })
+    t.match(after, { status: 200, text: 'Nobody can sign in here until its operator registers it again' })
+    t.match(await browser.follow(await browser.get(`${publicUrl}/applications`)), {
+      status: 502,
+      text: 'This site is not set up correctly',
+    })
+    t.ok(front.takeSeen().length <= 3)
+    t.match(await browser.follow(await browser.post(`${publicUrl}/logout`, {})), { text: 'You are signed out.' })
+    const refused = await browser.follow(await browser.get(`${publicUrl}/login`))
+    t.match(refused, { status: 400 }, 'the portal does not know it any more')
+  },
+)

@@ -18,7 +18,7 @@ function movableClock() {
 const day = 24 * 60 * 60
 const countEvents = ({ log }: Both, event: string) => log.filter(line => line.includes(`"event":"${event}"`)).length
 
-t.test('CK-09: the first page after the access token has run out renews it once, and shows itself', async t => {
+t.test('CK-09: the first page after the access token’s end renews it once and is shown', async t => {
   const { clock, pass } = movableClock()
   const both = await startBoth(t, { clock })
   const { publicUrl } = both
@@ -32,7 +32,7 @@ t.test('CK-09: the first page after the access token has run out renews it once,
   t.equal(countEvents(both, 'session_renewed'), 1)
 })
 
-t.test('RF-02: twenty pages at once over two replicas, just after the end of the token, are all shown', async t => {
+t.test('RF-02: twenty pages requested at once from two replicas just after the token’s end are all shown', async t => {
   const { clock, pass } = movableClock()
   const both = await startBoth(t, { clock, replicas: 2 })
   const { front, publicUrl } = both

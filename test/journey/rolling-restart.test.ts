@@ -4,9 +4,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { productEnvironment } from '../client/support/product-environment.ts'
 import { openDatabases } from '../sandbox/support/each-database.ts'
+import { findFreePorts } from '../support/free-port.ts'
 import { HttpBrowser, hiddenFields } from './support/http-browser.ts'
 import { logIn } from './support/log-in.ts'
-import { freePorts, person, registration } from './support/start-both.ts'
+import { person, registration } from './support/start-both.ts'
 import { startSwitch } from './support/switch.ts'
 
 /** How long a visitor looks at a page: as many requests as a machine can take would only heat it. */
@@ -49,7 +50,7 @@ t.test(
   async t => {
     const [, postgres] = await openDatabases(t)
     const databaseUrl = await postgres!.make(t)
-    const ports = await freePorts(9)
+    const ports = await findFreePorts(9)
     const [clientPort, portalPort, apiPort, ...own] = ports
     const publicUrl = `http://localhost:${clientPort}`
     const portalUrl = `http://127.0.0.1:${portalPort}`

@@ -1,16 +1,17 @@
-// The reference client, and one of forty lines written from the specification's text, meet the same faults on one sandbox.
+// The reference client and a client of forty lines meet the same faults on one sandbox.
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
+import { findFreePort } from '../support/free-port.ts'
 import { type FortyLineSettings, fortyLineClient } from './support/forty-line-client.ts'
 import { HttpBrowser } from './support/http-browser.ts'
 import { reachCallback } from './support/log-in.ts'
-import { type Both, freePorts, startBoth } from './support/start-both.ts'
+import { type Both, startBoth } from './support/start-both.ts'
 
 type Made = { clientId: string; clientSecret: string }
 
-/** Registered and started; it stands beside ours on the same sandbox. */
+/** Registers and starts the client of forty lines, on the same sandbox as our client. */
 async function startFortyLines(t: Test, { lab, portalUrl, apiUrl }: Both): Promise<FortyLineSettings> {
-  const [port] = await freePorts(1)
+  const port = await findFreePort()
   const ownUrl = `http://localhost:${port}`
   const made = await lab.ask<Made>('POST', 'applications', {
     redirectUri: `${ownUrl}/exchangeToken`,
@@ -33,7 +34,7 @@ type Seen = [status: number, text: string]
 const broken = 'The platform is not working properly'
 const none = 'Cannot read properties of undefined'
 
-/** What becomes of each fault at ours and at the forty lines, and what the laboratory notices about the latter alone. */
+/** The result of each fault for our client and for the forty lines, and the laboratory's notices about only the latter. */
 const rows: [fault: string, ours: Seen, theirs: Seen, noticed?: string][] = [
   ['redirect-state-other', [400, 'That did not work'], [500, 'The state is none of ours.']],
   ['redirect-code-missing', [400, 'That did not work'], [500, none]],
@@ -52,7 +53,7 @@ const rows: [fault: string, ours: Seen, theirs: Seen, noticed?: string][] = [
   ['list-5000', [200, 'Your applications'], [200, '<li>Application 5000</li>']],
 ]
 
-t.test('of each fault the laboratory says where it happened, and which of two clients made a mistake', async t => {
+t.test('for each fault, the laboratory says where it happened and which of two clients made a mistake', async t => {
   const both = await startBoth(t)
   const { lab } = both
   const forty = await startFortyLines(t, both)

@@ -1,4 +1,4 @@
-// What takes long to start, lent by `npm test` to all test files of a run: see scripts/lend.ts.
+// PostgreSQL and Chromium take long to start, so `npm test` shares them between all test files (scripts/lend.ts).
 
 /** What can be borrowed. */
 export type Lent = 'postgres' | 'chromium' | 'shell'
@@ -6,7 +6,7 @@ export type Lent = 'postgres' | 'chromium' | 'shell'
 /** Names the lender's address. */
 export const lenderVariable = 'TEST_LENDER'
 
-/** The address of one that runs already; undefined where a file is run by itself, and has to start its own. */
+/** The address of a shared one. Undefined if a file runs on its own, and must start its own. */
 export async function borrow(what: Lent): Promise<string | undefined> {
   const lender = process.env[lenderVariable]
   if (!lender) return undefined

@@ -1,4 +1,4 @@
-// What axe-core finds on a page.
+// The problems that axe-core finds on a page.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { RunOptions } from 'axe-core'
@@ -15,9 +15,9 @@ const sessions = new WeakMap<Page, Promise<CDPSession>>()
 
 /** By its usual rules unless `options` says otherwise; `rule: element`, one line for each element. */
 export async function findViolations(page: Page, options: RunOptions = {}): Promise<string[]> {
-  // The types of the page are not those of Node, so what runs there is a string. It answers with no more than is asked:
-  // all that axe has found in order is a hundred times as long. A colour on its way to another is neither. Where a page names
-  // no ground axe takes white for it, also on a page that is dark: so it is told for as long (dequelabs/axe-core#3605).
+  // The code that runs in the page is a string, because its types are not those of Node. It returns only the violations: the
+  // whole result is a hundred times as long. It ends colour transitions first. If a page sets no background, axe assumes white,
+  // even on a dark page, so the page gets a background for the check (dequelabs/axe-core#3605).
   const run = `(async () => {
     if (!('axe' in self)) return
     for (const change of document.getAnimations()) change.finish()

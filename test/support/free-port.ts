@@ -11,8 +11,8 @@ let block: Promise<number> | undefined
 let asked = 0
 
 /**
- * No two processes ever answer the same port: each has a block of its own for as long as it lives. No two calls of one
- * process in a row do either.
+ * Two processes never get the same port: each process has its own block of ports while it runs. Two calls in a row in
+ * one process never get the same port either.
  */
 export async function findFreePort(): Promise<number> {
   block ??= takeBlock()
@@ -25,6 +25,13 @@ export async function findFreePort(): Promise<number> {
       return port
     }
   }
+}
+
+/** This many free ports. The type lets a test take up to four of them apart. */
+export async function findFreePorts(count: number): Promise<[number, number, number, number, ...number[]]> {
+  const ports: number[] = []
+  while (ports.length < count) ports.push(await findFreePort())
+  return ports as [number, number, number, number, ...number[]]
 }
 
 /** Who listens on the first port of a block has it; the system gives it back when the process ends, however that is. */

@@ -1,4 +1,4 @@
-// What a person does at the login portal, and the way there and back.
+// Signs a person in at the login portal, and goes there and back.
 import type { Page } from 'playwright-core'
 import type { Both, Person } from '../../journey/support/start-both.ts'
 

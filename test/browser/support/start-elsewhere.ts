@@ -1,4 +1,4 @@
-// Another site than the client's, which notes who comes, and sends them where a test says.
+// Another site than the client's. It records its requests, and links or redirects to the address that a test gives.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'

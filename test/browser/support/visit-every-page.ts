@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import { addApplication, addGroup, addPerson, changeApplication } from '../../journey/support/add-person.ts'
 import type { Both } from '../../journey/support/start-both.ts'
+import { openOptionalFields } from './open-optional-fields.ts'
 import { enterPassword, signIn } from './sign-in.ts'
 
 /** What is typed into the form of an application. */
@@ -122,7 +123,7 @@ export async function visitEveryPage(
   await look('new-client-secret')
 
   await visit('remove-this-site', `/applications/${both.clientId}/delete`)
-  await page.getByLabel(/^Name/).fill('Something else')
+  await page.getByLabel(/to confirm$/).fill('Something else')
   await press('Remove application')
   await page.getByRole('alert').waitFor()
   await look('remove-this-site-refused')
@@ -176,7 +177,8 @@ export async function visitEveryPage(
 }
 
 async function fill(page: Page, words: typeof usualWords): Promise<void> {
-  await page.getByLabel('Name', { exact: true }).fill(words.name)
+  await openOptionalFields(page)
+  await page.getByLabel(/^Name( of the application)?$/).fill(words.name)
   await page.getByLabel('Description').fill(words.description)
   await page.getByLabel('Web page').fill(words.webPageUrl)
   await page.getByLabel('Redirect URIs').fill(words.redirectUris)

@@ -1,4 +1,4 @@
-// This project as somebody else would have it: in a folder of its own, with a history or without, and with its packages.
+// A copy of this project as another developer has it: in another folder, with or without a history, and with its packages.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -73,7 +73,7 @@ export function addRequiredSetting({ folder, run }: Project, value?: string): vo
   writeFileSync(ofTests, readFileSync(ofTests, 'utf8').replace('= {}', `= { OWN_SETTING: '${value}' }`))
 }
 
-/** What the starter's own lock file lists, and nothing else; installing it anew takes longer than all that follows. */
+/** Only the packages of the starter's lock file. Installing them again would take longer than the rest of the test. */
 export function linkPackages({ folder, read }: Project): void {
   const { packages } = JSON.parse(read('package-lock.json'))
   for (const path of ['node_modules/.bin', ...Object.keys(packages)].filter(path =>
@@ -84,7 +84,7 @@ export function linkPackages({ folder, read }: Project): void {
   }
 }
 
-/** Runs these test files of the starter's with its own runner, all of which have to pass. */
+/** Runs these test files with the starter's own runner. All must pass. */
 export function passesTests(t: Test, { run }: Project, ...files: string[]): void {
   const { output } = run(process.execPath, 'scripts/test.ts', ...files)
   const [, total, passed] = output.match(/# \{ total: (\d+), pass: (\d+) \}/) ?? []

@@ -1,4 +1,4 @@
-// Puts further people, their groups and their applications into the sandbox, where how they come there is not the matter.
+// Adds people, their groups and their applications to the sandbox, for tests that are not about creating them.
 import { randomUUID } from 'node:crypto'
 import {
   type ApplicationFields,

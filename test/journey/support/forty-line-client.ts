@@ -1,4 +1,4 @@
-// A client of forty lines, straight from the text of the specification, as somebody's first one is. It is no example.
+// A client of forty lines, with only the steps that the platform requires, like a developer's first client. Not an example.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 
@@ -48,4 +48,16 @@ export function fortyLineClient({ loginUrl, baseUrl, ownUrl, clientId, clientSec
       response.writeHead(500).end((error as Error).message)
     }
   })
+}
+
+// As a command, its settings in the environment.
+if (import.meta.main) {
+  const { LOGIN_URL, API_URL, CLIENT_URL, CLIENT_ID, CLIENT_SECRET, PORT } = process.env as Record<string, string>
+  fortyLineClient({
+    loginUrl: LOGIN_URL!,
+    baseUrl: API_URL!,
+    ownUrl: CLIENT_URL!,
+    clientId: CLIENT_ID!,
+    clientSecret: CLIENT_SECRET!,
+  }).listen(Number(PORT), 'localhost')
 }

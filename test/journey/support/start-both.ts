@@ -13,7 +13,7 @@ import { readConfig as readSandboxConfig } from '../../../src/sandbox/config.ts'
 import { startSandbox } from '../../../src/sandbox/start.ts'
 import { productEnvironment } from '../../client/support/product-environment.ts'
 import { quickPasswords } from '../../sandbox/support/quick-passwords.ts'
-import { findFreePort } from '../../support/free-port.ts'
+import { findFreePort, findFreePorts } from '../../support/free-port.ts'
 import type { Teardown } from '../../support/teardown.ts'
 import { openLab } from './open-lab.ts'
 import { startFront } from './start-front.ts'
@@ -51,7 +51,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
   const { build = buildClient } = settings
   const log: string[] = []
   const logger = pino({ level: 'trace' }, { write: line => void log.push(line) })
-  const [publicPort, portalPort, apiPort, labPort, ...clientPorts] = await freePorts(4 + replicas)
+  const [publicPort, portalPort, apiPort, labPort, ...clientPorts] = await findFreePorts(4 + replicas)
   const folder = await mkdtemp(join(tmpdir(), 'journey-'))
   /** Where browsers and programs reach a listener: its own port, or one that has TLS in front of it. */
   const publish = async (host: string, port: number): Promise<string> => {
@@ -136,11 +136,4 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
       clients.splice(0, clients.length, ...(await Promise.all(clientPorts.map(startClient))))
     },
   }
-}
-
-/** Addresses are part of the settings on both sides, so the ports must be known before anything listens on them. */
-export async function freePorts(count: number): Promise<[number, number, number, number, ...number[]]> {
-  const ports: number[] = []
-  while (ports.length < count) ports.push(await findFreePort())
-  return ports as [number, number, number, number, ...number[]]
 }

@@ -1,5 +1,5 @@
-// Stands before the clients as a load balancer does: notes what passes, sends each request to the next client, and breaks
-// connections where a test says so.
+// A load balancer in front of the clients. It records requests, sends each to the next client, and breaks connections when a
+// test says so.
 import { once } from 'node:events'
 import {
   createServer,

@@ -1,0 +1,82 @@
+// Starts two replicas of the client behind nginx, caddy or haproxy. The proxy's configuration comes from
+// docs/how-to/behind-a-proxy.md. Usage: node test/how-to/start-behind-proxy.ts nginx FOLDER.
+// FOLDER has certificate.pem and key.pem.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findFreePort } from '../support/free-port.ts'
+
+const [proxy = '', folder = ''] = process.argv.slice(2)
+const { PORT = '' } = process.env
+const ports = [await findFreePort(), await findFreePort(), await findFreePort()] as const
+
+/** What differs on this machine: addresses, files and ports. Each must be in the document. */
+const changes: Record<string, [from: string, to: string][]> = {
+  nginx: [
+    ['listen 443 ssl', `listen 127.0.0.1:${PORT} ssl`],
+    ['listen 80', `listen 127.0.0.1:${ports[2]}`],
+    ['server_name client.example', 'server_name localhost'],
+    ['/etc/nginx/tls/client.example.pem', join(folder, 'certificate.pem')],
+    ['/etc/nginx/tls/client.example.key', join(folder, 'key.pem')],
+    ['/var/log/nginx/access.log', join(folder, 'access.log')],
+  ],
+  caddy: [
+    ['client.example {', `https://localhost:${PORT} {`],
+    ['/etc/caddy/tls/client.example.pem', join(folder, 'certificate.pem')],
+    ['/etc/caddy/tls/client.example.key', join(folder, 'key.pem')],
+  ],
+  haproxy: [
+    ['bind :443', `bind 127.0.0.1:${PORT}`],
+    ['bind :80', `bind 127.0.0.1:${ports[2]}`],
+    ['/etc/haproxy/tls/client.example.pem', join(folder, 'both.pem')],
+  ],
+}
+const languages: Record<string, string> = { nginx: 'nginx', caddy: 'caddyfile', haproxy: 'haproxy' }
+
+const document = readFileSync('docs/how-to/behind-a-proxy.md', 'utf8')
+let configuration = new RegExp(`\`\`\`${languages[proxy]}\n([\\s\\S]*?)\`\`\``).exec(document)?.[1] ?? ''
+const replicas: [string, string][] = [
+  ['127.0.0.1:3001', `127.0.0.1:${ports[0]}`],
+  ['127.0.0.1:3002', `127.0.0.1:${ports[1]}`],
+]
+for (const [from, to] of [...replicas, ...(changes[proxy] ?? [])]) {
+  if (!configuration.includes(from)) throw new Error(`The configuration of ${proxy} has no "${from}".`)
+  configuration = configuration.replaceAll(from, to)
+}
+// Caddy would also listen on port 80 and for its own administration.
+if (proxy === 'caddy') configuration = `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${configuration}`
+const file = join(folder, `${proxy}.conf`)
+writeFileSync(file, configuration)
+writeFileSync(
+  join(folder, 'both.pem'),
+  ['certificate.pem', 'key.pem'].map(name => readFileSync(join(folder, name), 'utf8')).join('\n'),
+)
+
+const commands: Record<string, string[]> = {
+  nginx: ['nginx', '-c', file, '-e', join(folder, 'error.log'), '-g', `daemon off; pid ${join(folder, 'nginx.pid')};`],
+  caddy: ['caddy', 'run', '--adapter', 'caddyfile', '--config', file],
+  haproxy: ['haproxy', '-f', file],
+}
+const [program = '', ...parameters] = commands[proxy] ?? []
+const stdio = 'inherit' as const
+const children: ChildProcess[] = [
+  ...ports
+    .slice(0, 2)
+    .map(port =>
+      spawn(process.execPath, ['src/client/main.ts'], {
+        env: { ...process.env, HOST: '127.0.0.1', PORT: String(port) },
+        stdio,
+      }),
+    ),
+  spawn(program, parameters, { env: { ...process.env, HOME: folder }, stdio }),
+]
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    for (const child of children) child.kill(signal)
+  })
+// If one of them ends, all end.
+for (const child of children)
+  child.on('close', code => {
+    for (const other of children) other.kill()
+    process.exitCode = code ?? 1
+  })

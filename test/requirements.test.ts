@@ -1,0 +1,112 @@
+// The index of requirements: every citation names a rule, and every MUST has a test.
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import t from 'tap'
+import { citingFiles, findCitations } from '../scripts/citations.ts'
+import { findChecks, findTests, makeRequirements, requirementsPath, untested } from '../scripts/write-requirements.ts'
+import { audiences, platformAudiences, type RuleId, rules } from '../src/conformance/rules/rules.ts'
+import { notices } from '../src/sandbox/lab/explain/notices/notices.ts'
+import { reasons } from '../src/sandbox/observe/reasons.ts'
+
+const read = (path: string) => readFileSync(path, 'utf8')
+
+t.test('the index of requirements has the rules, tests and checks of today', async t => {
+  t.equal(read(requirementsPath), makeRequirements(), `${requirementsPath} is outdated: run npm run docs`)
+})
+
+t.test('every rule has one id, and a subject in the documents', async t => {
+  const ids = audiences.flatMap(({ subjects }) => subjects.flatMap(subject => Object.keys(subject.rules)))
+  t.same(ids.toSorted(), Object.keys(rules).toSorted())
+  t.same(new Set(ids.map(id => id.toLowerCase())).size, ids.length, 'their anchors differ')
+})
+
+t.test('every id that code, tests and documents name is defined', async t => {
+  const citations = citingFiles().flatMap(path => findCitations(path))
+  t.ok(citations.length > 1_000, 'the citations are found')
+  t.same(
+    citations.filter(({ id }) => !(id in rules)),
+    [],
+  )
+})
+
+t.test('every MUST has a test or a check, and every other rule has one or says why not', async t => {
+  const tests = findTests()
+  const without = Object.keys(rules).filter(id => !tests.has(id) && findChecks(id).length === 0)
+  t.same(
+    without.filter(id => rules[id as RuleId].level === 'MUST'),
+    [],
+  )
+  t.same(without.toSorted(), Object.keys(untested).toSorted())
+})
+
+/** A document that is not part of this repository, with the number of a part. A rule's id is a citation instead. */
+const elsewhere =
+  /\b([Ss]pecification|[Cc]ontract)(\.md)?(,? part |,? )\d|\((specification|contract)[,)]|\b(specification|contract|security)\.md\b/
+
+t.test('no citation names a document that is not part of this repository', async t => {
+  const found = citingFiles().flatMap(path =>
+    read(path)
+      .split('\n')
+      .flatMap((text, index) => (elsewhere.test(text) ? [`${path}:${index + 1}: ${text}`] : [])),
+  )
+  t.same(found, [])
+  for (const text of [
+    'specification, 4.3',
+    'specification 4.2',
+    '(specification, part 5)',
+    'contract 4: a login',
+    '(contract, part 3)',
+  ])
+    t.match(text, elsewhere)
+})
+
+t.test('what a refusal or a notice refers to is a rule of the platform, an RFC or the sandbox itself', async t => {
+  const explained = platformAudiences.flatMap(({ subjects }) => subjects.flatMap(subject => Object.keys(subject.rules)))
+  const known = /^(RFC \w+( [\d.]+( and [\d.]+)*)?|CVE-[\d-]+|the API’s own description|the portal’s own pages)$/
+  for (const [name, { reference }] of [
+    ...Object.entries(reasons),
+    ...notices.map(notice => [notice.id, notice] as const),
+  ])
+    for (const one of reference.split('; ')) {
+      const [, list] = /^rules? (.*)$/.exec(one) ?? []
+      if (list) for (const id of list.split(/, | and /)) t.ok(explained.includes(id), `${name} refers to ${id}`)
+      else t.match(one, known, name)
+    }
+})
+
+t.test('every link to a rule leads to its line', async t => {
+  let links = 0
+  for (const path of globSync(['*.md', 'docs/**/*.md']))
+    for (const [, target, anchor] of read(path).matchAll(/\]\(([^)#\s]*(?:platform|requirements)\.md)#([\w-]+)\)/g)) {
+      const page = read(normalize(join(dirname(path), target!)))
+      const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, title]) => title!.toLowerCase().replaceAll(' ', '-'))
+      t.ok(
+        page.includes(`<a id="${anchor}"></a>`) || headings.includes(anchor!),
+        `${path} links to ${target}#${anchor}`,
+      )
+      links++
+    }
+  t.ok(links > 300, 'the links are found')
+})
+
+t.test('a document links each id of a rule to its line', async t => {
+  for (const path of globSync(['*.md', 'docs/**/*.md']).filter(path => !path.startsWith('docs/reference/')))
+    t.notMatch(
+      read(path).replace(/`[^`\n]*`/g, ''),
+      /(?<![\w[-])[A-Z]{1,2}-\d{2}(?![\w\]-])/,
+      `${path} names a rule without a link`,
+    )
+})
+
+t.test('a citation is found in a title, in a comment and after the word "rule"', async t => {
+  const find = (text: string) => findCitations('test/example.test.ts', text).map(({ line, id }) => `${line} ${id}`)
+  t.same(find("t.test('CL-03, no-such-rule: a state', …)"), ['1 CL-03', '1 no-such-rule'])
+  t.same(find('t.test(\n  `api-etag: the tag`,'), ['1 api-etag'])
+  t.same(find('// The threat (ZZ-99).\n// Needed (rules TK-07, api-update and seeds).'), [
+    '1 ZZ-99',
+    '2 TK-07',
+    '2 api-update',
+    '2 seeds',
+  ])
+  t.same(find("t.test('oidcc-codereuse: a code', …)\nUTF-16, SHA-256, APP-17, 2026-01"), [])
+})

@@ -1,0 +1,50 @@
+// Speaks to a server over a real socket, byte by byte, where `inject` would be too polite.
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+
+/** Connects to the server, which takes a free port unless it listens already. The caller ends or destroys the socket. */
+export async function openSocket(app: FastifyInstance): Promise<Socket> {
+  if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 })
+  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
+  await once(socket, 'connect')
+  // A test reads what comes. A server that cuts the connection is no error of the test.
+  return socket.on('error', () => {})
+}
+
+/** Sends the bytes as they are, and returns everything that comes back until the server closes the connection. */
+export async function exchangeRaw(app: FastifyInstance, request: string | Buffer): Promise<string> {
+  const socket = await openSocket(app)
+  const chunks: Buffer[] = []
+  socket.on('data', chunk => chunks.push(chunk))
+  socket.write(request)
+  // Not `once` of node:events, which rejects when the connection is cut.
+  await new Promise(resolve => socket.once('close', resolve))
+  return Buffer.concat(chunks).toString()
+}
+
+/** Sends this many requests, four at a time on one connection, and returns all answers. */
+export async function askOften(url: string, path: string, times: number): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  const requests = `GET ${path} HTTP/1.1\r\nhost: localhost:3000\r\n\r\n`.repeat(4)
+  let all = ''
+  for (let count = 0; count < times; count += 4) {
+    socket.write(requests)
+    let answers = ''
+    while ((answers.match(/HTTP\/1\.1 /g)?.length ?? 0) < 4) answers += (await once(socket, 'data'))[0]
+    all += answers
+  }
+  socket.destroy()
+  return all
+}
+
+/** The bytes of a request with these lines: the request line and the headers. */
+export const rawRequest = (lines: string[], body = ''): string => `${lines.join('\r\n')}\r\n\r\n${body}`
+
+/** The bytes of a GET that asks for the connection to be closed after the answer. */
+export function rawGet(path: string, headers: Record<string, string> = {}): string {
+  const all = Object.entries({ host: 'localhost:3000', connection: 'close', ...headers })
+  return rawRequest([`GET ${path} HTTP/1.1`, ...all.map(([name, value]) => `${name}: ${value}`)])
+}

@@ -1,0 +1,41 @@
+// Conditions under which a test starts the client or the sandbox as a process of its own.
+import { networkInterfaces } from 'node:os'
+
+/** NODE_OPTIONS that run these lines before the program. */
+export const preload = (script: string) => `--import data:text/javascript,${encodeURIComponent(script)}`
+
+/** A prefix that limits how many files and connections the program can have open. */
+export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
+
+/** A script: after a signal nothing can be written to the standard output, and after the next signal it can again. */
+export const fillDisk = `
+  import fs from 'node:fs'
+  const { write } = fs
+  let isFull = false
+  process.on('SIGUSR2', () => { isFull = !isFull })
+  const noSpace = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+  fs.write = (...call) => (isFull ? setImmediate(call.at(-1), noSpace) : write(...call))
+`
+
+const hasIpv6 = Object.values(networkInterfaces()).some(all => all?.some(({ address }) => address === '::1'))
+
+/** Two addresses for the name localhost. Without IPv6 both are IPv4 addresses. */
+export const addresses = ['127.0.0.1', hasIpv6 ? '::1' : '127.0.0.2']
+
+/**
+ * A script that makes localhost these addresses, whatever the hosts file of this machine says. The last one comes
+ * first, as IPv6 does (RFC 6724).
+ */
+export const nameBoth = (known: string[]) => `
+  import dns from 'node:dns'
+  import { syncBuiltinESMExports } from 'node:module'
+  const { lookup } = dns
+  const all = ${JSON.stringify(known.toReversed())}.map(address => ({ address, family: address.includes(':') ? 6 : 4 }))
+  dns.lookup = (name, options, done = options) => {
+    if (name !== 'localhost') return lookup(name, options, done)
+    process.nextTick(() => (options.all ? done(null, all) : done(null, all[0].address, all[0].family)))
+  }
+  dns.promises.lookup = (...asked) => new Promise((resolve, reject) =>
+    dns.lookup(...asked, (error, found, family) => (error ? reject(error) : resolve(found))))
+  syncBuiltinESMExports()
+`

@@ -1,0 +1,18 @@
+// A process that can open no more files.
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import type { Test } from 'tap'
+
+/** Opening and reading a file fails in this process until the test has ended. */
+export function openNoMoreFiles(t: Test): void {
+  const { openSync, readFileSync } = fs
+  t.teardown(() => {
+    Object.assign(fs, { openSync, readFileSync })
+    syncBuiltinESMExports()
+  })
+  const fail = (path: string) => {
+    throw Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), { code: 'EMFILE' })
+  }
+  Object.assign(fs, { openSync: fail, readFileSync: fail })
+  syncBuiltinESMExports()
+}
