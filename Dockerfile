@@ -1,34 +1,37 @@
-# Two images: "client" holds the client and nothing of the sandbox, "sandbox" the other way round.
+# Two images: "client" contains the client and nothing of the sandbox; "sandbox" contains the sandbox and nothing of the client.
 #   docker build --tag application-client .
 #   docker build --target sandbox --tag application-sandbox .
+# A third one, "conformance", is the sandbox with the conformance suite as its command, for CI:
+#   docker build --target conformance --tag application-conformance .
+#   docker run --rm --network host application-conformance conformance --client http://localhost:3000
 
-# A digest in place of the tag makes builds comparable: --build-arg NODE_IMAGE=docker.io/library/node@sha256:…
+# A digest instead of the tag makes builds comparable: --build-arg NODE_IMAGE=docker.io/library/node@sha256:…
 ARG NODE_IMAGE=docker.io/library/node:24-slim
 
-# What the lock file installs in production. No package gets to run a script of its own.
+# The packages that the lock file has for production. No package may run an install script.
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json LICENSE* ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
-# Packages bring tests, documents and type declarations, which nothing reads here. Licences stay.
+# Deletes the tests, documents and type declarations of packages. Licences stay.
 RUN find ./node_modules -depth -regextype posix-extended \
       -regex '.*/node_modules/(@[^/]+/)?[^/]+/(\.git.*|(tests?|__tests__|docs?|examples?|bench|benchmarks?)(\.[cm]?js)?)' \
       -exec rm -r {} + \
   && find ./node_modules -type f -regextype posix-extended -regex '.*\.([cm]?ts|map|test\.[cm]?js)' -delete
 COPY docker/keep-packages.ts /build/
 
-# What it runs on. A running container installs nothing, so the programs that install are not there.
+# The base of the images. A running container installs nothing, so npm, corepack and yarn are removed.
 FROM ${NODE_IMAGE} AS runtime
 RUN rm -rf /usr/local/lib/node_modules /opt/yarn* /usr/local/bin/npm /usr/local/bin/npx \
       /usr/local/bin/corepack /usr/local/bin/yarn /usr/local/bin/yarnpkg
 WORKDIR /app
-# Every address of the container: what listens on localhost alone cannot be published.
+# Every address of the container. A port on localhost could not be published.
 ENV HOST=0.0.0.0
-# A number: whether it is root must be visible without looking a name up.
+# A number shows without /etc/passwd that this user is not root.
 USER 1000:1000
 ENTRYPOINT ["node"]
 
-# --- From here on it is about the sandbox alone.
+# --- The sandbox. The client needs nothing from here to the next line like this.
 
 FROM packages AS sandbox-files
 COPY src/sandbox src/sandbox
@@ -40,11 +43,11 @@ RUN node /build/keep-packages.ts src \
 
 FROM runtime AS sandbox
 COPY --from=sandbox-files /app /app
-# Where volumes are mounted: a new volume takes over owner and mode of the folder that it covers.
+# Mount points. A new volume gets the owner and the mode of the folder that it covers.
 USER 0:0
 RUN install -d -m 0700 -o 1000 -g 1000 /app/data /secrets/client /secrets/sandbox /secrets/database /secrets/proxy
 USER 1000:1000
-# Hashing a password takes 19 MiB, in any of four threads. Without this the C library keeps them all for later.
+# Hashing a password takes 19 MiB in one of four threads. Without this setting the C library keeps that memory.
 ENV MALLOC_MMAP_THRESHOLD_=1048576
 EXPOSE 4000 4001 4002
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
@@ -58,7 +61,16 @@ LABEL org.opencontainers.image.title="Application sandbox" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 
-# --- From here on it is about the client alone. It is last, so that "docker build ." gives it.
+# The same files with the suite as the command: conformance --client URL. A command needs no health check.
+FROM sandbox AS conformance
+COPY docker/programs.ts docker/
+HEALTHCHECK NONE
+ENTRYPOINT ["node", "docker/programs.ts"]
+CMD ["conformance", "--help"]
+LABEL org.opencontainers.image.title="Conformance suite" \
+      org.opencontainers.image.description="Plays browser and platform around a client, and reports its mistakes"
+
+# --- The client. It is the last target, so "docker build ." builds it.
 
 FROM packages AS client-files
 COPY src/client src/client
@@ -69,7 +81,7 @@ RUN node /build/keep-packages.ts src/client \
 FROM runtime AS client
 COPY --from=client-files /app /app
 EXPOSE 3000
-# Live and not ready: whoever restarts unhealthy containers must not do so because the portal is away.
+# "live" and not "ready": a container must not be restarted because the portal is down.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/health/live').then(answer => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["src/client/main.ts"]

@@ -1,9 +1,9 @@
-// Runs before start, demo and test. Plain JavaScript, because a Node too old for type stripping cannot read a .ts file.
+// Runs before start, demo and test. Plain JavaScript, because an old Node cannot read .ts files.
 const major = Number(process.versions.node.split('.')[0])
 if (major < 24) {
   console.error(
     `This project needs Node.js 24 or later; this is ${process.version}. ` +
-      'Run "npm ci" first: it brings a Node.js 24 of its own, which every npm script then uses.',
+      'Run "npm ci" first: it installs Node.js 24, which every npm script then uses.',
   )
   process.exit(1)
 }

@@ -18,7 +18,7 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
   await import(programs[name])
 }
 
-/** Node.js reads no TypeScript below node_modules, where npx puts an archive. */
+/** npx puts an archive into node_modules, where Node.js does not run TypeScript. This hook strips the types. */
 function load(url, context, next) {
   const isOurs = url.startsWith(new URL('../src/', import.meta.url).href) && url.endsWith('.ts')
   if (!isOurs) return next(url, context)

@@ -1,10 +1,10 @@
-// Leaves in package.json only the packages that one part imports: node keep-packages.ts src/client
-// Then "npm prune" removes everything else, by the same rules by which it was installed.
+// Removes from package.json all packages except those that a folder imports: node keep-packages.ts src/client
+// After that, "npm prune" removes the other packages from node_modules.
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 
 type Package = { dependencies: Record<string, string>; [field: string]: unknown }
 
-/** What a source file needs when it runs, as names of packages. Types are stripped before that, and need nothing. */
+/** The names of the packages that a source file needs at run time. Imports of types need none. */
 export function packagesIn(source: string): string[] {
   const imports = source.matchAll(
     /^(?:import|export)\s(?!type\b)(?:[^'"]*?\sfrom\s+)?['"]([^'"]+)['"]|\bimport(?:\.meta\.resolve)?\(\s*['"]([^'"]+)['"]/gm,

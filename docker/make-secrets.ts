@@ -1,11 +1,11 @@
-// Makes the secrets of compose.yaml at the first start, and says at every start how to sign in and open the laboratory.
+// Makes the secrets of compose.yaml at the first start. Prints at every start how to sign in and how to open the laboratory.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 
 /**
- * Each subfolder of `folder` is a volume that only its readers mount, so that the client cannot read the password of
- * the database. A secret that is there stays. May be interrupted anywhere and run again. Returns what a person
- * types: the visitor's password, and the token of the laboratory.
+ * Each subfolder of `folder` is a volume that only the services that need it mount, so the client cannot read the password
+ * of the database. Existing secrets stay. The program may be interrupted anywhere and run again. Returns what a person types:
+ * the visitor's password, and the token of the laboratory.
  */
 export function makeSecrets(folder: string): { password: string; labToken: string } {
   const random = () => randomBytes(32).toString('base64url')
@@ -14,7 +14,7 @@ export function makeSecrets(folder: string): { password: string; labToken: strin
     const path = `${folder}/${name}`
     if (existsSync(path)) return readFileSync(path, 'utf8').trim()
     const value = make()
-    // Whole or not at all: a half-written secret would be kept for ever.
+    // Renamed when complete: a half-written secret would stay for ever.
     writeFileSync(`${path}.new`, `${value}\n`, { mode: 0o600, flush: true })
     renameSync(`${path}.new`, path)
     return value

@@ -16,7 +16,7 @@ const day = 24 * 60 * 60 * 1000
 const lifetimeDays = 397
 
 /**
- * The certificate in this folder. It is made when there is none, or when it ends within a day. Browsers ask about each
+ * The certificate in this folder. A new one is made if there is none, or if it expires within a day. Browsers ask about each
  * new certificate, so it is kept.
  */
 export async function keepCertificate(folder: string): Promise<Certificate & { certFile: string }> {
@@ -32,11 +32,11 @@ export async function keepCertificate(folder: string): Promise<Certificate & { c
   return { ...made, certFile }
 }
 
-/** It signs itself and nothing else: a person who trusts it trusts this machine's own names only. */
+/** Signs only itself and names only this machine, so it is safe to trust it. */
 async function makeCertificate(): Promise<Certificate> {
   // Loaded only now, because it takes long to load.
   const { generate } = await import('selfsigned')
-  // Of several trusted certificates with one name OpenSSL takes the first.
+  // If several trusted certificates have the same name, OpenSSL takes the first one.
   const name = `The demo on this machine ${new Date().toISOString()}`
   const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
     keyType: 'ec',
@@ -60,14 +60,14 @@ async function makeCertificate(): Promise<Certificate> {
   return { cert, key }
 }
 
-/** From now on this process trusts the certificate, beside all that it trusts anyway. undici and fetch do, too. */
+/** From now on this process, including undici and fetch, also trusts this certificate. */
 export function trust({ cert }: Pick<Certificate, 'cert'>): void {
   setDefaultCACertificates([...getCACertificates('default'), cert])
 }
 
 /**
- * Takes https connections on this port of every loopback address, and passes their content on to the plain listener at
- * `plainPort`. Rejects when the port is in use. `close` ends all connections.
+ * Accepts https connections on this port of every loopback address, and passes their content to the plain listener at
+ * `plainPort`. Rejects if the port is in use. `close` ends all connections.
  */
 export async function listenWithTls(certificate: Certificate, port: number, plainPort: number) {
   const servers: Server[] = []
@@ -81,20 +81,20 @@ export async function listenWithTls(certificate: Certificate, port: number, plai
   for (const address of new Set(['127.0.0.1', ...addresses.map(({ address }) => address)])) {
     const server = createServer(certificate, socket => {
       const plain = connect({ port: plainPort, host: 'localhost', noDelay: true })
-      // Either side may break the connection at any time; the other one then ends, too.
+      // Either side may break the connection at any time. Then pipeline ends the other side, too.
       pipeline(socket, plain, socket, () => {})
     })
     server.on('connection', (socket: Socket) => {
       open.add(socket)
       socket.once('close', () => open.delete(socket))
     })
-    // A browser that does not trust the certificate breaks the connection off.
+    // A browser that does not trust the certificate closes the connection.
     server.on('tlsClientError', () => {})
     try {
       await once(server.listen(port, address), 'listening')
       servers.push(server)
     } catch (error) {
-      // Hosts files name ::1 on machines without it, too.
+      // Some hosts files name ::1 although the machine has no IPv6.
       if ((error as NodeJS.ErrnoException).code === 'EADDRNOTAVAIL') continue
       await close()
       throw error

@@ -1,9 +1,9 @@
-// Starts the client and the sandbox in one process, with secrets of its own making. Nothing else knows both of them.
+// Starts the client and the sandbox in one process, with generated secrets. No other file in src imports both.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
-import { pino } from 'pino'
+import { type Level, type Logger, multistream, pino } from 'pino'
 import { buildClient } from './client/app.ts'
 import { readConfig as readClientConfig } from './client/config.ts'
 import { limitConnections } from './client/operations/connections.ts'
@@ -12,7 +12,6 @@ import { productSettings } from './client/settings.ts'
 import { keepCertificate, listenWithTls, trust } from './demo-https.ts'
 import { buildSandbox } from './sandbox/app.ts'
 import { readConfig as readSandboxConfig } from './sandbox/config.ts'
-import type { LabStep } from './sandbox/lab/record/recorded.ts'
 import { onFreePorts, startSandbox } from './sandbox/start.ts'
 
 type Secrets = { clientId: string; clientSecret: string; cookieKey: string; password: string }
@@ -21,7 +20,7 @@ const folder = 'data'
 const secretsFile = `${folder}/demo.json`
 const email = 'developer@example.test'
 
-// Here and not with --env-file-if-exists, which prints a line if there is no .env.
+// Not with --env-file-if-exists, which prints a line if there is no .env.
 if (existsSync('.env')) process.loadEnvFile()
 const { PORT = '3000', PORTAL_PORT = '4000', API_PORT = '4001', LAB_PORT = '4002', LOG_LEVEL = 'warn' } = process.env
 
@@ -29,10 +28,10 @@ const usage = `npm run demo [-- --https] [-- --seed]
 
 Starts the client and the sandbox together. Their data and secrets stay in data/.
 PORT, PORTAL_PORT, API_PORT and LAB_PORT choose other ports, and LOG_LEVEL=info shows every request. Set them in the
-environment or in .env. The settings of the product come from there, too; the other settings in .env are not used.
+environment or in .env. The settings of the product come from there, too. The other settings in .env are not used.
 
-  --https  serves all of it over https, with a certificate of its own; Safari needs that
-  --seed   gives the demo's user and client the password and the fields back that they had at first
+  --https  serves everything over https, with a generated certificate; Safari needs that
+  --seed   restores the first password of the demo's user and the first fields of its client
   --help   this text`
 
 try {
@@ -49,16 +48,16 @@ try {
   }
   const secrets = keepSecrets()
   const clock = () => new Date()
-  const logger = (app: string) => pino({ level: LOG_LEVEL, base: { app } })
+  const clientLogger = pino({ level: LOG_LEVEL, base: { app: 'client' } })
   const certificate = isHttps ? await keepCertificate(folder) : undefined
   if (certificate) trust(certificate)
-  // Not on 127.0.0.1 as the sandbox is: two ports of one host hide every fault that SameSite cookies can have.
+  // Not on 127.0.0.1, where the sandbox is: two ports of one host are one site, which hides SameSite problems.
   const publicUrl = originOf(isHttps ? 'https' : 'http', 'localhost', PORT)
 
   const settings = readSandboxConfig({
     ...(isHttps
       ? {
-          // Plain listeners on any free ports: browsers and the client reach them through TLS.
+          // The plain listeners use any free ports. Browsers and the client reach them through TLS.
           PORTAL_PORT: '0',
           API_PORT: '0',
           LAB_PORT: '0',
@@ -70,7 +69,7 @@ try {
     DATABASE_URL: `sqlite:${folder}/demo.db`,
     SEED_CLIENT_ID: secrets.clientId,
     SEED_CLIENT_SECRET: secrets.clientSecret,
-    // Both, so that nothing is seeded again when the demo starts with https and then without.
+    // Both schemes, so that the seed stays the same when the demo starts with https and then without.
     SEED_REDIRECT_URIS: ['http', 'https'].map(scheme => `${originOf(scheme, 'localhost', PORT)}/exchangeToken`).join(),
     SEED_USER_EMAIL: email,
     SEED_USER_PASSWORD: secrets.password,
@@ -79,8 +78,7 @@ try {
   const { sandbox, portalUrl, apiUrl, labUrl } = await onFreePorts(settings, async config => {
     const { portalUrl, apiUrl, lab } = config
     const labUrl = lab?.urls[0]
-    const onStep = tellRefusals(labUrl)
-    const sandbox = await buildSandbox(config, { clock, logger: logger('sandbox'), onStep, isSeedForced })
+    const sandbox = await buildSandbox(config, { clock, logger: createSandboxLogger(), isSeedForced })
     await startSandbox(sandbox, config)
     if (certificate) {
       await listenWithTls(certificate, Number(PORTAL_PORT), config.portalPort)
@@ -104,13 +102,12 @@ try {
     },
     productSettings,
   )
-  const clientLogger = logger('client')
   const client = await buildClient(clientConfig, { clock, logger: clientLogger })
   limitConnections(clientConfig.maxConnections, clientLogger)(client.server)
   await listen(client, clientConfig.host, clientConfig.port)
   if (certificate) await listenWithTls(certificate, Number(PORT), (client.server.address() as AddressInfo).port)
 
-  // Before it says that it is there: whoever reads that may stop it at once.
+  // Before the first line is printed, because a program that reads it may stop the demo immediately.
   const stop = async () => {
     setTimeout(() => process.exit(0), 2_000).unref()
     // The client may still be calling the portal.
@@ -124,9 +121,9 @@ try {
   console.log(`Open: ${publicUrl}\nE-mail: ${email}\nPassword: ${secrets.password}\nLab: ${labUrl}`)
   if (certificate)
     console.log(
-      `Your browser warns of the certificate, because the demo has made it (${certificate.certFile}). Go on, once for each address.`,
+      `Your browser warns of the certificate, because the demo has made it (${certificate.certFile}). Accept it once for each address.`,
     )
-  // Its password or client was changed, and signing in with what stands above may fail.
+  // If the password or the client was changed, signing in with the values above may fail.
   const changes = sandbox.seedReport?.outdated ?? []
   if (changes.length > 0)
     console.log(`Since the demo was made, ${changes.join(', ')}. To undo that: npm run demo -- --seed`)
@@ -135,18 +132,18 @@ try {
   process.exit(1)
 }
 
-/** Only the product's settings. The client's are those of a real platform, and the demo has its own. */
+/** Only the product's settings. The client's settings in .env are for a real platform, and the demo has its own. */
 function readProductEnvironment(): NodeJS.ProcessEnv {
   const names = productSettings.list.flatMap(({ name }) => [name, `${name}_FILE`])
   return Object.fromEntries(names.map(name => [name, process.env[name]]))
 }
 
-/** Without the port if it is the scheme's own: 80 or 443. */
+/** Without the port if it is the default port of the scheme. */
 function originOf(scheme: string, host: string, port: string): string {
   return new URL(`${scheme}://${host}:${port}`).origin
 }
 
-/** The same secrets at every start, so that what was created in the demo, and who is signed in, outlives a restart. */
+/** Returns the same secrets at every start, so that the data of the demo and the sessions of its visitors survive a restart. */
 function keepSecrets(): Secrets {
   if (existsSync(secretsFile)) return JSON.parse(readFileSync(secretsFile, 'utf8')) as Secrets
   const random = () => randomBytes(32).toString('base64url')
@@ -157,12 +154,26 @@ function keepSecrets(): Secrets {
   return secrets
 }
 
-/** Why somebody was refused, for whoever writes the client; of a client the portal does not know, only that. */
-function tellRefusals(labUrl: string | undefined) {
-  return ({ id, kind, reason, about: { knownClientId = 'an unknown client' } }: LabStep) => {
-    if (reason && kind !== 'page')
-      console.log(`Refused: ${kind}, ${reason}, ${knownClientId} (${labUrl}/requests/${id})`)
-  }
+/**
+ * Writes lines of LOG_LEVEL or above. If a login goes wrong, it prints the laboratory's sentence about it at every LOG_LEVEL.
+ * The laboratory logs that sentence at the level `info`, so the logger must have this level even if LOG_LEVEL is higher.
+ */
+function createSandboxLogger(): Logger {
+  const level = LOG_LEVEL === 'trace' || LOG_LEVEL === 'debug' ? LOG_LEVEL : 'info'
+  const streams = multistream([
+    { level: LOG_LEVEL as Level, stream: process.stdout },
+    { level: 'info', stream: { write: printVerdict } },
+  ])
+  return pino({ level, base: { app: 'sandbox' } }, streams)
+}
+
+function printVerdict(line: string): void {
+  const { code, kind, sentence, fix, url } = JSON.parse(line) as Record<string, string | undefined>
+  // A page that the portal refuses is not the client's mistake. Browsers ask for such pages on their own, too.
+  if (code !== 'lab-verdict' || kind === 'page') return
+  const text = [sentence, fix, url].filter(Boolean).join('\n  ')
+  // The sentence can contain what somebody sent. Control characters could change what the terminal shows.
+  console.log(text.replaceAll(/[^\P{Cc}\n]/gu, '\ufffd'))
 }
 
 function whyNot(error: unknown): string {

@@ -1,0 +1,11 @@
+// The command of the image "conformance": conformance --client URL, or sandbox.
+const programs = { conformance: '../src/conformance/main.ts', sandbox: '../src/sandbox/main.ts' }
+const [node = '', file = '', name = '', ...rest] = process.argv
+
+if (name in programs) {
+  process.argv = [node, file, ...rest]
+  await import(programs[name as keyof typeof programs])
+} else {
+  process.stderr.write('Say which program: conformance or sandbox. "conformance --help" lists its options.\n')
+  process.exitCode = 1
+}
