@@ -86,7 +86,7 @@ const options = {
   'api-url': { type: 'string' },
 } as const
 
-/** The values as typed, or the defaults. Throws SettingsError for an unknown option. */
+/** Returns each option as it was typed, or its default. Throws SettingsError for an unknown option. */
 export function readArguments(args: string[]) {
   try {
     return parseArgs({ args, options }).values
@@ -95,7 +95,7 @@ export function readArguments(args: string[]) {
   }
 }
 
-/** The arguments that repeat one check, without those for reports, so that the reports of the whole run are kept. */
+/** Removes the options for report files from the arguments: repeating one check must not overwrite the reports of the whole run. */
 export function argumentsToRepeat(args: string[]): string[] {
   const { tokens } = parseArgs({ args, options, tokens: true })
   const dropped = ['only', 'watch', 'json', 'junit', 'html', 'expect-fail', 'list']

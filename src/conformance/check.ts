@@ -14,7 +14,7 @@ export interface Check {
   id: string
   /** The id of its group (checks.ts). */
   group: string
-  /** What a right client does, as a sentence. */
+  /** What a correct client does, as a sentence. */
   title: string
   /** The rule that the check rests on (rules/). The level follows from it. */
   rule: RuleId
@@ -57,13 +57,13 @@ export class Undecided extends Error {}
 
 /** The reason why a plain login of this client does not work. */
 export interface Obstacle {
-  /** How far the login gets: not to the portal, not through it, or not to a session. */
+  /** Where the login stops: before the portal, at the portal, or before a session. */
   stage: 'start' | 'portal' | 'login'
   /** Ids of the checks that can report the cause. */
   causes: string[]
   message: string
   evidence: string[]
-  /** It is unclear whether the client is at fault, for example if it goes on by a script. */
+  /** True if it is unclear whether the client is at fault, for example if its page redirects by a script. */
   isOpen: boolean
   /** The client left a request of the plain login without an answer. */
   isUnanswered: boolean

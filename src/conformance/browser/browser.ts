@@ -40,7 +40,7 @@ export interface Page extends Document {
 export interface Options {
   /** The time limit of each request until its last byte. The default is 30 seconds. */
   timeoutMs?: number
-  /** A redirect or refresh to such an address is not followed. */
+  /** The browser does not follow a redirect or refresh to an address for which this function returns true. */
   stopAt?: (url: URL) => boolean
   clock?: () => number
   /** How requests are sent. The default is the network. */
@@ -52,19 +52,19 @@ export interface Options {
 
 type Going = Pick<Options, 'stopAt'>
 
-/** A request and the data that stays with it through redirects. */
+/** A request, and the data that it keeps when it is redirected. */
 interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
   /** If a form is sent: the content policy of the page that contains the form. */
   form: ContentPolicy | undefined
   body: string | undefined
   contentType: string | undefined
-  /** A reload or a form: nothing comes from the cache, also along redirects. */
+  /** True for a reload or a form: the browser uses no cached answer for it, even after redirects. */
   isFresh: boolean
 }
 
 /** Limits of one navigation. */
 const mostRequests = 20
-/** Seconds. If a page goes on by itself within this time, the browser waits for it. */
+/** Seconds. If the meta refresh of a page has at most this delay, the browser follows it. */
 const longestRefresh = 2
 
 const everyPage = {
@@ -187,8 +187,9 @@ export function createBrowser(options: Options = {}) {
     visit,
 
     /**
-     * A person fills a form and presses a button of it: the one with that text, value or name; by itself the first, as the
-     * Enter key does. `values` are by name. Throws an Error for what the form does not have.
+     * A person fills a form and presses the button whose text, value or name is `button`. The default is the first
+     * button, as for the Enter key. `values` are by name. Throws an Error for a field, choice or button that the form
+     * does not have.
      */
     async submit(page: Page, form: Form, values: Values = {}, button?: string | Button, going: Going = {}) {
       const pressed = typeof button === 'string' ? findButton(form, button) : (button ?? form.buttons[0])
@@ -203,14 +204,14 @@ export function createBrowser(options: Options = {}) {
       return navigate({ ...history[at]!, isByUser: true, isFresh: true }, going, true)
     },
 
-    /** Goes back to the page before and requests it again, because nothing is cached. */
+    /** Goes back to the previous page and requests it again, because this browser caches nothing. */
     back(going: Going = {}) {
-      if (at < 1) throw new Error('There is no page before this one.')
+      if (at < 1) throw new Error('This tab has no earlier page.')
       const before = history[--at]!
       return navigate({ ...before, isByUser: before.initiator === undefined }, going, true)
     },
 
-    /** Continues a navigation that `stopAt` stopped, there or at another address. */
+    /** Continues a navigation that `stopAt` stopped. `url` replaces the address at which it stopped. */
     goOn(page: Page, url?: string, going: Going = {}) {
       const rest = stopped.get(page)
       if (!rest) throw new Error('This navigation was not stopped.')
@@ -218,7 +219,7 @@ export function createBrowser(options: Options = {}) {
       return navigate({ ...rest.next, chain }, going, false, rest.trail)
     },
 
-    /** A request of a page for a resource, or of its script, with the redirects that follow. */
+    /** Sends the request of a page for an image or another resource, or the request of a script. Returns it with its redirects. */
     async fetch(url: string, asked: Asked): Promise<Exchange[]> {
       const { from, method = 'GET', mode = 'no-cors', dest = 'empty', body, contentType } = asked
       let next: Navigation = { ...begin(method, url, from), body, contentType, isByUser: false }
@@ -233,7 +234,7 @@ export function createBrowser(options: Options = {}) {
       return trail
     },
 
-    /** A page as if `url` had answered with it, such as a page of another site. */
+    /** Opens a page as if the server of `url` had sent it, for example a page of an attacker. */
     show(url: string, body: string, headers: Record<string, string> = {}): Page {
       const all = new Headers({ 'content-type': 'text/html; charset=utf-8', ...headers })
       const empty = { fault: undefined, stoppedAt: undefined, trail: [] }
@@ -271,7 +272,7 @@ function begin(method: string, address: string, from: Page | undefined, policy =
   }
 }
 
-/** The address to which an answer redirects the request. A text says why a browser does not follow. */
+/** The address to which an answer redirects the request. If a browser does not follow the redirect, returns the reason as a text. */
 function redirect(navigation: Navigation, { request, response }: Exchange): Navigation | string | undefined {
   if (!('status' in response) || ![301, 302, 303, 307, 308].includes(response.status)) return undefined
   const location = response.headers.get('location')
@@ -296,7 +297,7 @@ function redirect(navigation: Navigation, { request, response }: Exchange): Navi
   }
 }
 
-/** The address to which a page goes by itself soon. */
+/** The request of a meta refresh with a short delay. */
 function refresh(page: Page): Navigation | undefined {
   if (!page.refresh || page.refresh.delay > longestRefresh) return undefined
   return { ...begin('GET', page.refresh.url, page), isByUser: false }
@@ -318,7 +319,7 @@ function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
   }
 }
 
-/** A form that its page may not send. No request is made. */
+/** The result of a form whose page forbids sending it: no request is made. */
 function forbidden(page: Page, url: string): Page {
   const fault = `the Content-Security-Policy of the page forbids a form to ${url}`
   return { ...page, url, status: 0, headers: new Headers(), body: '', forms: [], links: [], trail: [], fault }

@@ -1,4 +1,4 @@
-// A real Chromium, for --browser. The package playwright-core drives it. Users who want it install both.
+// A real Chromium, for --browser. The package playwright-core drives it. Users who want --browser install Chromium and the package.
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'
@@ -15,8 +15,8 @@ const elsewhere = [
 ]
 
 /**
- * `wanted`: "chromium" for the one of this machine, or the path of an executable. `path`: the folders that have programs, as
- * PATH has them. Throws NoChromium.
+ * `wanted`: "chromium" for an installed Chromium, or the path of an executable. `path`: the folders in which to look for
+ * programs, in the format of PATH. Throws NoChromium.
  */
 export async function launchChromium(wanted: string, path: string): Promise<Playwright.Browser> {
   const { chromium } = loadPlaywright()
@@ -27,14 +27,14 @@ export async function launchChromium(wanted: string, path: string): Promise<Play
     )
   if (!existsSync(executablePath)) throw new NoChromium(`--browser: there is no file ${executablePath}`)
   try {
-    // A normal browser keeps pages for Back. Playwright would switch that off.
+    // Without this, Playwright disables the back-forward cache, which a normal browser has.
     return await chromium.launch({ executablePath, ignoreDefaultArgs: ['--disable-back-forward-cache'] })
   } catch (error) {
     throw new NoChromium(`${executablePath} did not start as a browser: ${(error as Error).message}`)
   }
 }
 
-/** From the folder in which the command runs, or from the folder of this package. */
+/** Loads Playwright from the folder in which the command runs, or from the folder of this package. */
 function loadPlaywright(): typeof Playwright {
   for (const base of [join(process.cwd(), 'package.json'), import.meta.filename]) {
     try {
@@ -48,7 +48,7 @@ function loadPlaywright(): typeof Playwright {
   )
 }
 
-/** The browser that Playwright has installed, or the one of the machine. */
+/** The Chromium that Playwright has installed, or else one in PATH or at a usual place. */
 function findExecutable(installed: string, path: string): string | undefined {
   const inPath = path.split(delimiter).flatMap(folder => names.map(name => join(folder, name)))
   return [installed, ...inPath, ...elsewhere].find(file => file !== '' && existsSync(file))

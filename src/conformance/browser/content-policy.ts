@@ -1,14 +1,14 @@
-// What a page may do, by its Content-Security-Policy: send forms, go on by itself, speak for its origin (CSP level 3).
+// Whether the Content-Security-Policy of a page allows its forms, its meta refresh and its origin (CSP level 3).
 
 export interface ContentPolicy {
-  /** A sandbox without an origin. */
+  /** True if the policy puts the page into a sandbox without an origin. */
   isOpaque: boolean
   mayRefresh: boolean
-  /** `isRedirect`: the form was redirected there, so paths no longer count. */
+  /** `isRedirect`: the form was redirected to this address, so the paths of the policy are ignored. */
   maySendForm(to: URL, isRedirect: boolean): boolean
 }
 
-/** `headers` are the policies of the answer. `metas` are those of its meta elements, in which a sandbox does not count. */
+/** `headers` are the policies of the answer. `metas` are those of its meta elements, in which browsers ignore a sandbox. */
 export function readContentPolicy(url: string, header: string, metas: string[]): ContentPolicy {
   const policies = [header, ...metas].flatMap(text => text.split(',')).map(readDirectives)
   const sandboxes = header
@@ -36,7 +36,7 @@ function readDirectives(policy: string): Map<string, string[]> {
   return directives
 }
 
-/** CSP 3, 6.7.2.8: whether a source expression means the address. */
+/** CSP 3, 6.7.2.8: whether a source expression matches the address. */
 function matches(source: string, self: URL, to: URL, isRedirect: boolean): boolean {
   if (source === '*') return /^https?:$/.test(to.protocol)
   if (source === "'self'") return isPort(self.port, to) && self.hostname === to.hostname && isScheme(self.protocol, to)

@@ -1,9 +1,9 @@
-// The cookies of one browser: which it keeps from Set-Cookie, and which it sends where (RFC 6265bis, as in Chromium).
+// The cookies of one browser: which cookies it keeps from Set-Cookie, and to which addresses it sends them (RFC 6265bis, as in Chromium).
 import { parseSetCookie, type SetCookie } from './set-cookie.ts'
 import { isTrustworthy, registrableDomain } from './site.ts'
 
 export interface Cookie extends SetCookie {
-  /** The host that set it, or the domain that it is for. */
+  /** The host that set the cookie, or the cookie's Domain attribute. */
   domain: string
   path: string
   /** Milliseconds since 1970. Infinity for a cookie that lives while the browser is open. */
@@ -14,7 +14,7 @@ export interface Cookie extends SetCookie {
 
 /** The facts about a request that SameSite depends on. */
 export interface Errand {
-  /** Whether the page that began it and the address are of one site. */
+  /** Whether the page that began the request and the requested address belong to one site. */
   isSameSite: boolean
   /** Whether the address bar changes. */
   isNavigation: boolean
@@ -38,7 +38,10 @@ export class CookieJar {
     this.#clock = clock
   }
 
-  /** The cookies that have not expired, oldest first. With an address: those that a typed visit would send, in that order. */
+  /**
+   * The cookies that have not expired, oldest first. With an address: only the cookies that the browser would send if a
+   * person typed the address, in the order of the Cookie header.
+   */
   list(url?: string): Cookie[] {
     this.#cookies = this.#cookies.filter(({ expiresAt }) => expiresAt > this.#clock())
     return url === undefined ? [...this.#cookies] : this.#matching(new URL(url), typed)
@@ -48,7 +51,7 @@ export class CookieJar {
     return this.list(url).find(cookie => cookie.name === name)
   }
 
-  /** Every cookie of that name, or every cookie. `url` limits it to those that a visit there would send. */
+  /** Every cookie of that name, or every cookie. With `url`: only those that a visit of this address would send. */
   delete(name?: string, url?: string): void {
     const gone = new Set(this.list(url).filter(cookie => name === undefined || cookie.name === name))
     this.#cookies = this.#cookies.filter(cookie => !gone.has(cookie))

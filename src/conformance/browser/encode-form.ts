@@ -10,8 +10,9 @@ export interface Submission {
 }
 
 /**
- * The request of a form that a person filled with `values` (by name; a list for several controls of that name, an empty
- * one for none), and sent with `button`. Throws an Error for a field or a choice that the form does not have.
+ * The request of a form that a person filled with `values` and sent with `button`. `values` are by name: a list fills
+ * several controls of that name, and an empty list selects none of them. Throws an Error for a field or a choice that the
+ * form does not have.
  */
 export function encodeForm(form: Form, values: Values = {}, button?: Button): Submission {
   const entries = fill(form, values, button)

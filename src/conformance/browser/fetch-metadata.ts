@@ -20,7 +20,7 @@ export interface Cause {
   mode: 'navigate' | 'no-cors' | 'cors' | 'same-origin'
   /** `document`, or the kind of resource: `image`, `script`, or `empty` for a request of a script. */
   dest: string
-  /** A person clicked or typed something. */
+  /** True if a person caused the request by a click or by typing. */
   isByUser: boolean
 }
 
@@ -51,13 +51,13 @@ function fetchMetadata({ initiator, chain, mode, dest, isByUser }: Cause): Recor
   }
 }
 
-/** Fetch, 3.1: with unsafe methods, and when a script reads another origin. */
+/** Fetch, 3.1: browsers send Origin with unsafe methods, and when a script reads another origin. */
 function originFor({ initiator, chain, method, mode }: Cause, to: URL): string | undefined {
   if (!initiator) return method === 'GET' || method === 'HEAD' ? undefined : 'null'
   const isCross = relate(initiator.origin, to) !== 'same-origin'
   const isOfCors = mode === 'cors' && isCross
   if (!isOfCors && (method === 'GET' || method === 'HEAD')) return undefined
-  // After a redirect from one origin to another the request no longer belongs to the first one.
+  // After a redirect from one origin to another, browsers send "null" in place of the first origin.
   if (chain.some((url, index) => index > 0 && url.origin !== chain[index - 1]!.origin)) return 'null'
   if (isOfCors || mode === 'cors') return initiator.origin
   const { policy } = initiator

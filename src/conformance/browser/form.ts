@@ -29,9 +29,9 @@ export interface Control {
   name: string
   /** As in HTML. `button` for a control that submits the form. */
   type: string
-  /** The values that it sends unchanged. None for a box that is not ticked. */
+  /** The values that the control sends if the person changes nothing. Empty for a checkbox that is not checked. */
   values: string[]
-  /** The values that a person can choose, for a control that is not typed into. */
+  /** The values that a person can choose, for a control without a text field. */
   choices?: string[]
   button?: Button
 }
@@ -39,7 +39,7 @@ export interface Control {
 export type Values = Record<string, string | string[]>
 export type Entry = { name: string; value: string; isFile: boolean }
 
-/** `elements`: all elements of the page, in order. `owners`: the form of each. */
+/** `elements`: all elements of the page, in order. `owners`: the form of each element. */
 export function readForms(elements: Element[], owners: Map<Element, Element>, url: string, base: string): Form[] {
   const forms = elements.filter(({ tagName }) => tagName === 'form')
   const owned = new Map<Element, Element[]>(forms.map(form => [form, []]))
@@ -115,7 +115,7 @@ function readSelect(select: Element, name: string): Control {
   return { name, type: 'select-one', values: shown && open.includes(shown) ? [sentBy(shown)] : [], choices }
 }
 
-/** The value of a field after the browser has cleaned the text of the page. */
+/** The value of a field as a browser sanitizes it, for example without line breaks. */
 function sanitize(type: string, value: string): string {
   const line = value.replace(/[\r\n]/g, '')
   if (type === 'email' || type === 'url') return line.trim()
@@ -151,7 +151,7 @@ function isDisabled(element: Element): boolean {
   const around = ancestorsOf(element)
   return around.some((fieldset, index) => {
     if (fieldset.tagName !== 'fieldset' || attribute(fieldset, 'disabled') === undefined) return false
-    // Controls in its first legend stay enabled.
+    // Controls in the first legend of a disabled fieldset stay enabled.
     const legend = fieldset.childNodes.find(child => child.nodeName === 'legend')
     return around[index - 1] !== legend || legend === undefined
   })

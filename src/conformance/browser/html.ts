@@ -5,9 +5,9 @@ export type Element = DefaultTreeAdapterTypes.Element
 type Node = DefaultTreeAdapterTypes.Node
 
 /**
- * Parses the page as a browser without scripts does. `elements` has every element, in the order of the page. `owners`
- * has the form that was open at each element, which the tree does not show: in a table the fields of a form do not stand
- * within it.
+ * Parses the page as a browser without scripts does. `elements` has every element, in the order of the page. `owners` has
+ * the form that was open at each element. The tree does not contain this: the fields of a form in a table are not below
+ * its form element.
  */
 export function parsePage(html: string): { root: Node; elements: Element[]; owners: Map<Element, Element> } {
   const owners = new Map<Element, Element>()
@@ -26,10 +26,10 @@ export function parsePage(html: string): { root: Node; elements: Element[]; owne
   return { root: parser.document, elements: elementsOf(parser.document), owners }
 }
 
-/** Every element below it, in the order of the page. */
+/** Every element below the node, in the order of the page. */
 export function elementsOf(node: Node): Element[] {
   const found: Element[] = []
-  // A page of a hundred thousand nested elements must not end the process: no recursion.
+  // No recursion, because a page of a hundred thousand nested elements would overflow the stack.
   const rest: Node[] = [node]
   for (let next = rest.pop(); next; next = rest.pop()) {
     if (isElement(next) && next !== node) found.push(next)
@@ -42,14 +42,14 @@ export function attribute(element: Element, name: string): string | undefined {
   return element.attrs.find(one => one.name === name)?.value
 }
 
-/** The elements around it, the nearest first. */
+/** The elements that contain this element, the nearest first. */
 export function ancestorsOf(element: Element): Element[] {
   const found: Element[] = []
   for (let parent = element.parentNode; parent && isElement(parent); parent = parent.parentNode) found.push(parent)
   return found
 }
 
-/** Its text, with each run of white space replaced by one space. */
+/** The text of the element, with each run of white space replaced by one space. */
 export function textOf(element: Element): string {
   return rawTextOf(element)
     .replace(/[\t\n\f\r ]+/g, ' ')
@@ -66,7 +66,7 @@ export function rawTextOf(element: Element): string {
   return text
 }
 
-/** Every text below it, in the order of the page, except the text of skipped elements. */
+/** Every text below the node, in the order of the page, except the text of skipped elements. */
 export function textsIn(node: Node, isLeftOut: (element: Element) => boolean, { withComments = false } = {}): string[] {
   const found: string[] = []
   const rest: Node[] = [node]

@@ -1,4 +1,4 @@
-// A page as a browser sees it: its links and forms, and the address to which it goes by itself.
+// A page as a browser sees it: its links, its forms, and the address of its refresh.
 import { type ContentPolicy, readContentPolicy } from './content-policy.ts'
 import { type Form, readForms } from './form.ts'
 import { attribute, type Element, parsePage, textOf } from './html.ts'
@@ -8,11 +8,11 @@ export interface Link {
   url: string
   text: string
   rel: string[]
-  /** Set if it differs from that of the page. */
+  /** Set if the link has another referrer policy than the page. */
   policy: ReferrerPolicy | undefined
 }
 
-/** Where a page goes by itself. */
+/** The refresh of a page, by a meta element or the Refresh header. */
 export interface Refresh {
   url: string
   /** Seconds. */
@@ -30,7 +30,7 @@ export interface Document {
   origin: string
 }
 
-/** Reads a page as a browser without scripts does. An answer that is not HTML has no links or forms, and only the refresh of its header. */
+/** Reads a page as a browser without scripts does. In an answer that is not HTML, only the Refresh header counts. */
 export function readDocument(url: string, headers: Headers, body: string): Document {
   const { elements, owners } = parsePage(isHtml(headers, body) ? body : '')
   const named = (name: string) => elements.filter(({ tagName }) => tagName === name)
@@ -51,7 +51,7 @@ export function readDocument(url: string, headers: Headers, body: string): Docum
   const refreshes = [headers.get('refresh') ?? '', ...meta('http-equiv', 'refresh')]
     .map(text => readRefresh(text, url, base))
     .filter(one => one !== undefined)
-  // The soonest one counts, and of several the last.
+  // The refresh with the shortest delay counts. If several have this delay, the last one counts.
   const soonest = Math.min(...refreshes.map(({ delay }) => delay))
   return {
     title: named('title').map(textOf)[0] ?? '',

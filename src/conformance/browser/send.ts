@@ -19,17 +19,17 @@ export interface Incoming {
   body: Buffer
 }
 
-/** Rejects with the cause. The signal ends the request when its time is over. */
+/** Rejects with the cause. The signal aborts the request at its time limit. */
 export type Send = (outgoing: Outgoing, signal: AbortSignal) => Promise<Incoming>
 
-/** No page for people is larger. */
+/** A larger page is an error, because no page for people has this size. */
 const largestBody = 8 * 1024 * 1024
 
 // Every name below localhost is this machine, whatever the resolver says (RFC 6761, 6.3).
 const findHost: LookupFunction = (host, options, done) =>
   lookup(host.endsWith('.localhost') ? 'localhost' : host, options, done)
 
-// Each request has a new connection. The other side could close a kept one just when it is used again.
+// Each request has a new connection. The client could close an open connection just when the next request uses it.
 const agent = new Agent({ pipelining: 0, connect: { lookup: findHost } })
 
 export const sendOverNetwork: Send = async ({ method, url, headers, body }, signal) => {

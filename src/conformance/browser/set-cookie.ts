@@ -22,7 +22,7 @@ const longestPair = 4096
 const longestAttribute = 1024
 const prefixes = ['__Host-Http-', '__Host-', '__Secure-', '__Http-']
 
-/** Splits a line. Names of attributes are in lower case, and the last of several with one name counts. */
+/** Splits a line. Names of attributes are in lower case. Of several attributes with one name, the last one counts. */
 export function splitSetCookie(line: string): { name: string; value: string; attributes: Map<string, string> } {
   const [pair = '', ...rest] = line.split(';')
   // A line without "=" has no name: all of it is the value.
@@ -36,7 +36,7 @@ export function splitSetCookie(line: string): { name: string; value: string; att
   return { name: trim(pair.slice(0, Math.max(at, 0))), value: trim(pair.slice(at + 1)), attributes }
 }
 
-/** Undefined for a line that browsers drop. The text has one character per byte, as Node reads headers. */
+/** Undefined for a line that browsers drop. `line` has one character per byte, as Node reads headers. */
 export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
   const { name, value, attributes } = splitSetCookie(line)
   if (name + value === '' || name.length + value.length > longestPair) return undefined
@@ -83,7 +83,7 @@ export function readSameSite(attributes: Map<string, string>): SetCookie['sameSi
   return known === 'strict' || known === 'lax' || known === 'none' ? known : undefined
 }
 
-/** A prefix counts in upper and lower case. Without a name the value must not look like a prefix. */
+/** Prefixes are compared without regard to case. A cookie without a name must not have a value that begins with a prefix. */
 function keepsPrefix({ name, value, isSecure, isHttpOnly }: SetCookie, path: string, domain = ''): boolean {
   const begin = (name || value).toLowerCase()
   const prefix = prefixes.find(one => begin.startsWith(one.toLowerCase()))

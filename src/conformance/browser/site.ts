@@ -1,4 +1,4 @@
-// Which addresses belong to one site for browsers: scheme and registrable domain, whatever the port.
+// Whether browsers count two addresses as one site: same scheme and registrable domain, whatever the port.
 import { isIP } from 'node:net'
 import { getDomain, getPublicSuffix } from 'tldts'
 
@@ -23,17 +23,20 @@ export function registrableDomain(host: string): string {
   return isAddress(host) ? host : (getDomain(host, asBrowsers) ?? host)
 }
 
-/** Whether nobody can own the name, so that strangers would read a cookie for it. */
+/** Whether the name is a public suffix such as `co.uk`: a cookie for it would be sent to the hosts of strangers. */
 export function isPublicSuffix(domain: string): boolean {
   return !isAddress(domain) && getPublicSuffix(domain, asBrowsers) === domain
 }
 
-/** Whether it is an IP address, in the form that `URL.hostname` has. */
+/** Whether the host is an IP address. IPv6 is in brackets, as in `URL.hostname`. */
 export function isAddress(host: string): boolean {
   return isIP(host.replace(/^\[|\]$/g, '')) !== 0
 }
 
-/** https, or this machine: for these browsers keep Secure cookies and send fetch metadata (W3C Secure Contexts, 3.1). */
+/**
+ * Whether the address is https or this machine. For such addresses, browsers keep Secure cookies and send fetch metadata
+ * (W3C Secure Contexts, 3.1).
+ */
 export function isTrustworthy({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopback(hostname)
 }

@@ -9,19 +9,19 @@ export type Window = Awaited<ReturnType<typeof openWindow>>
 export interface Asked {
   url: string
   method: string
-  /** A navigation of the whole page. */
+  /** True for a navigation of the whole page. */
   isPage: boolean
   headers: Record<string, string>
 }
 
 export interface WindowOptions {
-  /** How long a page may load, and go on by itself. */
+  /** How long a page may load and redirect itself. */
   patienceMs: number
   onExchange: (exchange: Exchange) => void
 }
 
 const lookMs = 50
-/** A page without requests for this time has come to rest. */
+/** A page counts as loaded after this time without requests. */
 const quietMs = 400
 /** More whole pages than this in a row, without a click, count as an endless loop. */
 const mostPages = 30
@@ -46,7 +46,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
   const end = (request: Playwright.Request) => {
     if (underWay.delete(request)) lastMove = performance.now()
   }
-  // A request of a script may stay open for as long as the page.
+  // A request of a script ends here with its first bytes, because it may stay open for as long as the page.
   context.on('response', response => !isPage(response.request()) && end(response.request()))
   context.on('requestfinished', async request => {
     const exchange = isTelling(request) ? await readExchange(request).catch(() => undefined) : undefined
@@ -66,7 +66,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
   context.on('dialog', dialog => void dialog.accept().catch(() => undefined))
   const page = await context.newPage()
 
-  /** Resolves with true when the page has come to rest, and with false if it loops or nothing answers. */
+  /** Resolves with true when the page sends no more requests, and with false if it loops or gets no answer. */
   async function untilQuiet(): Promise<boolean> {
     const begun = performance.now()
     const pagesBefore = asked.filter(({ isPage }) => isPage).length
@@ -92,7 +92,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
     /** Opens an address as if a person typed it. See untilQuiet. */
     async goTo(url: string): Promise<boolean> {
       lastMove = performance.now()
-      // An endless redirect, or a page that goes on at once, is not an error here: the address shows where it ended.
+      // An endless redirect, or a page that redirects itself at once, is not an error here: the final address shows the result.
       await page.goto(url, { waitUntil: 'commit' }).catch(() => undefined)
       return untilQuiet()
     },
@@ -101,7 +101,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
     async act(what: () => Promise<unknown>): Promise<boolean> {
       lastMove = performance.now()
       await what()
-      // A request that a script begins a moment later counts, too.
+      // Waits for requests that a script begins a moment later.
       lastMove = performance.now()
       return untilQuiet()
     },
@@ -125,7 +125,7 @@ function isPage(request: Playwright.Request): boolean {
   return request.isNavigationRequest() && request.resourceType() === 'document'
 }
 
-/** Styles and images show nothing about a login. */
+/** Ignores styles and images, because they prove nothing about a login. */
 function isTelling(request: Playwright.Request): boolean {
   return isPage(request) || ['fetch', 'xhr'].includes(request.resourceType())
 }

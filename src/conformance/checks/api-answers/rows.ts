@@ -1,4 +1,5 @@
-// Answers of the platform with harmful content: ids that lead elsewhere, bodies that grow, texts and headers of others.
+// Answers of the platform with harmful content: ids that change an address, bodies that grow when unpacked, markup in
+// texts, and headers for a browser.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import { NotApplicable, type Row } from '../../check.ts'
@@ -29,9 +30,9 @@ const ids: [id: string, what: string, rule: Row['rule'], values: unknown[]][] = 
 
 const idRows: Row[] = ids.map(([id, what, rule, values]) => ({
   id: `list-id-${id}`,
-  title: `An application whose id ${what} breaks no page, leads to no other site, and makes the client call nothing else`,
+  title: `An application whose id ${what} breaks no page, makes no link to another site, and changes no call of the client`,
   rule,
-  why: 'An id comes from another program. If it is pasted into a page or an address, it becomes part of that.',
+  why: 'An id comes from another program. If the client copies the id unescaped into a page or an address, the id can change the page or the address.',
   fix: 'Check the form of an id, encode it as one segment of a path, and escape it on the page.',
   needs,
   async run(context) {
@@ -52,10 +53,10 @@ const idRows: Row[] = ids.map(([id, what, rule, values]) => ({
 
 const idLinks: Row = {
   id: 'list-id-link',
-  title: 'The link to an application holds its id as one segment of a path or one value, whatever the id is',
+  title: 'The link to an application contains the id as one path segment or one query value, whatever the id is',
   // Only a SHOULD: the link stays at the client, and some templates, such as those of Go, leave a slash in a link as it is.
   rule: 'id-in-link',
-  why: 'Otherwise the link leads to a page of the client other than that of the application.',
+  why: 'Otherwise the link can open another page of the client.',
   fix: 'Encode the id as one segment of the path when you make the link.',
   needs,
   async run(context) {
@@ -76,7 +77,7 @@ interface OpenedList {
   browser: Browser
   /** The page without an application. */
   empty: Page
-  /** The links that an application adds to the page. */
+  /** The links that the page has only when there is an application. */
   links: string[]
 }
 
@@ -89,7 +90,7 @@ async function openList(context: CheckContext): Promise<OpenedList> {
   return { browser, empty, links: newLinks(empty, await visit()) }
 }
 
-/** The page and the links of its application, with another id. */
+/** Opens the page while the API lists the application with the given id. Returns the page and its new links. */
 async function linksUnder(context: CheckContext, { browser, empty }: OpenedList, id: unknown) {
   const { page } = await visitUnder(context, 'list-id', { id }, 5, browser)
   await context.dropFaults()
@@ -118,8 +119,8 @@ function isLike(usual: string, url: string): boolean {
 }
 
 /**
- * Opens the link. The client may then call only the application API, with at most one path segment after `/apps/v1`, and
- * `/api/me` and the visitor's links.
+ * Opens the link. The client may then call `/apps/v1` with at most one more path segment, `/api/me` and the visitor's
+ * links, and nothing else.
  */
 async function expectOwnCalls(context: CheckContext, browser: Browser, from: Page, url: string): Promise<void> {
   const before = new Set(context.arrived('api', 'me', 'exchange'))
@@ -131,7 +132,11 @@ async function expectOwnCalls(context: CheckContext, browser: Browser, from: Pag
     /^\/apps\/v1(\/(?!\.\.?$|%2e)[^/?#]+)?$|^\/apps\/v1\?|^\/api\/me$/i.test(request.url) ||
     request.url.startsWith(`/identities/v1/${id}/links`)
   const wrong = context.arrived('api', 'me', 'exchange').filter(step => !before.has(step) && !isOwn(step))
-  expect(wrong.length === 0, `Behind its link the client called ${wrong[0]?.request.url.slice(0, 100)}.`, ...wrong)
+  expect(
+    wrong.length === 0,
+    `When the browser opened the link of the application, the client called ${wrong[0]?.request.url.slice(0, 100)}.`,
+    ...wrong,
+  )
 }
 
 function holdsMarkup({ headers, body }: Page): boolean {
@@ -160,9 +165,9 @@ function awayFrom({ settings, platform }: CheckContext, one: Exchange): string |
 
 const createdRows: Row[] = createdIds.map(([id, what, values]) => ({
   id: `create-id-${id}`,
-  title: `An application whose id ${what} sends the visitor to no other place after its creation`,
+  title: `After the creation of an application whose id ${what}, the client redirects the visitor only to its own pages`,
   rule: id === 'header' ? 'header-injection' : 'CL-25',
-  why: 'A redirect to the new application is an address that the client builds from the answer of the API.',
+  why: 'The client builds the address of the redirect from the id in the answer of the API.',
   fix: 'Check the form of the id, and encode it as one segment of the path.',
   needs: ['page', 'create'],
   async run(context) {
@@ -175,12 +180,12 @@ const createdRows: Row[] = createdIds.map(([id, what, values]) => ({
       if ((await created(context, open.person)).length === 0)
         throw new NotApplicable('the form creates nothing, which another check reports')
       const said = JSON.stringify(value)
-      // Some browsers refuse such a redirect if the page forbids it.
+      // Reads the Location itself, because some browsers refuse the redirect if the policy of the page forbids it.
       const away = page.trail.map(one => awayFrom(context, one)).find(address => address !== undefined)
       expect(away === undefined, `With the id ${said} the browser is sent to ${away}.`, page)
       expect(
         !page.links.some(({ url }) => new URL(url).hostname === other),
-        `With the id ${said} the page links to it.`,
+        `With the id ${said} the page links to ${other}.`,
       )
       expectAnswer(page)
       const planted = page.trail.flatMap(setCookiesOf).filter(line => line.includes('conformance-planted='))
@@ -195,10 +200,10 @@ const createdRows: Row[] = createdIds.map(([id, what, values]) => ({
 const sizes: Row[] = [
   {
     id: 'list-gzip-bomb',
-    title: 'The client limits how much it unpacks of a list',
+    title: 'The client limits the unpacked size of a compressed list',
     rule: 'bounded-answers',
-    why: 'A few kilobytes can unpack to any size, in the memory that all visitors share.',
-    fix: 'Ask for no compression, or count the bytes after unpacking.',
+    why: 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
+    fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
     needs,
     async run(context) {
       const { page, empty, full } = await compareUnder(context, 'list-gzip-bomb')
@@ -209,10 +214,10 @@ const sizes: Row[] = [
   },
   {
     id: 'exchange-gzip-bomb',
-    title: 'The client limits how much it unpacks of the answer to the exchange',
+    title: 'The client limits the unpacked size of a compressed token response',
     rule: 'bounded-answers',
-    why: 'A few kilobytes can unpack to any size, in the memory that all visitors share.',
-    fix: 'Ask for no compression, or count the bytes after unpacking.',
+    why: 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
+    fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -267,28 +272,28 @@ const errorRows: Row[] = [
   onErrors(
     {
       id: 'list-error-escaped',
-      title: 'The text of an API error is never markup of the page',
+      title: 'The page escapes markup in the text of an API error',
       rule: 'PG-07',
       why: 'Text from elsewhere that a page does not escape can run as a script.',
-      fix: 'Show words of your own, or escape the text. Pass no answer on.',
+      fix: 'Show words of your own, or escape the text. Never pass the answer of the API on to the browser.',
     },
-    page => expect(!holdsMarkup(page), 'The page holds the markup of the answer.', page),
+    page => expect(!holdsMarkup(page), 'The page contains the markup of the answer unescaped.', page),
   ),
   onErrors(
     {
       id: 'list-error-own-words',
-      title: 'The text of an error of the API or a proxy is not shown to the visitor',
+      title: 'The page does not show the error text of the API or of a proxy',
       rule: 'PG-20',
-      why: 'It is written for developers, and may say more than a visitor should know.',
-      fix: 'Log it, and show a sentence of your own.',
+      why: 'An error text is for developers, and may say more than a visitor should know.',
+      fix: 'Log the error text, and show a sentence of your own.',
     },
     page => expect(!page.body.includes(words), 'The page shows the text of the answer.', page),
   ),
   {
     id: 'create-error-escaped',
-    title: 'What the API says about a field is text on the page',
+    title: 'The page escapes what the API says about a field of the form',
     rule: 'PG-07',
-    why: 'It repeats what was typed, and may contain anything.',
+    why: 'The message of the API repeats what was typed, and may contain markup.',
     fix: 'Escape every value, including the messages of the API.',
     needs: ['page', 'create'],
     async run(context) {
@@ -300,7 +305,7 @@ const errorRows: Row[] = [
       if (!context.arrived('api').some(step => step.fault?.name === 'create-422-body'))
         throw new NotApplicable('the form creates nothing, which another check reports')
       expectAnswer(page)
-      expect(!holdsMarkup(page), 'The page contains it as markup.', page)
+      expect(!holdsMarkup(page), 'The page contains the message of the API as markup.', page)
       await submitCreate(context, await openCreateForm(context))
     },
   },
@@ -331,14 +336,14 @@ function expectOwnHeaders(page: Page): void {
 
 const headerRule = {
   rule: 'UP-13',
-  why: 'A cookie, a refresh or a permission that another server sends would count as one of the client.',
+  why: 'The browser would treat a cookie, a refresh or a permission of another server as one of the client.',
   fix: 'Write the headers of every answer yourself, and copy none.',
 } as const
 
 const headerRows: Row[] = [
   {
     id: 'list-headers-not-passed-back',
-    title: 'Headers of an answer of the API do not reach the browser',
+    title: 'The client passes no response header of the API to the browser',
     ...headerRule,
     needs,
     async run(context) {
@@ -349,7 +354,7 @@ const headerRows: Row[] = [
   },
   {
     id: 'exchange-headers-not-passed-back',
-    title: 'Headers of the answer to the exchange do not reach the browser',
+    title: 'The client passes no header of the token response to the browser',
     ...headerRule,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -363,7 +368,7 @@ const headerRows: Row[] = [
   },
   {
     id: 'api-cookie-not-kept',
-    title: 'A cookie that the API sets for one visitor is sent with no call for another',
+    title: 'The client does not send a cookie that the API set for one visitor with calls for another visitor',
     rule: 'visitors-apart',
     why: 'An HTTP session that all requests share keeps cookies, and sends those of one visitor with the calls of another.',
     fix: 'Switch off the cookie jar of the HTTP library, or use one client for each request.',
@@ -378,7 +383,7 @@ const headerRows: Row[] = [
       const told = context
         .arrived('api', 'me', 'exchange')
         .find(({ request, about }) => about.userId === person.id && `${request.headers.cookie ?? ''}`.includes(cookie))
-      expect(told === undefined, 'A call for the second visitor carries the cookie of the first.')
+      expect(told === undefined, 'A call for the second visitor contains the cookie of the first.')
     },
   },
 ]

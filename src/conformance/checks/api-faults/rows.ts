@@ -18,34 +18,34 @@ import { requestAtTrap } from '../../steps/redirect-trap.ts'
 
 const needs = ['page' as const]
 
-/** After the fault the visitor is still signed in, without a new login. */
+/** Fails unless the visitor is still signed in after the fault, without a new login. */
 async function expectSessionKept(context: CheckContext, browser: Browser): Promise<void> {
   await context.dropFaults()
   expect(await context.isSignedIn(browser), 'When the API is back, the visitor is no longer signed in.')
 }
 
 const failures: [failure: string, what: string][] = [
-  ['reset', 'a connection that is reset'],
-  ['cut', 'a connection that is reset in the middle of the answer'],
-  ['half', 'an answer that ends in the middle of its JSON'],
-  ['empty', 'an empty answer'],
-  ['html', 'a page in place of an answer'],
-  ['not-an-object', 'null in place of an answer'],
-  ['endless-header', 'a header without end'],
-  ['gzip', 'a compressed answer that nobody asked for'],
-  ['400', 'an answer of status 400'],
-  ['403', 'a refusal'],
-  ['404', 'an answer of status 404'],
-  ['429', 'a refusal because of too many calls'],
-  ['500', 'an answer of status 500'],
-  ['502', 'an answer of status 502'],
-  ['503', 'an API that is down for maintenance'],
-  ['not-a-list', 'an object in place of a list'],
+  ['reset', 'the API resets the connection'],
+  ['cut', 'the API resets the connection in the middle of its answer'],
+  ['half', 'the answer of the API ends in the middle of its JSON'],
+  ['empty', 'the API sends an empty answer'],
+  ['html', 'the API answers with a web page'],
+  ['not-an-object', 'the API answers with null'],
+  ['endless-header', 'the API sends a header without end'],
+  ['gzip', 'the API compresses its answer, although the client did not ask for it'],
+  ['400', 'the API answers with status 400'],
+  ['403', 'the API answers with status 403'],
+  ['404', 'the API answers with status 404'],
+  ['429', 'the API answers with status 429 (too many calls)'],
+  ['500', 'the API answers with status 500'],
+  ['502', 'the API answers with status 502'],
+  ['503', 'the API is down for maintenance (503)'],
+  ['not-a-list', 'the API sends an object in place of a list'],
 ]
 
 const survivals: Row[] = failures.map(([failure, what]) => ({
   id: `list-${failure}`,
-  title: `The page meets ${what}: the visitor gets a fitting answer and stays signed in`,
+  title: `When ${what}, the visitor gets a fitting answer and stays signed in`,
   rule: ['endless-header', 'gzip'].includes(failure) ? 'UP-04' : 'UP-06',
   why: 'An API failure says nothing about who is signed in. It must end neither the session nor the client.',
   fix: 'Catch every failure of a call, show a page that says so, and leave the cookies alone.',
@@ -58,12 +58,12 @@ const survivals: Row[] = failures.map(([failure, what]) => ({
 }))
 
 const deadlines: Row[] = [
-  ['never', 'no answer at all'],
-  ['drip', 'an answer that comes one byte at a time'],
-  ['endless-body', 'an answer without end'],
+  ['never', 'the API does not answer'],
+  ['drip', 'the API sends its answer one byte at a time'],
+  ['endless-body', 'the API sends an answer without end'],
 ].map(([failure, what]) => ({
   id: `list-${failure}`,
-  title: `The page meets ${what}: the visitor gets an answer in time`,
+  title: `When ${what}, the visitor gets an answer in time`,
   rule: 'UP-03' as const,
   why: 'Without a deadline the client holds the visitor, a socket and memory for as long as the API likes. This check allows 20 seconds.',
   fix: 'Give each call one deadline that includes the body, and a limit on its size.',
@@ -76,7 +76,7 @@ const deadlines: Row[] = [
 
 const redirects: Row[] = [302, 307].map(status => ({
   id: `list-redirect-${status}`,
-  title: `A call of the API follows no redirect (${status})`,
+  title: `The client follows no redirect of the API (${status})`,
   rule: 'UP-02',
   why: 'A client that follows the redirect sends the access token to any host that it names.',
   fix: 'Switch redirects off for these calls, and treat every 3xx as a failure.',
@@ -89,7 +89,7 @@ const redirects: Row[] = [302, 307].map(status => ({
   },
 }))
 
-/** Sends the form once; its call meets the fault. */
+/** Sends the form once, while the sandbox answers the creation with the fault. */
 async function createUnder(context: CheckContext, fault: string, options: Record<string, unknown> = {}) {
   const name = `Weather of "tomorrow" & 'today', typed by hand`
   const open = await openCreateForm(context, name)
@@ -106,7 +106,10 @@ async function createUnder(context: CheckContext, fault: string, options: Record
 
 type CreatedUnder = Awaited<ReturnType<typeof createUnder>>
 
-/** An error, or a page that differs from the page after a creation that worked, unless the platform has created it after all. */
+/**
+ * Fails unless the answer is an error, or a page that differs from that after a successful creation. Accepts any page if
+ * the platform created the application in spite of the fault.
+ */
 async function expectFittingCreation(
   context: CheckContext,
   { browser, name, page, hasMade }: CreatedUnder,
@@ -117,7 +120,7 @@ async function expectFittingCreation(
   const usual = await browser.newTab().visit(context.url(context.settings.page))
   expect(
     shownIn(page, name) !== shownIn(usual, name),
-    'The visitor is led to the usual page, which does not mention the failure.',
+    'The client shows the usual page, which does not mention the failure.',
     page,
   )
   const open = await openCreateForm(context, name)
@@ -132,9 +135,9 @@ async function expectFittingCreation(
 
 const creations: Row[] = ['reset', 'reset-after', '503', '503-after', 'html', 'half'].map(failure => ({
   id: `create-${failure}-not-repeated`,
-  title: `A creation that fails (${failure}) is answered, and not sent again automatically`,
+  title: `When a creation fails (${failure}), the client answers the visitor and does not send the creation again`,
   rule: 'UP-07',
-  why: 'Nobody knows whether the platform has acted. A second call may create a second application.',
+  why: 'The platform may have created the application before the failure. A second call may create a second application.',
   fix: 'Retry no POST. Tell visitors to look at their list.',
   needs: ['page', 'create'],
   async run(context) {
@@ -149,10 +152,10 @@ const creations: Row[] = ['reset', 'reset-after', '503', '503-after', 'html', 'h
 
 const refusals: Row[] = ['403', '404', '409', '422-sentence', '422-fields', '422-oauth'].map(failure => ({
   id: `create-${failure}`,
-  title: `A creation that the API refuses (${failure}) is not a failure of the client`,
+  title: `When the API refuses a creation (${failure}), the client answers the visitor without a failure of its own`,
   rule: 'UP-14',
-  why: 'A refusal is an answer, and it comes in several shapes. A client that breaks on it cannot explain it.',
-  fix: 'Check the shape of the refusal while reading it, and say what the visitor must change.',
+  why: 'The API sends refusals in several formats. A client that fails on one of them cannot tell the visitor the reason.',
+  fix: 'Check the format of the refusal while reading it, and say what the visitor must change.',
   needs: ['page', 'create'],
   async run(context) {
     const under = await createUnder(context, `create-${failure}`)
@@ -169,10 +172,10 @@ export const apiFaults: Row[] = [
   ...refusals,
   {
     id: 'list-401-once',
-    title: 'One refused access token leads neither to a loop nor to a broken page',
+    title: 'When the API refuses one access token, the visitor gets a page and the client makes only a few calls',
     rule: 'UP-14',
     why: 'A token can end early. The client then renews it once, or asks the visitor to sign in.',
-    fix: 'After a 401 renew once and repeat the call once. Then lead to the login.',
+    fix: 'After a 401 renew once and repeat the call once. If the API refuses again, offer to sign in.',
     needs,
     async run(context) {
       const { page } = await visitUnder(context, 'list-401', {}, 1)
@@ -187,7 +190,7 @@ export const apiFaults: Row[] = [
     title: 'If the API refuses every token, one visit makes only a few calls',
     rule: 'UP-14',
     why: 'Endless renewals and calls overload the platform, and the visitor never gets a page.',
-    fix: 'Renew at most once for a request, then show a page that offers to sign in. Never redirect to the login and back by yourself.',
+    fix: 'Renew at most once for a request, then show a page that offers to sign in. Never redirect to the login automatically after a refused new token.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -205,10 +208,10 @@ export const apiFaults: Row[] = [
   },
   {
     id: 'list-401-no-loop',
-    title: 'If the API refuses every token, the visitor is not sent to the login and back without end',
+    title: 'If the API refuses every token, the client does not send the visitor to the login again and again',
     rule: 'UP-14',
-    why: 'The portal remembers its visitors and sends them back at once, so the browser stops with "too many redirects".',
-    fix: 'If a new token is refused, show a page instead of leading to the login again.',
+    why: 'The portal remembers its visitors and sends them back at once. The redirects repeat until the browser stops with "too many redirects".',
+    fix: 'If the API refuses a new token, show a page and do not redirect to the login again.',
     needs,
     isAlone: true,
     async run(context) {
@@ -226,7 +229,7 @@ export const apiFaults: Row[] = [
   },
   {
     id: 'list-429-not-repeated',
-    title: 'If the API says that there are too many calls, the client does not call it more often',
+    title: 'When the API answers 429 (too many calls), the client does not repeat the call at once',
     rule: 'UP-07',
     why: 'Immediate retries make an overload worse.',
     fix: 'Show a page that says when to try again. Repeat no call at once.',
@@ -234,26 +237,25 @@ export const apiFaults: Row[] = [
     async run(context) {
       const { page } = await visitUnder(context, 'list-429', { retryAfter: 3600 }, 20)
       expectAnswer(page)
-      // One earlier visit shows that somebody is signed in.
       const refused = listCalls(context).filter(({ response }) => response.status === 429).length
-      expect(refused <= 3, `The API was asked ${refused} times for one visit.`)
+      expect(refused <= 3, `The client asked the API ${refused} times for one visit.`)
     },
   },
   ...[
     [
       'members-missing',
       'an application without its members',
-      'An answer of another shape must not break the page for everybody else.',
+      'One application without its members must not break the page for every visitor.',
     ],
     [
       'hostile-texts',
       'texts of every kind',
-      'People name their applications, also with 20,000 characters, half characters and line breaks.',
+      'People choose the names, and a name can contain 20,000 characters, half a surrogate pair or line breaks.',
     ],
   ].map(
     ([failure, what, why]): Row => ({
       id: `list-${failure}`,
-      title: `The page copes with ${what}`,
+      title: `A list with ${what} breaks no page`,
       rule: 'UP-06',
       why: why!,
       fix: 'Check the type of each value that you show, and show a placeholder if it is missing.',
@@ -268,7 +270,7 @@ export const apiFaults: Row[] = [
   ),
   {
     id: 'list-unknown-members',
-    title: 'Unknown members do not disturb the page',
+    title: 'A list whose applications have unknown members shows the usual page',
     rule: 'unknown-members',
     why: 'An API grows. A client that refuses new members breaks one day without any change of its own.',
     fix: 'Check the members that you show, and ignore the rest.',
@@ -280,7 +282,7 @@ export const apiFaults: Row[] = [
       const page = await browser.newTab().visit(context.url(context.settings.page))
       expect(
         page.status === plain.status,
-        `The page has status ${page.status}, and ${plain.status} without them.`,
+        `The page has status ${page.status}, and status ${plain.status} without the unknown members.`,
         page,
       )
     },
@@ -299,14 +301,14 @@ export const apiFaults: Row[] = [
       const page = await browser.newTab().visit(context.url(context.settings.page))
       expectAnswer(page)
       expect(page.status < 500, `The page has status ${page.status}.`, page)
-      expect(performance.now() - began < 10_000, `It took ${Math.round(performance.now() - began)} ms.`)
+      expect(performance.now() - began < 10_000, `The answer took ${Math.round(performance.now() - began)} ms.`)
     },
   },
   {
     id: 'list-bounded',
     title: 'The client closes the connection while it receives a list of 32 MB',
     rule: 'bounded-answers',
-    why: 'An answer that is read to its end, whatever its size, fills the memory that all visitors share.',
+    why: 'A client that reads an answer of any size to its end fills the memory that all visitors share.',
     fix: 'Count the bytes of every answer while reading, and stop after a few megabytes.',
     needs,
     async run(context) {
@@ -314,7 +316,7 @@ export const apiFaults: Row[] = [
       await context.platform.settle(2000)
       const step = context.arrived('api').find(({ fault }) => fault?.name === 'list-large')
       if (!step) throw new NotApplicable('the page does not ask for the list')
-      expect(step.response.isCut, 'The client read it to its end.', step)
+      expect(step.response.isCut, 'The client read the whole list.', step)
     },
   },
   ...failurePages(

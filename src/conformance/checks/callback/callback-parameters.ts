@@ -1,4 +1,5 @@
-// Callbacks with other parameters than the portal sends: repeated, missing, of somebody else, an error, garbage.
+// Callbacks whose parameters are not those of a normal login: repeated or missing parameters, those of another client or
+// user, errors, garbage.
 
 import type { Row } from '../../check.ts'
 import { describePage, expect, expectSignedIn, setCookiesOf, statusOf } from '../../findings.ts'
@@ -25,7 +26,7 @@ const repeated: [name: string, rule: RuleId][] = [
   ['redirect_uri', 'parameter-pollution'],
 ]
 
-/** Callbacks that no portal sends. The client answers each with a page and keeps running. */
+/** Callbacks that no portal sends. The client must answer each with a page and keep running. */
 const garbage: [id: string, title: string, path: string][] = [
   ['nothing', 'with no query at all', ''],
   ['bad-escapes', 'with broken percent-encoding', '?code=%E0%A4%A&state=%'],
@@ -67,8 +68,8 @@ export const callbackParameters: Row[] = [
     id: 'callback-client-id-other',
     title: 'A callback for another client is refused',
     rule: 'CL-10',
-    why: 'An answer for another client must not sign anybody in at this one.',
-    fix: 'Compare client_id with the configured one before the exchange.',
+    why: 'A callback that the portal made for another client must not sign anybody in at this client.',
+    fix: 'Compare client_id with the client id of your configuration before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('client_id', '00000000-0000-4000-8000-000000000000')
@@ -91,23 +92,23 @@ export const callbackParameters: Row[] = [
   ),
   {
     id: 'callback-code-missing',
-    title: 'A callback without a code exchanges nothing',
+    title: 'After a callback without a code, the client makes no exchange',
     rule: 'callback-code',
-    why: 'Without a code there is nothing to exchange.',
+    why: 'An exchange without a code always fails at the portal.',
     fix: 'Refuse a callback without a code.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.delete('code')
       const page = await expectRefused(context, browser, callback)
-      expect(page.status !== 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+      expect(page.status !== 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
     },
   },
   {
     id: 'callback-subject-other',
     title: 'The client does not take the identity of the user from the subject of the callback',
     rule: 'CL-12',
-    why: 'Anybody can change an address. Only the token says who the user is.',
-    fix: 'Never use subject as the identity.',
+    why: 'Anybody can change the address of a callback. Only the token proves who the user is.',
+    fix: 'Never use the subject of the callback as the identity of the user.',
     needs: ['page'],
     async run(context) {
       const person = await context.person()
@@ -117,39 +118,51 @@ export const callbackParameters: Row[] = [
       await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser, { person }))) return
       const page = await browser.visit(context.url(context.settings.page))
-      // The form that creates an application may offer the visitor's groups.
+      // Opens the form, too, because a client may ask the API for the groups of the visitor there.
       if (context.settings.create) await browser.visit(context.url(context.settings.create))
       await context.platform.settle()
       expect(
         !page.body.includes(other.id) && !page.body.includes(other.email),
-        'The page shows data of somebody else.',
+        'The page shows data of the user whose id the callback contained.',
         page,
       )
       const calls = context.arrived('api').filter(({ request }) => request.url.includes(other.id))
-      expect(calls.length === 0, 'The client asked the API about somebody else.', ...calls)
+      expect(calls.length === 0, 'The client asked the API about the user whose id the callback contained.', ...calls)
     },
   },
   {
     id: 'callback-redirect-uri-other',
-    title: 'The redirect_uri of a callback is never used',
+    title: 'The client never uses the redirect_uri of a callback',
     rule: 'CL-11',
-    why: 'An attacker could choose it. The exchange sends the redirect_uri of the start, and no redirect goes to an address from a query.',
+    why: 'An attacker can choose the redirect_uri of a callback. The exchange must contain the redirect_uri with which the login began.',
     fix: 'Take the redirect URI only from the configuration.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('redirect_uri', evil)
       const page = await followCallback(context, browser, callback, ({ hostname }) => hostname === 'evil.example')
-      expect(page.stoppedAt === undefined, `The browser was sent to ${page.stoppedAt}.`, page)
-      expect(!page.links.some(({ url }) => url.startsWith(evil)), 'The page links to it.', page)
+      expect(
+        page.stoppedAt === undefined,
+        `The client sent the browser to ${page.stoppedAt}, the redirect_uri of the callback.`,
+        page,
+      )
+      expect(
+        !page.links.some(({ url }) => url.startsWith(evil)),
+        'The page links to the redirect_uri of the callback.',
+        page,
+      )
       for (const step of await context.exchanges())
-        expect(!JSON.stringify(step.request.body).includes('evil.example'), 'The exchange contained it.', step)
+        expect(
+          !JSON.stringify(step.request.body).includes('evil.example'),
+          'The exchange contained the redirect_uri of the callback.',
+          step,
+        )
     },
   },
   {
     id: 'callback-iss-other',
     title: 'A callback from another issuer is refused',
     rule: 'CL-23',
-    why: 'iss says who answers. The portal sends its own address, and its metadata says so.',
+    why: 'iss names the server that made the callback. The portal sends its own address as iss.',
     fix: 'If iss is present, compare it with the address of the portal before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -168,12 +181,12 @@ export const callbackParameters: Row[] = [
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('session_state', 'something')
       await followCallback(context, browser, callback)
-      await expectSignedIn(context, browser, 'Nobody is signed in after it.')
+      await expectSignedIn(context, browser, 'Nobody is signed in after the callback.')
     },
   },
   {
     id: 'callback-error',
-    title: 'A callback with an error exchanges nothing and is answered with a page',
+    title: 'After a callback with an error, the client makes no exchange and shows a page',
     rule: 'CL-13',
     why: 'An error means that the portal gave no code.',
     fix: 'Handle error before code, and show a page that offers to sign in again.',
@@ -184,15 +197,15 @@ export const callbackParameters: Row[] = [
         browser,
         errorCallback(callback, { error: 'access_denied', state: start.state ?? '' }),
       )
-      expect(page.status !== 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+      expect(page.status !== 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
     },
   },
   {
     id: 'callback-error-and-code',
     title: 'A callback with an error and a code counts as an error',
     rule: 'CL-13',
-    why: 'A portal that sends both has failed, and the code proves nothing.',
-    fix: 'Look at error first.',
+    why: 'If the portal reports an error, the login has failed, and its code must not be used.',
+    fix: 'Read the parameter error before code, and refuse the callback if it is present.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('error', 'server_error')
@@ -202,10 +215,10 @@ export const callbackParameters: Row[] = [
   ...escaped.map(
     ([id, title, query]): Row => ({
       id: `callback-escapes-${id}`,
-      title: `Markup in ${title} of a callback is text on the page`,
+      title: `The page escapes markup in ${title} of a callback`,
       rule: 'oauth-sanitize',
-      why: 'Anybody can make a visitor open such an address.',
-      fix: 'Escape every part of the query that you show, or show none of it.',
+      why: 'Anybody can make a visitor open a callback address with markup.',
+      fix: 'Escape every part of the query that a page shows, or show no part of it.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)
         const page = await followCallback(
@@ -213,18 +226,18 @@ export const callbackParameters: Row[] = [
           browser,
           errorCallback(callback, { client_id: context.platform.clientId, ...query(start.state ?? '') }),
         )
-        expect(!runsScript(page, 'conformance()'), 'The page contains the markup as it was sent.', page)
+        expect(!runsScript(page, 'conformance()'), 'The page contains the markup of the callback unescaped.', page)
       },
     }),
   ),
   {
     id: 'callback-code-literal',
-    title: 'A code cannot add fields to the exchange',
+    title: 'The characters of a code add no fields to the exchange',
     rule: 'CL-15',
-    why: 'A value that is put into a form without encoding becomes several fields.',
+    why: 'If the client does not encode the code, an & in it begins another field of the form.',
     fix: 'Encode every value of the form, preferably with a library that builds forms.',
     async run(context) {
-      // The second one is for clients that refuse a code with a space.
+      // The second code is for clients that refuse a code with a space.
       for (const code of ['a&client_id=evil&redirect_uri=https://evil.example/&x=%26 +y', 'a&client_id=evil&x=%26+y']) {
         const known = context.arrived('exchange').length
         const { browser, callback } = await beginLogin(context)
@@ -234,7 +247,7 @@ export const callbackParameters: Row[] = [
           const body = step.request.body as Record<string, unknown>
           expect(
             body?.code === code && body.client_id === context.platform.clientId,
-            'The exchange contained fields that are not its own.',
+            'The exchange contained fields or values that came from the code.',
             step,
           )
         }
@@ -243,25 +256,25 @@ export const callbackParameters: Row[] = [
   },
   {
     id: 'callback-code-long',
-    title: 'A code of 8 KB is not sent on',
+    title: 'The client does not send a code of 8 KB to the portal',
     rule: 'code-length',
     // Only advice: RFC 6749, 4.1.2 says "The client should avoid making assumptions about code value sizes", so a client
-    // that sends any code on is right, too.
-    why: 'Otherwise anybody who calls the callback decides what the client sends.',
+    // that sends a code of any length is correct, too.
+    why: 'Otherwise anybody who calls the callback can make the client send large requests.',
     fix: 'Refuse a code of more than about 2,000 characters.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('code', 'a'.repeat(8000))
       const page = await expectRefused(context, browser, callback)
-      expect(page.status !== 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+      expect(page.status !== 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
     },
   },
   ...garbage.map(
     ([id, title, query]): Row => ({
       id: `callback-${id}`,
-      title: `A callback ${title} is answered and refused`,
+      title: `The client refuses a callback ${title} with a page`,
       rule: id === 'nothing' ? 'CL-04' : 'oauth-sanitize',
-      why: 'Anybody can send it, and an exception that nobody catches is an outage.',
+      why: 'Anybody can send such a callback, and an uncaught exception can end the client.',
       fix: 'Check the query before you use it, and answer with status 400.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)
@@ -269,7 +282,7 @@ export const callbackParameters: Row[] = [
         const state = `state=${encodeURIComponent(start.state ?? '')}`
         const ofALogin = /\bstate=/.test(query) ? query.replace(/\bstate=[^&]*/, state) : `${query || '?'}&${state}`
         for (const name of ['code', 'state']) callback.searchParams.delete(name)
-        // From a stranger, and from a visitor who has begun a login, because then a client looks at more of it.
+        // Sends the callback without a login, and with the cookies of a begun login, because a client then reads more of the query.
         for (const [sent, headers, isOfALogin] of [
           [query, navigationHeaders, false],
           [`${ofALogin}&${callback.searchParams}`, { ...navigationHeaders, ...(cookie && { cookie }) }, true],
@@ -279,12 +292,12 @@ export const callbackParameters: Row[] = [
           expect(status > 0, 'There was no answer.', exchange)
           // If the client sent the code to the portal, the portal has refused it.
           const isUpstream = isOfALogin && [502, 503, 504].includes(status)
-          expect(status < 500 || isUpstream, `It was answered with status ${status}.`, exchange)
+          expect(status < 500 || isUpstream, `The callback was answered with status ${status}.`, exchange)
           expect(
             setCookiesOf(exchange)
               .map(readSetCookie)
               .every(({ isDeletion, value }) => isDeletion || !/^(undefined|null|NaN)$/.test(value)),
-            'It set a cookie.',
+            'The client set a cookie to undefined, null or NaN.',
             exchange,
           )
         }

@@ -1,4 +1,4 @@
-// Where a login leads in the end, for clients with a parameter for it.
+// The page to which a client sends the visitor after the login, for clients with a parameter for this page.
 import { type Row, Undecided } from '../../check.ts'
 import { describePage, expect, expectOr, expectSignedIn } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
@@ -30,10 +30,10 @@ const returns: [id: string, value: string][] = [
 
 const returnChecks: Row[] = returns.map(([id, value]) => ({
   id: `return-to-${id}`,
-  title: `After a login, ${JSON.stringify(value)} leads nobody to another site`,
+  title: `After a login with the return address ${JSON.stringify(value)}, the client sends nobody to another site`,
   rule: 'CL-25',
   why: 'A link to the login that ends at the page of an attacker is an open redirect.',
-  // A parser turns /.//evil.example/ into the path //evil.example/, whose origin is right until it is sent as a Location.
+  // A parser turns /.//evil.example/ into the path //evil.example/. Its origin is that of the client, until a browser reads it in a Location.
   fix: "Take only a path of the client: parse it against the client's own origin, compare the origin of the result, and refuse it if its path then begins with two slashes.",
   needs: ['returnTo'],
   async run(context) {
@@ -43,13 +43,13 @@ const returnChecks: Row[] = returns.map(([id, value]) => ({
       browser,
       `${login}?${new URLSearchParams({ [returnTo]: value.replace('{client}', client) })}`,
     )
-    // Refusing it at once is correct, too.
+    // A client may refuse the parameter at once.
     if (page.stoppedAt === undefined) return
     const url = new URL(page.stoppedAt)
     const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
     const landed = await followCallback(context, browser, callback, to => to.origin !== client)
     const isPortal = landed.stoppedAt?.startsWith(context.platform.portalUrl)
-    expect(!landed.stoppedAt || isPortal, `The browser was sent to ${landed.stoppedAt}.`, landed)
+    expect(!landed.stoppedAt || isPortal, `The client sent the browser to ${landed.stoppedAt}.`, landed)
     const links = landed.links.filter(link => URL.canParse(link.url) && new URL(link.url).hostname === 'evil.example')
     expect(links.length === 0, `The page after the login links to ${links[0]?.url}.`, landed)
     expect(!leadsToScript(landed, 'alert(1)'), 'The page after the login links to a script.', landed)
@@ -59,9 +59,9 @@ const returnChecks: Row[] = returns.map(([id, value]) => ({
 export const returnTo: Row[] = [
   {
     id: 'return-to-works',
-    title: 'A login leads back to the page that it was begun for',
+    title: 'After a login, the visitor gets the page for which the login began',
     rule: 'return-to',
-    why: 'Visitors who followed a link want that page, and not a start page.',
+    why: 'Visitors who followed a link to a page do not want the start page instead.',
     fix: 'Keep the path with the pending login, and redirect to it afterwards.',
     needs: ['returnTo', 'page'],
     async run(context) {
@@ -76,7 +76,7 @@ export const returnTo: Row[] = [
   },
   {
     id: 'return-to-no-header',
-    title: 'The address to come back to cannot add headers',
+    title: 'A line break in the return address adds no header to an answer',
     rule: 'header-injection',
     why: 'A line break in a Location starts another header.',
     fix: 'Refuse control characters.',
@@ -95,17 +95,17 @@ export const returnTo: Row[] = [
   },
   {
     id: 'return-to-long',
-    title: 'A long address to come back to does not break the login',
+    title: 'A login with a long return address works',
     rule: 'CK-03',
     why: 'Browsers drop a cookie of more than 4,096 bytes without a message.',
-    fix: 'Limit what you keep of it, and leave out a longer one.',
+    fix: 'Limit the length of the return address, and ignore a longer one.',
     needs: ['returnTo', 'page'],
     async run(context) {
       const { login, returnTo } = context.settings
       const browser = context.browser()
       const path = `${login}?${returnTo}=/${'a'.repeat(4000)}`
       const start = await context.visitUntilPortal(browser, path)
-      // A server may refuse such a long address at once if it says so.
+      // A server may refuse such a long address at once with status 414.
       if (start.stoppedAt === undefined && [400, 413, 414, 431].includes(start.status)) return
       expectOr(
         'Refuse an address that is too long with status 414, or begin the login without it.',
@@ -116,7 +116,7 @@ export const returnTo: Row[] = [
       const url = new URL(start.stoppedAt)
       const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page: start })
       await followCallback(context, browser, callback)
-      await expectSignedIn(context, browser, 'Nobody is signed in after it.')
+      await expectSignedIn(context, browser, 'Nobody is signed in after the login.')
     },
   },
   ...returnChecks,

@@ -1,4 +1,4 @@
-// From the portal back to the client: a login that works, and callbacks that arrive in other ways than by the portal's redirect.
+// The callback: a login that works, and callbacks that do not come from a redirect of the portal.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
@@ -16,8 +16,8 @@ export const callback: Row[] = [
     id: 'login-works',
     title: 'A visitor who signs in at the portal is signed in at the client',
     rule: 'login-works',
-    why: 'This is the purpose of a client: the page behind the login calls the API in the name of the visitor.',
-    fix: 'Compare your login with the steps of a login in docs/reference/platform.md. The evidence shows how far it got.',
+    why: 'The page behind the login must be able to call the API in the name of the visitor.',
+    fix: 'Compare your login with the steps of a login in docs/reference/platform.md. The evidence shows at which step your login stopped.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
@@ -28,7 +28,7 @@ export const callback: Row[] = [
       const steps = context.arrived('exchange', 'api').slice(-2)
       expectOr(
         isSignedIn
-          ? 'Answer the callback with status 200 and a page that goes on by itself (meta refresh), or make the cookie of the session SameSite=Lax: browsers send no Strict cookie after redirects that another site began.'
+          ? 'Answer the callback with status 200 and a page with a meta refresh, or make the cookie of the session SameSite=Lax: browsers send no Strict cookie after redirects that another site began.'
           : adviceForLogin(context),
         visits < 2 && !landed.fault && landed.url.startsWith(`${client}/`),
         visits < 2
@@ -41,7 +41,7 @@ export const callback: Row[] = [
       expectOr(
         adviceForLogin(context),
         isSignedIn,
-        `After the login, which ended with ${describePage(landed)}, a visit of ${page} made no call of the API that was answered.`,
+        `After the login, which ended with ${describePage(landed)}, a visit of ${page} made no successful call of the API.`,
         landed,
         ...steps,
       )
@@ -49,10 +49,10 @@ export const callback: Row[] = [
   },
   {
     id: 'login-lands-signed-in',
-    title: 'The first page after the login is already signed in',
+    title: 'The first page after the login shows the visitor as signed in',
     rule: 'CL-26',
-    why: 'Browsers send no Strict cookie after redirects that began on another site, so a redirect from the callback shows a signed-out page.',
-    fix: 'Answer the callback with status 200 and a page that goes on by itself (meta refresh) to a page of the client.',
+    why: 'Browsers send no SameSite=Strict cookie after redirects that began on another site. If the callback answers with a redirect, the next page is signed out.',
+    fix: 'Answer the callback with status 200 and a page with a meta refresh to a page of the client.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
@@ -60,7 +60,7 @@ export const callback: Row[] = [
       const landed = await context.signIn(browser)
       if (isCallback(context, landed) && mayGoOnByScript(landed))
         throw new Undecided(describeScript(landed, context.settings))
-      // A loop: the page without its cookie leads to the portal, which knows its visitor and sends the browser back.
+      // A fault here can be a loop: the page gets no cookie and redirects to the portal, and the portal knows the visitor and redirects back.
       expect(!landed.fault, `The login ended with ${landed.fault}.`, landed)
       await context.platform.settle()
       const isCalled = () =>
@@ -80,9 +80,9 @@ export const callback: Row[] = [
   },
   {
     id: 'callback-code-not-in-address',
-    title: 'Code and state do not stay in the address bar',
+    title: 'After the login, the address bar contains neither code nor state',
     rule: 'CL-28',
-    why: 'The address bar is kept in the history, copied and sent on.',
+    why: 'People copy and share the address in the address bar, and the history keeps it.',
     fix: 'Leave the callback by a redirect, or by a page with a meta refresh, which replaces the entry in the history.',
     async run(context) {
       const landed = await context.signIn(context.browser())
@@ -97,7 +97,7 @@ export const callback: Row[] = [
   },
   {
     id: 'callback-no-referrer',
-    title: 'No other page gets the address of the callback as its Referer',
+    title: 'No request after the callback has the address of the callback as its Referer',
     rule: 'CL-27',
     why: 'Otherwise the next request sends code and state in its Referer.',
     fix: 'Send Referrer-Policy: no-referrer with the answer to the callback.',
@@ -115,8 +115,8 @@ export const callback: Row[] = [
     id: 'callback-no-store',
     title: 'The answer to the callback says Cache-Control: no-store',
     rule: 'no-store',
-    why: 'The answer sets a session. A cache that keeps it gives the session to others.',
-    fix: 'Send Cache-Control: no-store with the answer.',
+    why: 'The answer to the callback sets the session cookie. A cache that keeps this answer gives the session to others.',
+    fix: 'Send Cache-Control: no-store with the answer to the callback.',
     async run(context) {
       const answer = await callbackOf(context)
       expect(
@@ -130,8 +130,8 @@ export const callback: Row[] = [
     id: 'callback-not-cached',
     title: 'No shared cache may keep the answer to the callback',
     rule: 'CK-17',
-    why: 'A proxy would give the session of one visitor to the next.',
-    fix: 'Send Cache-Control: no-store with the answer.',
+    why: 'A proxy that keeps the answer would give the session of one visitor to the next visitor.',
+    fix: 'Send Cache-Control: no-store with the answer to the callback.',
     async run(context) {
       const answer = await callbackOf(context)
       const control = headerOf(answer, 'cache-control') ?? ''
@@ -144,10 +144,10 @@ export const callback: Row[] = [
   },
   {
     id: 'callback-nothing-foreign',
-    title: 'The page of the callback loads nothing from elsewhere and repeats neither code nor state',
+    title: 'The page of the callback loads nothing from other sites and contains neither code nor state',
     rule: 'CL-27',
-    why: 'Everything that the page loads can learn the code, by a script or by the Referer.',
-    fix: 'Answer with a separate page that contains only the way on.',
+    why: 'A script or an image of another site can get the code from the address or from the Referer.',
+    fix: 'Answer the callback with a page that only leads to the next page: a meta refresh and a link.',
     async run(context) {
       const answer = await callbackOf(context)
       const { searchParams } = new URL(answer.request.url)
@@ -161,39 +161,43 @@ export const callback: Row[] = [
   ...states,
   {
     id: 'callback-resent',
-    title: 'A callback that the browser delivers four times at once is answered four times',
+    title: 'When the browser sends a callback four times at once, the client answers each request with a page',
     rule: 'CL-29',
-    why: 'Browsers repeat a request when its connection breaks. That must end on a page, never in an error of the server.',
-    fix: 'Let all deliveries of one state share one exchange. Answer a delivery that cannot share it with a page that leads on.',
+    why: 'Browsers repeat a request when its connection breaks. A repeated callback must not end with status 500.',
+    fix: 'Let all requests with the same state share one exchange. If a repeated callback comes after the exchange, answer it with a page that leads to the next page.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const pages = await deliverOften(context, browser, callback)
       for (const page of pages) {
-        expect(page.status !== 0, `One delivery got no answer: ${page.fault}.`, page)
-        expect(page.status !== 500 && !showsInside(page), `One delivery was answered with ${describePage(page)}.`, page)
+        expect(page.status !== 0, `One of the four callbacks got no answer: ${page.fault}.`, page)
+        expect(
+          page.status !== 500 && !showsInside(page),
+          `One of the four callbacks was answered with ${describePage(page)}.`,
+          page,
+        )
       }
     },
   },
   {
     id: 'callback-resent-signed-in',
-    title: 'A callback that the browser delivers four times at once ends signed in',
+    title: 'When the browser sends a callback four times at once, the visitor is signed in',
     rule: 'resent-callback-signs-in',
-    why: 'The visitor has done everything right, and sees only the last answer.',
-    fix: 'A late delivery must not end the session that the first one created.',
+    why: 'The browser shows only the last of the four answers, and the visitor has made no mistake.',
+    fix: 'When a repeated callback arrives late, keep the session that the first request created.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await deliverOften(context, browser, callback)
-      await expectSignedIn(context, browser, 'Afterwards nobody is signed in.')
+      await expectSignedIn(context, browser, 'Nobody is signed in after the four callbacks.')
     },
   },
   ...callbackParameters,
   {
     id: 'callback-post',
-    title: 'The callback accepts no form',
+    title: 'The client exchanges no code that a form sends to the callback',
     rule: 'only-supported-methods',
-    why: 'The portal redirects with GET. A form that another site sends there is an attack.',
-    fix: 'Route only GET, and answer other methods with 405.',
+    why: 'The portal redirects with GET. Only an attacker sends a form to the callback.',
+    fix: 'Accept only GET at the callback path, and answer other methods with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const page = browser.show(
@@ -201,14 +205,14 @@ export const callback: Row[] = [
         `<form method="post" action="${callback.origin}${callback.pathname}">${[...callback.searchParams].map(([name, value]) => `<input name="${name}" value="${value}">`).join('')}<button>Go</button></form>`,
       )
       await browser.submit(page, page.forms[0]!)
-      expect((await context.exchanges()).length === 0, 'The code of a form was exchanged.')
+      expect((await context.exchanges()).length === 0, 'The client exchanged the code of the form.')
     },
   },
   {
     id: 'callback-head',
-    title: 'HEAD on the callback exchanges nothing',
+    title: 'The client makes no exchange for a HEAD request to the callback',
     rule: 'head-no-effect',
-    why: 'Programs that check links would use up the code.',
+    why: 'A program that checks links with HEAD would use up the code.',
     fix: 'Answer HEAD with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -217,7 +221,7 @@ export const callback: Row[] = [
         method: 'HEAD',
         headers: { ...navigationHeaders, ...(cookie && { cookie }) },
       })
-      expect((await context.exchanges()).length === 0, 'The code was exchanged.')
+      expect((await context.exchanges()).length === 0, 'The client exchanged the code.')
       await expectRawExchange(context)
     },
   },
@@ -225,8 +229,8 @@ export const callback: Row[] = [
     id: 'callback-cross-site-frame',
     title: 'A callback in a frame of another site is refused',
     rule: 'CL-32',
-    why: 'A hidden frame would finish a login that nobody sees.',
-    fix: 'Use Sec-Fetch-Dest to refuse a request that is not the navigation of a whole page.',
+    why: 'In a hidden frame, another site could finish a login without the visitor noticing.',
+    fix: 'Refuse a callback with a Sec-Fetch-Dest header other than document.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const cookie = cookieHeader(context, browser, callback.href)
@@ -238,16 +242,16 @@ export const callback: Row[] = [
           ...(cookie && { cookie }),
         },
       })
-      expect((await context.exchanges()).length === 0, 'The code was exchanged.')
+      expect((await context.exchanges()).length === 0, 'The client exchanged the code.')
       await expectRawExchange(context)
     },
   },
   {
     id: 'declined',
-    title: 'A visitor who declines at the portal comes to a page of the client, and is not signed in',
+    title: 'A visitor who declines at the portal gets a page of the client, and is not signed in',
     rule: 'cancel-url-page',
-    why: 'The portal sends such visitors to cancel_url. A page that is missing looks broken.',
-    fix: 'Serve a page at cancel_url that says that nobody was signed in and offers the login.',
+    why: 'The portal sends visitors who decline to cancel_url. If this page is missing, they see an error.',
+    fix: 'Answer cancel_url with a page that says that nobody was signed in, and offers to sign in.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const cancelUrl = url.searchParams.get('cancel_url') ?? ''
@@ -261,7 +265,7 @@ export const callback: Row[] = [
         const page = await followCallback(context, browser, address)
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,
-          `The page is answered with ${describePage(page)}.`,
+          `The request of cancel_url was answered with ${describePage(page)}.`,
           page,
         )
       }
@@ -272,13 +276,13 @@ export const callback: Row[] = [
     id: 'session-new',
     title: 'A login creates a new session, whatever cookies were there before',
     rule: 'CL-20',
-    why: 'Otherwise a session id that an attacker has planted opens the session of the visitor.',
+    why: 'Otherwise an attacker can set a known session id in the browser before the login, and use the session afterwards.',
     fix: 'Create a new session at every login. Never adopt an id that came with the request.',
     needs: ['page'],
     async run(context) {
       const attacker = await context.signedIn({ person: await context.otherPerson() })
       const person = await context.otherPerson()
-      // The attacker's own session, and values that the attacker chose, some of them in the form of the client's own values.
+      // Plants the session cookies of the attacker, and values that the attacker chose, some of them in the format of the client's values.
       const names = ownCookies(context, attacker.browser)
       const chosen = (choose: (value: string) => string) => {
         const browser = attacker.browser.copy()
@@ -287,25 +291,28 @@ export const callback: Row[] = [
       }
       const clean = context.browser()
       for (const planted of [clean, attacker.browser.copy(), chosen(ofSameForm), chosen(() => 'c0ffee'.repeat(6))]) {
-        // The cookies that were planted before the login, and those that the client set in answer to them.
+        // Contains the planted cookies, and later those that the client sets.
         const browser = planted.copy()
         const start = await context.startLogin(browser)
-        // The cookies of the login are included, because the attacker may have begun it.
+        // The copy includes the cookies of the begun login, because the attacker may have begun it.
         const known = browser.copy()
         await followCallback(context, browser, await context.authorize(start, person))
-        // If the planted cookies make the client refuse the login, they give the attacker nothing.
+        // A client may refuse the login because of the planted cookies: the attacker then gets no session.
         if (planted === clean && !(await context.isSignedIn(browser, { person })))
           throw new Undecided('A plain login does not work.')
         for (const thief of [planted, known])
-          expect(!(await context.isSignedIn(thief, { person })), 'Cookies from before the login open the session.')
+          expect(
+            !(await context.isSignedIn(thief, { person })),
+            'A browser with only the cookies from before the login can use the new session.',
+          )
       }
     },
   },
   {
     id: 'session-replaced',
-    title: 'A login as somebody else replaces the visitor who was signed in',
+    title: 'A login as another user replaces the visitor who was signed in',
     rule: 'CL-20',
-    why: 'Otherwise visitors work under another name without noticing.',
+    why: 'Otherwise the second visitor works as the first visitor without noticing.',
     fix: 'Replace the whole session: the tokens and everything else about the visitor.',
     needs: ['page'],
     async run(context) {
@@ -319,10 +326,10 @@ export const callback: Row[] = [
   },
   {
     id: 'callback-refused-keeps-session',
-    title: 'A callback that belongs to no login of this browser ends no session',
+    title: 'When the client refuses a callback, the visitor stays signed in',
     rule: 'refused-callback',
-    why: 'Otherwise any page can sign visitors out by sending them to such an address.',
-    fix: 'Compare the state first. Keep the cookies of the session until a login has worked.',
+    why: 'Otherwise any website can sign visitors out by sending them to a forged callback.',
+    fix: 'Compare the state first. Replace or delete the session cookies only after a successful exchange.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -343,7 +350,7 @@ export const callback: Row[] = [
   ...returnTo,
 ]
 
-/** How to repair a plain login that signs nobody in, depending on how far it got. */
+/** How to fix a login that signs nobody in, depending on the step at which it stopped. */
 function adviceForLogin(context: CheckContext): string {
   const [exchange] = context.arrived('exchange').slice(-1)
   if (!exchange)
@@ -364,14 +371,14 @@ function deliverOften(context: CheckContext, browser: Browser, callback: URL): P
   return Promise.all([1, 2, 3, 4].map(() => followCallback(context, browser.newTab(), callback)))
 }
 
-/** The callback's own answer in a login that works. */
+/** The answer to the callback itself, without later redirects. */
 async function callbackOf(context: CheckContext) {
   const { browser, callback } = await beginLogin(context)
   const page = await followCallback(context, browser, callback)
   return page.trail[0]!
 }
 
-/** The same request works unchanged. Otherwise a refusal of the changed one proves nothing. */
+/** Ends the check unless the same request works without the change. Otherwise the client could have refused it for another reason. */
 async function expectRawExchange(context: CheckContext): Promise<void> {
   const { browser, callback } = await beginLogin(context)
   const cookie = cookieHeader(context, browser, callback.href)

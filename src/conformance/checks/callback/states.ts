@@ -1,4 +1,4 @@
-// The state of a login: which browser it belongs to, how often it counts, and how it is compared.
+// The state of a login: it belongs to one browser, is valid once, and must be equal to the state of the callback.
 import { randomBytes } from 'node:crypto'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import { describePage, expect } from '../../findings.ts'
@@ -47,13 +47,14 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
 
 const stateChecks: Row[] = wrongStates.map(([id, title, change]) => ({
   id: `state-${id}`,
-  title: `A callback ${title} is refused before anything is sent`,
+  title: `The client refuses a callback ${title} before it sends anything to the portal`,
   rule: 'CL-04',
   why: 'Only the state distinguishes the answer to a login of this browser from a forged one.',
-  fix: 'Before the exchange compare the state of the query with the one that was kept for this browser. Both must be present, and once only.',
+  fix: 'Before the exchange, compare the state of the query with the state that you kept for this browser. Refuse the callback if one of them is missing, or if the query has several.',
   async run(context) {
     const { browser, start, callback } = await beginLogin(context)
-    if (start.state === undefined) throw new Undecided('The client sends no state, so none can be compared.')
+    if (start.state === undefined)
+      throw new Undecided('The client begins a login without a state, so a changed state proves nothing.')
     if (id === 'case' && swapCase(start.state) === start.state) throw new NotApplicable('the state contains no letters')
     change(start.state, callback.searchParams)
     await expectRefused(context, browser, callback)
@@ -66,8 +67,8 @@ export const states: Row[] = [
     id: 'state-other-browser',
     title: 'A callback is refused in a browser that has begun no login',
     rule: 'CL-03',
-    why: "Otherwise an attacker can send a visitor the last step of the attacker's own login.",
-    fix: 'Keep the state in a cookie of the browser that began the login. It is not enough to keep it in the memory of the server, or to sign it.',
+    why: "Otherwise an attacker can make a visitor open the attacker's own callback, and the visitor works as the attacker.",
+    fix: 'Keep the state in a cookie of the browser that began the login. A state that is only in the memory of the server, or only signed, does not show which browser began the login.',
     async run(context) {
       const { callback } = await beginLogin(context)
       await expectRefused(context, context.browser(), callback)
@@ -77,8 +78,8 @@ export const states: Row[] = [
     id: 'state-other-login',
     title: 'A callback is refused in a browser that has begun another login',
     rule: 'CL-03',
-    why: 'The visitor may have another login open, but this callback is not its answer.',
-    fix: 'Compare the state itself. It is not enough that there is a pending login.',
+    why: 'An attacker can send a visitor a callback while the visitor has begun a login.',
+    fix: 'Compare the state of the callback with the state of the login. A pending login with another state is not enough.',
     async run(context) {
       const attacker = await context.otherPerson()
       const theirs = await context.startLogin(context.browser())
@@ -97,89 +98,95 @@ export const states: Row[] = [
   },
   {
     id: 'state-once',
-    title: 'The same callback, delivered again, exchanges nothing again',
+    title: 'When the browser sends the same callback again, the client makes no second exchange',
     rule: 'code-once',
-    why: 'A state counts once, and a second exchange of one code revokes the tokens of the first.',
-    fix: 'Delete the state with the answer that uses it. If there is a session, lead on to it.',
+    why: 'A second exchange of the same code makes the portal revoke the tokens of the first exchange.',
+    fix: 'Delete the state with the answer that uses it. If the visitor is signed in, show the page behind the login.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
       const before = (await context.exchanges()).length
-      if (before === 0) throw new Undecided('The first delivery exchanged nothing.')
+      if (before === 0) throw new Undecided('The client made no exchange for the first callback.')
       const page = await followCallback(context, browser, callback)
-      expect((await context.exchanges()).length === before, 'The second delivery was exchanged, too.', page)
+      expect(
+        (await context.exchanges()).length === before,
+        'The client made an exchange for the second callback, too.',
+        page,
+      )
       expect(
         page.status !== 0 && page.status < 500,
-        `The second delivery was answered with ${describePage(page)}.`,
+        `The second callback was answered with ${describePage(page)}.`,
         page,
       )
     },
   },
   {
     id: 'state-once-new-code',
-    title: 'A state that was used does not count for another code',
+    title: 'The client refuses a used state with another code',
     rule: 'CL-05',
-    why: 'Otherwise anybody who learns an old callback can finish a new login with it.',
-    fix: 'Delete the state with the answer that uses it, also if the login fails.',
+    why: 'Otherwise anybody who reads an old callback can sign in this browser with another code.',
+    fix: 'Delete the state with the answer that uses it, even if the login fails.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
       const before = (await context.exchanges()).length
-      if (before === 0) throw new Undecided('The first callback exchanged nothing.')
+      if (before === 0) throw new Undecided('The client made no exchange for the first callback.')
       const page = await followCallback(context, browser, await context.authorize(start))
       expect(
         (await context.exchanges()).length === before,
-        'Another code was exchanged with the state of the finished login.',
+        'The client exchanged another code with the state of the finished login.',
         page,
       )
     },
   },
   {
     id: 'state-once-after-restart',
-    title: 'A state that was used does not count again after a restart of the client',
+    title: 'After a restart, the client still refuses a used state',
     rule: 'CL-05',
-    why: 'A client that remembers used states only in memory forgets them at a restart.',
+    why: 'A client that keeps used states only in memory loses them at a restart.',
     fix: 'Delete the cookie of the login in the answer that uses it.',
     needs: ['start'],
     isAlone: true,
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
-      if ((await context.exchanges()).length === 0) throw new Undecided('The first callback exchanged nothing.')
+      if ((await context.exchanges()).length === 0)
+        throw new Undecided('The client made no exchange for the first callback.')
       await context.clientProcess!.restart()
       const page = await followCallback(context, browser, await context.authorize(start))
       expect(
         (await context.exchanges()).length === 1,
-        'Another code was exchanged with the state of the finished login.',
+        'The client exchanged another code with the state of the finished login.',
         page,
       )
     },
   },
   {
     id: 'state-once-on-replica',
-    title: 'A state that one instance has used does not count at another',
+    title: 'One instance of the client refuses a state that another instance has used',
     rule: 'CL-05',
-    why: 'The memory of one process is not shared with the others.',
+    why: 'A client that keeps used states only in the memory of one process does not know them in another process.',
     fix: 'Delete the cookie of the login in the answer that uses it.',
     needs: ['replica'],
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
-      if ((await context.exchanges()).length === 0) throw new Undecided('The first callback exchanged nothing.')
+      if ((await context.exchanges()).length === 0)
+        throw new Undecided('The client made no exchange for the first callback.')
       const { pathname, search } = await context.authorize(start)
       const page = await followCallback(context, browser, context.url(pathname + search, context.settings.replica))
       expect(
         (await context.exchanges()).length === 1,
-        'Another code was exchanged with the state of the finished login.',
+        'The client exchanged another code with the state of the finished login.',
         page,
       )
     },
   },
   {
     id: 'state-once-after-failure',
-    title: 'The state of a login that failed does not count again',
+    title: 'The client refuses the state of a failed login',
     rule: 'state-once-after-failure',
-    why: 'A state allows one answer, and the failed login has used it.',
+    why: 'A state is valid for one callback, and the failed login has used it.',
     fix: 'Delete the state, whatever the result of the login is.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
@@ -191,16 +198,16 @@ export const states: Row[] = [
       const page = await followCallback(context, browser, callback)
       expect(
         (await context.exchanges()).length === 0,
-        'After an error for this state, a code with the same state was exchanged.',
+        'After a callback with an error, the client exchanged a code with the same state.',
         page,
       )
     },
   },
   {
     id: 'login-cookie-changed',
-    title: 'A callback is refused when the cookies of the login were changed',
+    title: 'The client refuses a callback when the cookies of the login were changed',
     rule: 'CL-03',
-    why: 'It is not enough that a cookie is present. Its value must be compared.',
+    why: 'A client that only looks whether the cookie is present accepts a forged callback.',
     fix: 'Seal the value of the cookie, or look it up, and refuse a value that you cannot open.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -218,7 +225,7 @@ export const states: Row[] = [
   },
   {
     id: 'login-cookie-empty',
-    title: 'A callback is refused if neither it nor the cookie has a state',
+    title: 'The client refuses a callback if both the callback and the cookie have no state',
     rule: 'CL-04',
     why: 'A comparison of two missing values must not count as equal.',
     fix: 'If either value is missing or empty, refuse the callback before you compare.',
@@ -239,7 +246,7 @@ function swapCase(text: string): string {
   )
 }
 
-/** A new value each time, because a client may remember the ones that it has seen. */
+/** A new value each time, because a client may remember earlier values. */
 function anotherState(state: string): string {
   return randomBytes(state.length).toString('base64url').slice(0, state.length)
 }

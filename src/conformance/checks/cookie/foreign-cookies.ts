@@ -1,4 +1,4 @@
-// How the client handles cookies that it did not set like this: changed, cut, planted, or in the place of another.
+// How the client handles cookies that it did not set: changed, cut or planted values, and values of another cookie.
 import { NotApplicable, type Row } from '../../check.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import { typedAddress } from '../../steps/callback.ts'
@@ -8,7 +8,7 @@ import { readSetCookie } from '../../steps/set-cookies.ts'
 /** Cookies that anybody can make a browser send. */
 const hostile: [id: string, what: string, header: string][] = [
   ['percent', 'a percent sign that encodes nothing', 'bad=%E0%A4%A; other=%'],
-  ['no-equals', 'neither name nor equals sign', 'alone; ; =; =value; ;;;'],
+  ['no-equals', 'no name or no equals sign', 'alone; ; =; =value; ;;;'],
   [
     'prototype',
     'the name of a property that every object has',
@@ -19,7 +19,7 @@ const hostile: [id: string, what: string, header: string][] = [
   ['quotes', 'quotes, commas and spaces', 'a="b c", d; e="'],
 ]
 
-/** Changes each character of a text a lot: it flips the highest bit that the character stands for in base64 or hex. */
+/** Replaces each character by one that differs in the highest bit of its base64 value, so that decoders see the change. */
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 function change(text: string, at: number): string {
   const index = alphabet.indexOf(text[at]!)
@@ -32,12 +32,12 @@ const needs: Row['needs'] = ['page']
 export const foreignCookies: Row[] = [
   {
     id: 'cookie-tampered',
-    title: 'A session cookie with any change opens nothing and breaks nothing',
+    title: 'The client treats a changed session cookie as missing, and answers with a page',
     rule: 'CK-05',
-    why: 'Encryption does not keep anybody from changing the encrypted value.',
+    why: 'Encryption alone does not prevent an attacker from changing the value of a cookie.',
     fix: 'Seal cookies with authenticated encryption such as AES-GCM, or sign them. Treat a cookie that you cannot open as missing.',
     needs,
-    // A call with a changed token shows no user, so calls are judged without one.
+    // Runs alone: a call with a changed token has no known user, so the check must count the calls of all users.
     isAlone: true,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
@@ -50,13 +50,13 @@ export const foreignCookies: Row[] = [
         const { page, steps } = await visitPage(context, thief)
         expect(
           page.status > 0 && page.status < 500,
-          `Changed at ${part * 5} %, the page is answered with ${describePage(page)}.`,
+          `With a session cookie that is changed at ${part * 5} % of its length, the page is answered with ${describePage(page)}.`,
           page,
         )
         const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
         expect(
           calls.length === 0,
-          `Changed at ${part * 5} %, the client accepts it and makes a call with it.`,
+          `The client makes a call for a session cookie that is changed at ${part * 5} % of its length.`,
           page,
           ...calls,
         )
@@ -65,9 +65,9 @@ export const foreignCookies: Row[] = [
   },
   {
     id: 'cookie-cut',
-    title: 'A session cookie that is empty, cut or garbage opens nothing, and breaks nothing',
+    title: 'The client treats a session cookie that is empty, cut or garbage as missing, and answers with a page',
     rule: 'CK-10',
-    why: 'Proxies cut cookies, older versions wrote other ones, and strangers make them up. None of this is an error of the server.',
+    why: 'Proxies cut cookies, older versions of the client wrote other values, and strangers invent values. The client must not fail for any of them.',
     fix: 'Treat every cookie that you cannot open as missing.',
     needs,
     isAlone: true,
@@ -104,9 +104,9 @@ export const foreignCookies: Row[] = [
   ...hostile.map(
     ([id, what, header]): Row => ({
       id: `cookie-hostile-${id}`,
-      title: `Cookies with ${what} neither break a page nor sign anybody out`,
+      title: `With cookies that contain ${what}, the page still works and the visitor stays signed in`,
       rule: 'CK-10',
-      why: 'Every neighbour on the host can set them, and visitors do not see them.',
+      why: 'Every other website on the host or a subdomain can set cookies, and visitors do not see them.',
       fix: 'Read cookies with a parser that never throws, and ignore cookies that are not yours.',
       needs,
       async run(context) {
@@ -117,7 +117,7 @@ export const foreignCookies: Row[] = [
         for (const cookie of [`${header}; ${own.join('; ')}`, `${own.join('; ')}; ${header}`]) {
           const answer = await context.request(url, { headers: { cookie, ...typedAddress } })
           const status = 'status' in answer.response ? answer.response.status : 0
-          expect(status > 0 && status < 500, `It was answered with status ${status}.`, answer)
+          expect(status > 0 && status < 500, `The page was answered with status ${status}.`, answer)
         }
         await context.platform.settle()
         expect(
@@ -129,10 +129,10 @@ export const foreignCookies: Row[] = [
   ),
   {
     id: 'cookie-duplicate',
-    title: 'Two cookies with the same name break nothing',
+    title: 'When the browser sends two cookies with the same name, the client answers with a page',
     rule: 'CK-10',
-    why: 'A neighbour can set a second one with a longer path, which browsers send first.',
-    fix: 'Answer as for a cookie that you cannot open, and send the visitor to sign in at most once.',
+    why: 'Another website on the host can set a second cookie with a longer path, which browsers send first.',
+    fix: 'Treat the session as missing, and redirect the visitor to the login at most once.',
     needs,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
@@ -145,16 +145,16 @@ export const foreignCookies: Row[] = [
       ]) {
         const answer = await context.request(url, { headers: { cookie: list.join('; '), ...typedAddress } })
         const status = 'status' in answer.response ? answer.response.status : 0
-        expect(status > 0 && status < 500, `It was answered with status ${status}.`, answer)
+        expect(status > 0 && status < 500, `The page was answered with status ${status}.`, answer)
       }
     },
   },
   {
     id: 'cookie-planted',
-    title: 'A second cookie of the same name, set by a neighbour, does not keep the visitor out',
+    title: 'When another website on the host sets a second cookie of the same name, the visitor stays signed in',
     rule: 'cookie-host-prefix',
-    why: 'A page on another port of the host, or on a subdomain, can set it with a longer path. Then nobody can sign in.',
-    fix: 'Give the cookie a __Host- name, which only one cookie can have, or try every cookie with the name.',
+    why: 'A website on another port of the host, or on a subdomain, can set the cookie with a longer path. Visitors can then not sign in.',
+    fix: 'Give the cookie a __Host- name, because a browser keeps only one such cookie, or try every cookie with the name.',
     needs,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
@@ -169,9 +169,9 @@ export const foreignCookies: Row[] = [
   },
   {
     id: 'cookie-roles',
-    title: 'The cookie of an unfinished login does not count as a session',
+    title: 'The client does not accept the cookie of an unfinished login as a session',
     rule: 'CK-06',
-    why: 'Everybody gets one without a password. A value that was sealed for one purpose must not count for another.',
+    why: 'Everybody gets the cookie of an unfinished login without a password. A value that was sealed for one purpose must not be valid for another.',
     fix: 'Seal the name or purpose of the cookie together with its value.',
     needs,
     isAlone: true,
@@ -191,15 +191,20 @@ export const foreignCookies: Row[] = [
           seen.page,
         )
         const calls = seen.steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
-        expect(calls.length === 0, 'The client accepts it as a session.', seen.page, ...calls)
+        expect(
+          calls.length === 0,
+          'The client accepts the value of the login cookie as a session.',
+          seen.page,
+          ...calls,
+        )
       }
     },
   },
   {
     id: 'cookie-roles-swapped',
-    title: 'The cookies of one session do not count in place of each other',
+    title: 'The client does not accept the value of one session cookie in another session cookie',
     rule: 'sealed-for-one-purpose',
-    why: 'A value that was sealed for one purpose must not count for another.',
+    why: 'A value that was sealed for one purpose must not be valid for another.',
     fix: 'Seal the name or purpose of the cookie together with its value.',
     needs,
     isAlone: true,

@@ -7,16 +7,16 @@ import { openSession, sessionOf } from '../../steps/sessions.ts'
 import { longestCookieSeconds, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 
-/** A token of the platform is a signed JWT of several hundred characters; the id of a session at the server is shorter. */
+/** A shorter value is the id of a session: an access token of the platform is a signed JWT of several hundred characters. */
 const shortestWithToken = 200
 
-/** The attributes of each session cookie. `judge` returns a text with the difference, if there is one. */
+/** The attributes of each session cookie. `judge` returns what is wrong with the cookie, if anything. */
 const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | undefined })[] = [
   {
     id: 'cookie-httponly',
     title: 'No script can read the cookies of the session',
     rule: 'CK-01',
-    why: 'Otherwise a single foreign script can steal the session.',
+    why: 'Without HttpOnly, one script of an attacker on a page can steal the session.',
     fix: 'Set HttpOnly.',
     judge: cookie => (cookie.isHttpOnly ? undefined : 'has no HttpOnly'),
   },
@@ -24,7 +24,7 @@ const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | 
     id: 'cookie-secure',
     title: 'Browsers send the cookies of the session only over https',
     rule: 'CK-01',
-    why: 'Without Secure one request over http shows the session to the network. Browsers accept Secure on localhost, too.',
+    why: 'Without Secure, one request over http shows the session to everybody on the network. Browsers accept Secure on localhost, too.',
     fix: 'Set Secure, on http://localhost as well.',
     judge: cookie => (cookie.isSecure ? undefined : 'has no Secure'),
   },
@@ -41,25 +41,25 @@ const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | 
     id: 'cookie-samesite-strict',
     title: 'The cookies of the session are SameSite=Strict',
     rule: 'cookie-strict',
-    why: 'Then no request that another site starts can act as the visitor.',
-    fix: 'Set SameSite=Strict, and answer the callback with a page that goes on by itself: browsers do not send the cookie after a redirect from another site.',
+    why: 'With SameSite=Strict, no request that another site starts can act as the visitor.',
+    fix: 'Set SameSite=Strict, and answer the callback with a page with a meta refresh: browsers do not send the cookie after a redirect from another site.',
     judge: ({ sameSite }) => (sameSite === 'strict' ? undefined : 'is not SameSite=Strict'),
   },
   {
     id: 'cookie-host-only',
     title: 'Browsers send the cookies of the session only to this host',
     rule: 'CK-01',
-    why: 'With a Domain every subdomain gets the cookies, and can set them.',
-    fix: 'Leave Domain out.',
+    why: 'With a Domain attribute, browsers send the cookies to every subdomain, and every subdomain can set them.',
+    fix: 'Set the cookie without a Domain attribute.',
     judge: ({ domain }) => (domain === undefined ? undefined : `has Domain=${domain}`),
   },
   {
     id: 'cookie-prefix',
     title: 'The names of the session’s cookies begin with __Host-',
     rule: 'cookie-host-prefix',
-    why: 'Then nobody else can set a cookie of that name, not even a neighbour on a subdomain.',
+    why: 'No other host, not even a subdomain, can set a cookie whose name begins with __Host-.',
     fix: 'Give the cookie a __Host- name, with Secure, Path=/ and no Domain.',
-    judge: ({ name }) => (/^__Host-/i.test(name) ? undefined : 'has no such prefix'),
+    judge: ({ name }) => (/^__Host-/i.test(name) ? undefined : 'has no __Host- prefix'),
   },
 ]
 
@@ -82,7 +82,7 @@ export const cookie: Row[] = [
     id: 'cookie-max-age',
     title: 'A cookie of the session lives as long as the access token',
     rule: 'CK-01',
-    why: 'A cookie that outlives its token shows a session that is over. A shorter one ends the session too early.',
+    why: 'A cookie that lives longer than the token belongs to a session that has ended. A cookie with a shorter life ends the session too early.',
     fix: 'Set Max-Age to the expires_in of the token response, in seconds.',
     needs,
     async run(context) {
@@ -102,7 +102,7 @@ export const cookie: Row[] = [
     id: 'cookie-age-in-bounds',
     title: 'No cookie of the session is set for longer than 400 days',
     rule: 'CL-19',
-    why: 'Browsers cut longer lifetimes, and such a number is often a time in milliseconds.',
+    why: 'Browsers limit a lifetime to 400 days, and a larger number is often a time in milliseconds.',
     fix: 'Give Max-Age in seconds.',
     needs,
     async run(context) {
@@ -137,10 +137,10 @@ export const cookie: Row[] = [
   ...[3, 5, 9].map(
     (size): Row => ({
       id: `cookie-size-${size}-kb`,
-      title: `With an access token of ${size} KB no cookie is larger than browsers keep`,
+      title: `With an access token of ${size} KB, the client sets no cookie of more than 4,096 bytes`,
       rule: 'CK-03',
       why: 'Browsers drop a larger cookie silently and keep the old one, so the visitor stays signed in as before.',
-      fix: 'Split it, keep it at the server, or refuse the login with a page that explains why.',
+      fix: 'Split the token into several cookies, keep it at the server, or refuse the login with a page that explains why.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
         await context.order(`exchange-access-token-${size}-kb`)
@@ -160,7 +160,7 @@ export const cookie: Row[] = [
     id: 'cookie-unguessable',
     title: 'Nobody can guess the cookies of a session',
     rule: 'session-unguessable',
-    why: 'Anybody who guesses one is signed in as somebody else.',
+    why: 'Anybody who guesses a session cookie is signed in as its visitor.',
     fix: 'Use at least 16 random bytes for the session id, or seal the value of the cookie.',
     needs,
     async run(context) {
@@ -179,7 +179,7 @@ export const cookie: Row[] = [
   ...foreignCookies,
   {
     id: 'cookie-only-where-it-changes',
-    title: 'An answer that changes no session sets no cookie',
+    title: 'The client sets no cookie in an answer that changes no session',
     rule: 'CK-18',
     why: 'A cache that keeps such an answer gives the cookie to others, and a late answer replaces a newer session.',
     fix: 'Set cookies only in the answer that creates, renews or ends a session.',
@@ -195,7 +195,7 @@ export const cookie: Row[] = [
     id: 'cookie-not-cached',
     title: 'No cache may keep an answer that sets a session cookie',
     rule: 'CK-17',
-    why: 'A shared cache that keeps it signs strangers in.',
+    why: 'A shared cache that keeps the answer signs other people in as the visitor.',
     fix: 'Send Cache-Control: no-store with every answer that sets a cookie.',
     needs,
     async run(context) {
@@ -211,7 +211,7 @@ export const cookie: Row[] = [
   },
   {
     id: 'cookie-headers-in-bounds',
-    title: 'Twelve unfinished logins do not fill the Cookie header',
+    title: 'After twelve unfinished logins the Cookie header is small enough, and a login works',
     rule: 'CK-04',
     why: 'Servers refuse headers of more than about 16 KB, often with 431. Then nobody can sign in until they delete their cookies.',
     fix: 'Keep only a few cookies of unfinished logins, drop the oldest, and give them a short Max-Age.',
@@ -223,7 +223,7 @@ export const cookie: Row[] = [
       expect(bytes <= 8192, `The Cookie header has ${bytes} bytes after twelve unfinished logins.`)
       const start = await context.startLogin(browser)
       const page = await browser.visit(`${await context.authorize(start)}`)
-      // If no plain login works, the cookies are not the cause.
+      // Ends the check if no plain login works, because the cookies are not the cause then.
       if (page.status >= 400) await context.signedIn()
       expect(page.status > 0 && page.status < 400, `The thirteenth login ends with ${describePage(page)}.`, page)
     },
@@ -232,7 +232,7 @@ export const cookie: Row[] = [
     id: 'cookie-large-neighbours',
     title: 'A login works with 4 KB of other cookies on the host',
     rule: 'CK-04',
-    why: 'Cookies do not depend on the port, so browsers also send the cookies of everything else on the host.',
+    why: 'Cookies do not depend on the port, so browsers also send the cookies of other programs on the host.',
     fix: 'Let the server accept headers of at least 16 KB, and keep your own cookies small.',
     needs,
     async run(context) {

@@ -1,4 +1,4 @@
-// The exchange of the code: the request of the client to the portal, and where the secret and the tokens go.
+// The exchange of the code: the request of the client to the portal, and the places that get the secret and the tokens.
 
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Exchange } from '../../browser/browser.ts'
@@ -13,19 +13,23 @@ import { tokenAnswers } from './token-answers.ts'
 
 type Fields = Record<string, unknown>
 
-/** The fields of the form (rule CL-14), and their values for the query of the callback. */
+/** The fields of the form (rule CL-14), and the value that each must have. */
 const fields: [name: string, title: string, expected: (callback: URLSearchParams, context: CheckContext) => string][] =
   [
-    ['grant_type', 'The exchange says grant_type=authorization_code', () => 'authorization_code'],
-    ['code', 'The exchange carries the code unchanged', callback => callback.get('code') ?? ''],
-    ['client_id', 'The exchange carries the client id', (_, { platform }) => platform.clientId],
+    ['grant_type', 'The exchange contains grant_type=authorization_code', () => 'authorization_code'],
+    ['code', 'The exchange contains the code unchanged', callback => callback.get('code') ?? ''],
+    ['client_id', 'The exchange contains the client id', (_, { platform }) => platform.clientId],
     [
       'client_secret',
-      'The exchange carries the client secret in its body',
+      'The exchange contains the client secret in its body',
       (_, { platform }) => platform.clientSecret.reveal(),
     ],
-    ['redirect_uri', 'The exchange carries the redirect URI of the start', (_, { platform }) => platform.redirectUri],
-    ['state', 'The exchange carries the state', callback => callback.get('state') ?? ''],
+    [
+      'redirect_uri',
+      'The exchange contains the redirect URI with which the login began',
+      (_, { platform }) => platform.redirectUri,
+    ],
+    ['state', 'The exchange contains the state', callback => callback.get('state') ?? ''],
   ]
 
 /** Headers of the visitor's browser that the platform must not get. */
@@ -37,16 +41,16 @@ const browserHeaders: [name: string, rule: RuleId, value: string][] = [
   ['user-agent', 'own-request-headers', 'conformance-canary/1.0'],
 ]
 
-/** A login that works, and its exchange. */
+/** Makes a login, and returns its exchange. */
 async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callback: URL; trail: Exchange[] }> {
   const { browser, callback } = await beginLogin(context)
   const page = await followCallback(context, browser, callback)
   const [step] = await context.exchanges()
-  if (!step) throw new Undecided(`The callback, which was answered with ${describePage(page)}, exchanged nothing.`)
+  if (!step) throw new Undecided(`The client made no exchange. It answered the callback with ${describePage(page)}.`)
   return { step, callback, trail: page.trail }
 }
 
-/** A row that judges the exchange of a plain login. */
+/** A check that judges the exchange of a plain login. */
 function onExchange(
   row: Omit<Row, 'run'>,
   judge: (step: LabStep, context: CheckContext, callback: URL) => void | Promise<void>,
@@ -67,7 +71,7 @@ function fieldsOf({ request }: LabStep): Fields {
 export const exchange: Row[] = [
   {
     id: 'exchange-post',
-    title: 'The code is exchanged with POST at {login_url}/api/exchangeToken',
+    title: 'The client exchanges the code with POST at {login_url}/api/exchangeToken',
     rule: 'CL-14',
     why: 'The portal exchanges codes only at this address.',
     fix: 'POST the form to LOGIN_URL + "/api/exchangeToken".',
@@ -81,12 +85,12 @@ export const exchange: Row[] = [
           ? 'The client refuses the callback: compare its checks and the cookies of the request with the evidence.'
           : 'POST the form to LOGIN_URL + "/api/exchangeToken".',
         step,
-        `The callback, which was answered with ${describePage(page)}, exchanged nothing.`,
+        `The client made no exchange. It answered the callback with ${describePage(page)}.`,
         page,
       )
       expect(
         step.request.method === 'POST' && path === '/api/exchangeToken',
-        `It was ${step.request.method} ${path}.`,
+        `The client sent ${step.request.method} ${path}.`,
         step,
       )
     },
@@ -118,7 +122,7 @@ export const exchange: Row[] = [
       (step, context, callback) => {
         const value = fieldsOf(step)[name]
         const right = expected(callback.searchParams, context)
-        if (name === 'state' && right === '') throw new NotApplicable('the start carries no state')
+        if (name === 'state' && right === '') throw new NotApplicable('the login began without a state')
         expect(value !== undefined, `${name} is missing.`, step)
         expect(value === right, `${name} has the wrong value.`, step)
       },
@@ -129,7 +133,7 @@ export const exchange: Row[] = [
       id: 'exchange-fields-once',
       title: 'No field of the exchange is repeated',
       rule: 'token-parameters-once',
-      why: 'Parameters must not be included more than once.',
+      why: 'A token request must not contain a parameter more than once (RFC 6749, 3.2).',
       fix: 'Set each field once.',
     },
     step => {
@@ -142,7 +146,7 @@ export const exchange: Row[] = [
       id: 'exchange-no-query',
       title: 'The address of the exchange has no query',
       rule: 'credentials-in-body',
-      why: 'Addresses are logged, so parameters must not be in the URI.',
+      why: 'Servers and proxies log addresses, so the address must not contain the secret or the code.',
       fix: 'Send everything in the body.',
     },
     step => expect(!step.request.url.includes('?'), 'The address has a query.', step),
@@ -150,31 +154,36 @@ export const exchange: Row[] = [
   onExchange(
     {
       id: 'exchange-one-authentication',
-      title: 'The client authenticates in one way',
+      title: 'The client authenticates the exchange with one method',
       rule: 'one-authentication',
       why: 'A client must not use more than one method in a request.',
       fix: 'Send client_secret only in the form, and no Authorization header.',
     },
-    step => expect(step.request.headers.authorization === undefined, 'There is an Authorization header, too.', step),
+    step =>
+      expect(
+        step.request.headers.authorization === undefined,
+        'The exchange has an Authorization header in addition to client_secret.',
+        step,
+      ),
   ),
   {
     id: 'exchange-once',
     title: 'One login makes one exchange',
     rule: 'code-once',
-    why: 'A code counts once, and a second try revokes the tokens of the first.',
+    why: 'A code is valid once, and a second exchange of it revokes the tokens of the first.',
     fix: 'Send the POST once. Never repeat it automatically.',
     async run(context) {
       await exchangeOf(context)
       await context.platform.settle(500)
       const steps = await context.exchanges()
-      expect(steps.length === 1, `There were ${steps.length}.`, ...steps)
+      expect(steps.length === 1, `The client made ${steps.length} exchanges.`, ...steps)
     },
   },
   {
     id: 'exchange-verifier',
     title: 'A client that began with a PKCE challenge sends a valid verifier',
     rule: 'pkce-verifier',
-    why: 'Without the verifier the portal refuses the exchange. It has 43 to 128 unreserved characters.',
+    why: 'Without the verifier the portal refuses the exchange. A verifier has 43 to 128 unreserved characters.',
     fix: 'Create 32 random bytes, encode them in base64url, keep them with the state, and send them as code_verifier.',
     async run(context) {
       const browser = context.browser()
@@ -182,7 +191,7 @@ export const exchange: Row[] = [
       if (!start.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
       await browser.goOn(start.page, (await context.authorize(start)).href)
       const [step] = await context.exchanges()
-      if (!step) throw new Undecided('The callback exchanged nothing.')
+      if (!step) throw new Undecided('The client made no exchange for the callback.')
       const { code_verifier: verifier } = fieldsOf(step)
       expect(verifier !== undefined, 'There is no code_verifier.', step)
       expect(
@@ -197,7 +206,7 @@ export const exchange: Row[] = [
       id: `exchange-without-${name}`,
       title: `The platform does not get the ${name} header of the visitor's browser`,
       rule,
-      why: 'A header that is passed on leaks data, and lets a visitor act through the client.',
+      why: 'A client that copies a header of the visitor into its own call leaks data, and lets the visitor change the call.',
       fix: 'Send only the headers that the call needs.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -211,7 +220,7 @@ export const exchange: Row[] = [
         headers.cookie = [...cookie, ...(name === 'cookie' ? [value] : [])].join('; ')
         await context.request(callback.href, { headers })
         const [step] = await context.exchanges()
-        if (!step) throw new Undecided('The callback exchanged nothing.')
+        if (!step) throw new Undecided('The client made no exchange for the callback.')
         const sent = Object.values(step.request.headers).find(
           one => one.includes(value) || (name === 'cookie' && cookie.some(text => text !== '' && one.includes(text))),
         )
@@ -223,7 +232,7 @@ export const exchange: Row[] = [
     id: 'secret-at-the-portal-only',
     title: 'The client secret goes to the token endpoint and nowhere else',
     rule: 'UP-15',
-    why: 'The API is another party. Only the server uses the secret, and only at the portal.',
+    why: 'The secret proves to the portal who the client is. The API does not need it, and every other place can leak it.',
     fix: 'Send the API only the access token.',
     needs: ['page'],
     async run(context) {
@@ -242,7 +251,7 @@ export const exchange: Row[] = [
     id: 'token-in-header',
     title: 'The access token goes to the API only in the Authorization header',
     rule: 'bearer-header',
-    why: 'Addresses are logged and passed on.',
+    why: 'Servers log addresses, and other programs see them.',
     fix: 'Send Authorization: Bearer with the token, and nothing in the query.',
     needs: ['page'],
     async run(context) {
@@ -261,7 +270,7 @@ export const exchange: Row[] = [
     id: 'api-call-own-headers',
     title: "A call of the API contains nothing that the visitor's browser sent",
     rule: 'UP-12',
-    why: 'Visitors who can set headers of the call act through the client, and the cookies belong to the client only.',
+    why: 'A visitor who can set headers of the call can change what the client does. The cookies are for the client only.',
     fix: 'Send only the headers that the call needs.',
     needs: ['page'],
     async run(context) {
@@ -285,12 +294,12 @@ export const exchange: Row[] = [
         .arrived('api')
         .slice(before)
         .filter(({ about }) => about.userId === person.id)
-      if (calls.length === 0) throw new Undecided('The visit made no call.')
+      if (calls.length === 0) throw new Undecided('The client made no call for the visit.')
       for (const step of calls)
         expect(
           !JSON.stringify(step.request.headers).includes('conformance-canary') &&
             step.request.headers.cookie === undefined,
-          'The call contained something that the browser sent.',
+          'The call contained a cookie or a header that the browser sent.',
           step,
         )
     },
@@ -300,11 +309,11 @@ export const exchange: Row[] = [
     title: 'Neither tokens nor the secret reach the browser, except in cookies that no script can read',
     rule: 'CK-08',
     why: 'Scripts and extensions can read everything on a page.',
-    fix: 'Keep tokens in HttpOnly cookies or at the server. Show none on pages, in addresses or headers.',
+    fix: 'Keep tokens in HttpOnly cookies or at the server. Write no token or secret into a page, an address or another header.',
     async run(context) {
       const { step, trail } = await exchangeOf(context)
       const tokens = tokensOf(step)
-      if (!tokens) throw new Undecided('The exchange was not answered with tokens.')
+      if (!tokens) throw new Undecided('The portal did not answer the exchange with tokens.')
       const secrets = Object.entries({
         'the access token': tokens.access_token,
         'the refresh token': tokens.refresh_token,
@@ -312,19 +321,19 @@ export const exchange: Row[] = [
       }).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
       for (const one of trail)
         for (const [where, text] of placesOf(one))
-          for (const [what, secret] of secrets) expect(!text.includes(secret), `${where} holds ${what}.`, one)
+          for (const [what, secret] of secrets) expect(!text.includes(secret), `${where} contains ${what}.`, one)
     },
   },
   {
     id: 'tokens-sealed',
     title: 'Tokens in cookies are encrypted',
     rule: 'CK-05',
-    why: 'Cookies are stored in files and backups. Everybody who can read those gets the token.',
+    why: 'Browsers store cookies in files, and backups contain them. Everybody who can read these files gets the token.',
     fix: 'Encrypt the cookie with a key of the server, or keep tokens at the server.',
     async run(context) {
       const { step, trail } = await exchangeOf(context)
       const tokens = tokensOf(step)
-      if (!tokens) throw new Undecided('The exchange was not answered with tokens.')
+      if (!tokens) throw new Undecided('The portal did not answer the exchange with tokens.')
       const parts = [tokens.refresh_token, ...String(tokens.access_token).split('.').slice(1)].filter(
         (text): text is string => typeof text === 'string' && text.length > 8,
       )
@@ -336,7 +345,7 @@ export const exchange: Row[] = [
         ]
         expect(
           !decoded.some(text => parts.some(part => text.includes(part))),
-          `The cookie ${cookie.name} shows a token.`,
+          `The cookie ${cookie.name} contains a token that is not encrypted.`,
           exchange,
         )
       }

@@ -1,4 +1,4 @@
-// Which answers to the exchange the client accepts: which tokens, for which login, and for how long.
+// Token responses that the client must accept or refuse: their tokens, state and lifetime.
 
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -17,7 +17,7 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     ['state-number', 'is a number'],
   ].map(([fault, what]) => ({
     fault: fault!,
-    title: `An answer whose state ${what} signs nobody in`,
+    title: `A token response whose state ${what} signs nobody in`,
     rule: 'CL-17' as const,
     why: 'The client must compare the returned state with the one that it generated for the login.',
   })),
@@ -28,22 +28,22 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     ['number', 'whose access token is a number'],
     ['list', 'whose access token is a list'],
     ['with-newline', 'whose access token contains a line break'],
-    ['not-ascii', 'whose access token contains letters that no header can carry'],
+    ['not-ascii', 'whose access token contains characters that no header can contain'],
   ].map(([fault, what]) => ({
     fault: `access-token-${fault}`,
-    title: `An answer ${what} signs nobody in`,
+    title: `A token response ${what} signs nobody in`,
     rule: 'CL-18' as const,
-    why: 'A value that is not a token must become neither a session nor a header.',
+    why: 'The client must not create a session or a header from a value that is not a token.',
   })),
   {
     fault: 'token-type-mac',
-    title: 'An answer with tokens of another type signs nobody in',
+    title: 'A token response whose token_type is not Bearer signs nobody in',
     rule: 'token-type-understood',
     why: 'A client must not use a token whose type it does not understand.',
   },
   ...['missing', 'null', 'empty', 'number'].map(fault => ({
     fault: `token-type-${fault}`,
-    title: `An answer whose token_type is ${fault === 'number' ? 'a number' : fault} signs nobody in`,
+    title: `A token response whose token_type is ${fault === 'number' ? 'a number' : fault} signs nobody in`,
     rule: 'token-type-required' as const,
     why: 'token_type is required.',
   })),
@@ -55,8 +55,8 @@ const usable: { id: string; rule: RuleId; fault: string; what: string; why: stri
     rule: 'token-type-case',
     fault: 'token-type-lowercase',
     what: 'with token_type "bearer"',
-    why: 'The value is case-insensitive.',
-    fix: 'Compare it without regard to case.',
+    why: 'The value of token_type is case-insensitive.',
+    fix: 'Compare token_type without regard to case.',
   },
   {
     id: 'no-refresh-token',
@@ -64,7 +64,7 @@ const usable: { id: string; rule: RuleId; fault: string; what: string; why: stri
     fault: 'refresh-token-missing',
     what: 'without a refresh token',
     why: 'refresh_token is optional.',
-    fix: 'Live without one: the session then ends with its access token.',
+    fix: 'Accept the response without a refresh token, and end the session with its access token.',
   },
 ]
 
@@ -80,7 +80,7 @@ const lifetimes: [fault: string, what: string][] = [
   ['huge', 'is infinite'],
 ]
 
-/** A login whose token answer has a fault. */
+/** A login whose token response has a fault. */
 async function loginWith(context: CheckContext, fault: string, options?: Record<string, unknown>) {
   const { browser, callback } = await beginLogin(context)
   await context.order(`exchange-${fault}`, options ? { options } : {})
@@ -98,7 +98,7 @@ export const tokenAnswers: Row[] = [
       why,
       fix: 'Check every member of the token response before you keep any of it, and answer with a page that offers to sign in again.',
       needs: ['page'],
-      // A value that is not a token shows no user, so calls are judged without one.
+      // Runs alone: a call with a faulty token has no known user, so the check must count the calls of all users.
       isAlone: true,
       async run(context) {
         const { browser, page } = await loginWith(context, fault)
@@ -108,31 +108,35 @@ export const tokenAnswers: Row[] = [
           .visit(context.url(context.settings.page), { stopAt: url => url.origin === context.platform.portalUrl })
         await context.platform.settle()
         const calls = context.arrived('api', 'me')
-        expect(calls.length === 0, 'The client calls the platform with it.', ...calls.slice(0, 2))
+        expect(
+          calls.length === 0,
+          'The client calls the platform after it got this token response.',
+          ...calls.slice(0, 2),
+        )
       },
     }),
   ),
   ...usable.map(
     ({ id, rule, fault, what, why, fix }): Row => ({
       id: `token-answer-${id}`,
-      title: `An answer ${what} signs in`,
+      title: `A token response ${what} signs the visitor in`,
       rule,
       why,
       fix,
       needs: ['page'],
       async run(context) {
         const { browser } = await loginWith(context, fault)
-        await expectSignedIn(context, browser, 'Nobody is signed in after it.')
+        await expectSignedIn(context, browser, 'Nobody is signed in after this token response.')
       },
     }),
   ),
   ...['null', 'empty', 'number', 'with-newline'].map(
     (fault): Row => ({
       id: `token-answer-refresh-token-${fault}`,
-      title: `An answer whose refresh token is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault} does no harm`,
+      title: `After a token response whose refresh token is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the value is in no cookie`,
       rule: 'oauth-sanitize',
-      why: 'Whatever the value is, the visitor gets a page, and the value does not become a header.',
-      fix: 'Use a refresh token only if it is a text of visible characters.',
+      why: 'The client must not write a value that is not a token into a cookie or a header.',
+      fix: 'Use a refresh token only if it is a text of visible ASCII characters.',
       async run(context) {
         const { page } = await loginWith(context, `refresh-token-${fault}`)
         expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
@@ -148,9 +152,9 @@ export const tokenAnswers: Row[] = [
   ...lifetimes.map(
     ([fault, what]): Row => ({
       id: `token-answer-expires-in-${fault}`,
-      title: `An answer whose expires_in ${what} leads to no wrong cookie`,
+      title: `After a token response whose expires_in ${what}, the client sets no cookie with a wrong lifetime`,
       rule: 'CL-19',
-      why: 'Max-Age=NaN is not a Max-Age, and such a session never ends.',
+      why: 'Browsers ignore a Max-Age such as NaN, and keep the session cookie until they are closed.',
       fix: 'Use expires_in only if it is a finite number above 0, and cap it. Otherwise refuse the answer or assume a lifetime.',
       async run(context) {
         const { page } = await loginWith(context, `expires-in-${fault}`)
@@ -165,9 +169,9 @@ export const tokenAnswers: Row[] = [
   ...['negative', 'zero'].map(
     (fault): Row => ({
       id: `token-answer-over-${fault}`,
-      title: `An access token whose expires_in is ${fault} is not used as if it were still valid`,
+      title: `The client does not use an access token whose expires_in is ${fault}`,
       rule: 'CL-19',
-      why: 'The token is over already. A client that assumes a lifetime keeps a session that the portal did not give.',
+      why: 'The token has already expired. A client that assumes another lifetime continues a session that the portal has ended.',
       fix: 'Refuse such an answer with a page, or renew the token before you use it.',
       needs: ['page'],
       async run(context) {
@@ -175,43 +179,43 @@ export const tokenAnswers: Row[] = [
         const { page, steps } = await visitPage(context, browser)
         if (context.arrived('refresh').length > 0) return
         const call = steps.find(({ kind, response }) => kind === 'api' && response.status < 400)
-        expect(!call, 'The next page is signed in with this token.', page, ...(call ? [call] : []))
+        expect(!call, 'The client called the API with this token for the next page.', page, ...(call ? [call] : []))
       },
     }),
   ),
   {
     id: 'token-answer-unknown-member',
-    title: 'An answer with an unknown member signs in',
+    title: 'A token response with an unknown member signs the visitor in',
     rule: 'unknown-response-members',
-    why: 'Portals add members. On that day every client that refuses unknown members locks out its visitors.',
+    why: 'When the portal adds a member, a client that refuses unknown members signs nobody in.',
     fix: 'Read the members that you need, and ignore the others.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await loginWith(context, 'unknown-member')
-      await expectSignedIn(context, browser, 'Nobody is signed in after it.', page)
+      await expectSignedIn(context, browser, 'Nobody is signed in after this token response.', page)
     },
   },
   ...[400, 500].map(
     (status): Row => ({
       id: `token-answer-status-${status}`,
-      title: `Tokens in an answer with status ${status} sign nobody in`,
+      title: `A token response with status ${status} signs nobody in, even if it contains tokens`,
       rule: 'UP-06',
-      why: 'An answer whose status reports a failure gives nothing, whatever its body contains.',
-      fix: 'Look at the status first: tokens come with 200.',
+      why: 'The status says that the exchange failed, so the client must not use the body.',
+      fix: 'Check the status before the body, and accept tokens only with status 200.',
       needs: ['page'],
       async run(context) {
         const { browser, page } = await loginWith(context, 'tokens-with-status', { status })
-        expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after it.', page)
+        expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this token response.', page)
       },
     }),
   ),
   ...[3, 5, 9].map(
     (size): Row => ({
       id: `token-answer-${size}-kb`,
-      title: `An access token of ${size} KB is either kept whole or refused with a page that says so`,
+      title: `With an access token of ${size} KB, the visitor is signed in, or a page says that the login failed`,
       rule: 'CK-03',
       why: 'A browser silently drops a cookie of more than 4,096 bytes, and keeps the old one.',
-      fix: 'Split a longer one into several cookies, keep it at the server, or say that the token is too large.',
+      fix: 'Split a long token into several cookies, keep it at the server, or answer with a page that says that the token is too large.',
       needs: ['page'],
       async run(context) {
         const { browser, page } = await loginWith(context, `access-token-${size}-kb`)

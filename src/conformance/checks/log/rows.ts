@@ -1,4 +1,4 @@
-// What the client prints until the end of each check: it must contain nothing that helps a reader to misuse it.
+// The output of the client during each check: it must contain no secrets and no personal texts.
 import type { Browser } from '../../browser/browser.ts'
 import type { Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -7,10 +7,10 @@ import { created, type OpenForm, openCreateForm, submitCreate } from '../../step
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 
 const needs = ['start' as const]
-const secretsWhy = 'More people read a log than may know a secret, and a log is kept for longer.'
-const fixLog = 'Log the path without its query. Log only those headers and fields of bodies that you list one by one.'
+const secretsWhy = 'Many people can read a log who must not know the secret, and logs are kept for a long time.'
+const fixLog = 'Log the path without its query. Of headers and bodies, log only the fields of a fixed list.'
 
-/** All spellings of a secret in a log line: as it is, in a URL, in a Basic header, quoted. */
+/** All forms in which a log line can contain a secret: plain, URL-encoded, in a Basic header, and with JSON escapes. */
 function spellings(context: CheckContext, secret: string): string[] {
   const { clientId } = context.platform
   const basic = Buffer.from(`${clientId}:${secret}`).toString('base64')
@@ -20,12 +20,12 @@ function spellings(context: CheckContext, secret: string): string[] {
 function expectUnprinted(context: CheckContext, what: string, values: (string | undefined)[]): void {
   const output = context.clientProcess!.output()
   for (const value of values) {
-    // A shorter text could appear by coincidence.
+    // A shorter text could be in the output by coincidence.
     if (value === undefined || value.length < 16) continue
     const line = output.split('\n').find(one => one.includes(value))
     expect(
       line === undefined,
-      `What the client printed contains ${what}.`,
+      `The output of the client contains ${what}.`,
       `${line?.split(value).join(`[${what}]`).slice(0, 300)}`,
     )
   }
@@ -47,7 +47,7 @@ async function signIn(context: CheckContext): Promise<{ browser: Browser; callba
   await context.platform.settle()
   const lines = [...start.page.trail, ...page.trail].flatMap(setCookiesOf)
   const values = lines.map(line => readSetCookie(line).value)
-  // A cookie may contain the plain state. If the log has the addresses, the printed state did not come from the cookie.
+  // A cookie may contain the plain state. If the log contains an address with this state, it does not contain the cookie.
   const inAddresses = new Set([start.url, callback].flatMap(({ searchParams }) => [...searchParams.values()]))
   const isOnlyCookie = (value: string) => !inAddresses.has(value) && !inAddresses.has(decodeSafely(value))
   return { browser, callback, cookies: values.filter(isOnlyCookie) }
@@ -56,7 +56,7 @@ async function signIn(context: CheckContext): Promise<{ browser: Browser; callba
 export const log: Row[] = [
   {
     id: 'log-code',
-    title: 'The code of a login is not printed',
+    title: 'The client does not print the code of a login',
     rule: 'LG-01',
     why: secretsWhy,
     fix: fixLog,
@@ -68,7 +68,7 @@ export const log: Row[] = [
   },
   {
     id: 'log-state',
-    title: 'The state of a login is not printed',
+    title: 'The client does not print the state of a login',
     rule: 'log-masked',
     why: 'While the login is open, anybody who reads the state can finish it in place of the visitor.',
     fix: fixLog,
@@ -80,9 +80,9 @@ export const log: Row[] = [
   },
   {
     id: 'log-client-secret',
-    title: 'The client secret is printed neither at the start nor by a login',
+    title: 'The client does not print its secret at the start or during a login',
     rule: 'SE-04',
-    why: 'Only the server uses the client secret, and a log leaves the server.',
+    why: 'Only the server may know the client secret, but a log is often copied to other systems.',
     fix: 'Give the secret a type that prints itself as "[redacted]". Never log settings or requests as a whole.',
     needs,
     async run(context) {
@@ -92,7 +92,7 @@ export const log: Row[] = [
   },
   {
     id: 'log-tokens',
-    title: 'The access token and the refresh token are not printed',
+    title: 'The client does not print the access token or the refresh token',
     rule: 'bearer-not-leaked',
     why: 'Anybody who has a bearer token can act as the visitor.',
     fix: 'Log neither token responses nor the Authorization header of calls.',
@@ -105,7 +105,7 @@ export const log: Row[] = [
   },
   {
     id: 'log-cookies',
-    title: 'The cookies of a session are not printed',
+    title: 'The client does not print the cookies of a session',
     rule: 'LG-06',
     why: 'Everybody who reads a session cookie in a log can use the session.',
     fix: 'Leave Cookie and Set-Cookie out of the log.',
@@ -118,10 +118,10 @@ export const log: Row[] = [
   },
   {
     id: 'log-refused-callback',
-    title: 'The code of a callback that is refused is not printed either',
+    title: 'The client does not print the code of a refused callback',
     rule: 'LG-01',
-    why: 'It may be a valid code of somebody whose callback was misdirected. Many servers log what they refuse.',
-    fix: 'Log only the path of refused requests, also for unknown paths.',
+    why: 'The code of a refused callback may be a valid code of another login. Many servers log what they refuse.',
+    fix: 'Log only the path of refused requests, without the query. Do the same for unknown paths.',
     needs,
     async run(context) {
       const [code, other] = ['refused-code-4f8a1c7e2b', 'misled-code-9d3b5a7c1e']
@@ -133,16 +133,16 @@ export const log: Row[] = [
   },
   {
     id: 'log-failed-exchange',
-    title: 'An exchange that the portal refuses prints neither code, nor verifier, nor secret',
+    title: 'When the portal refuses the exchange, the client does not print the code, the verifier or the secret',
     rule: 'LG-02',
-    why: 'Errors of HTTP libraries contain the whole request, and are logged as a whole.',
+    why: 'Errors of HTTP libraries can contain the whole request, and loggers print all of an error.',
     fix: 'Log only the code and status of an error, never the request that failed.',
     needs,
     async run(context) {
       const browser = context.browser()
       const start = await context.startLogin(browser)
       const callback = await context.authorize(start)
-      // The portal does not know a code with one more character.
+      // With one more character, the code is unknown to the portal.
       const code = `${callback.searchParams.get('code')}x`
       callback.searchParams.set('code', code)
       await browser.goOn(start.page, callback.href)
@@ -156,10 +156,10 @@ export const log: Row[] = [
   },
   {
     id: 'log-created-secret',
-    title: 'The secret of an application that was created is not printed',
+    title: 'The client does not print the secret of a new application',
     rule: 'SE-04',
-    why: 'It is shown only once, to the person who created the application.',
-    fix: 'Log the status of an API answer, and nothing of its body.',
+    why: 'The secret may be shown only once, to the person who created the application.',
+    fix: 'Log the status of an API answer, and no part of its body.',
     needs: ['start', 'create'],
     async run(context) {
       const { made } = await create(context)
@@ -171,15 +171,15 @@ export const log: Row[] = [
   },
   {
     id: 'log-forms',
-    title: 'What a visitor types into a form is not printed',
+    title: 'The client does not print what a visitor types into a form',
     rule: 'log-masked',
-    why: 'Forms contain personal texts, and tokens that prove where the form came from.',
+    why: 'Forms contain personal texts, and tokens that prove that a form comes from the client.',
     fix: 'Log no bodies.',
     needs: ['start', 'create'],
     async run(context) {
       const typed = 'What tomorrow will be like, said in a few words.'
       const { open } = await create(context, typed)
-      // Ids and paths are also in addresses, and the log may have them from there.
+      // Ignores ids and paths, because addresses contain them, too, and the client may log the path of an address.
       const isOfThisForm = (text: string) =>
         !/^(\/|https?:)/.test(text) && ![open.person.id, open.person.groupId].includes(text)
       const hidden = open.form.controls.filter(({ type }) => type === 'hidden').flatMap(({ values }) => values)
@@ -188,9 +188,9 @@ export const log: Row[] = [
   },
   {
     id: 'log-one-line',
-    title: 'Nobody can write lines into the log',
+    title: 'A line break in an address adds no line to the log',
     rule: 'LG-03',
-    why: 'A line break in an address would start a line of its own, with any text that its sender likes.',
+    why: 'Otherwise a visitor can write invented lines into the log, with any text.',
     fix: 'Log as JSON, or escape control characters. Log the path as it arrived, not decoded.',
     needs,
     async run(context) {
@@ -205,7 +205,7 @@ export const log: Row[] = [
         .clientProcess!.output()
         .split(/\r\n|[\r\n]/)
         .find(one => one.startsWith(mark))
-      expect(line === undefined, 'A line of the log is a text that a visitor wrote into an address.', `${line}`)
+      expect(line === undefined, 'The log contains a line that a visitor wrote into an address.', `${line}`)
     },
   },
 ]

@@ -1,4 +1,5 @@
-// The portal's metadata document (RFC 8414): a client may read it or not, and must neither depend on it nor trust all of it.
+// The portal's metadata document (RFC 8414): a client may ignore it. A client that reads it must work without it, and
+// must not trust its addresses.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { Failed, NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
@@ -6,13 +7,13 @@ import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
-/** How long a client may take to start while the document does not arrive. After that the check goes on without waiting. */
+/** How long the check waits for the start of a client while the document does not arrive. */
 const startMs = 8000
 
 const isMetadata = ({ kind, request }: LabStep) =>
   kind === 'metadata' && request.url.startsWith('/.well-known/oauth-authorization-server')
 
-/** Ends the check if the client has never asked for the document, not even for this login. */
+/** Ends the check if the client has never asked for the document, even when a login begins. */
 async function needsMetadata(context: CheckContext): Promise<void> {
   const { platform } = context
   if (platform.steps.some(isMetadata)) return
@@ -21,7 +22,7 @@ async function needsMetadata(context: CheckContext): Promise<void> {
   if (!platform.steps.some(isMetadata)) throw new NotApplicable("the client does not read the portal's metadata")
 }
 
-/** Begins a login at a client that has learnt nothing about the portal since its start. Fails if the client does not start. */
+/** Restarts the client while its requests for the document meet the fault. Fails if the client does not start. */
 async function startUnder(
   context: CheckContext,
   fault: string,
@@ -45,7 +46,7 @@ async function startUnder(
     await context.dropFaults()
     await restarting
     if (!clientProcess.isRunning() || !hasStarted) await clientProcess.restart()
-    throw new Failed('The client does not start, or begins no login, while the document has this fault.')
+    throw new Failed('The client does not start while the metadata document has this fault.')
   }
   const isMet = () => platform.steps.slice(before).some(step => isMetadata(step) && step.fault?.name === fault)
   return {
@@ -55,7 +56,7 @@ async function startUnder(
   }
 }
 
-/** Ends the check if the client has not asked for the document, because then a login proves nothing. */
+/** Ends the check if the client has not asked for the document, because a login then proves nothing. */
 async function expectMet(context: CheckContext, met: { fault: string }): Promise<void> {
   await context.platform.settle()
   // The sandbox records an answer that hangs only after the client has closed the connection.
@@ -79,20 +80,20 @@ const failures: Row[] = [
   ['html', 'is an HTML page from a proxy'],
 ].map(([failure, what]) => ({
   id: `metadata-${failure}`,
-  title: `When the portal's metadata ${what}, this login and later ones work all the same`,
+  title: `When the portal's metadata ${what}, this login and later logins still work`,
   rule: 'metadata-optional',
-  why: 'The addresses of the portal are settings. A client that also needs the document can sign nobody in while it is missing.',
-  fix: 'Read it with a short deadline. If it cannot be read, go on without the features that it offers.',
+  why: 'The addresses of the portal are settings. A client that needs the document can sign nobody in while the document is missing.',
+  fix: 'Read the document with a short deadline. If this fails, continue without the optional features that the document lists.',
   needs: ['start', 'page'],
   ...alone,
   async run(context) {
     const met = await startUnder(context, `metadata-${failure}`)
     const begun = await context.visitUntilPortal(context.browser(), context.settings.login)
     await expectMet(context, met)
-    expect(begun.stoppedAt !== undefined, `No login begins: the answer is ${describePage(begun)}.`, begun)
+    expect(begun.stoppedAt !== undefined, `The client begins no login: it answers with ${describePage(begun)}.`, begun)
     await expectLogin(context, 'Nobody can sign in.')
     await context.dropFaults()
-    await expectLogin(context, 'When the document is back, nobody can sign in.')
+    await expectLogin(context, 'After the document is available again, nobody can sign in.')
   },
 }))
 
@@ -103,8 +104,8 @@ const waits: Row[] = [
   id: `metadata-${failure}`,
   title: `When the portal's metadata ${what}, a visitor who signs in gets an answer in time`,
   rule: 'UP-03',
-  why: 'Without a deadline every login waits for as long as the other side likes. This check allows 20 seconds.',
-  fix: 'Give this call, too, a deadline that includes the body, and a limit on its size.',
+  why: 'Without a deadline, every login waits for as long as the portal does not send the document. This check allows 20 seconds.',
+  fix: 'Give the request for the document a deadline that includes the body, and limit the size of the body.',
   needs: ['start'],
   ...alone,
   async run(context) {
@@ -117,7 +118,7 @@ const waits: Row[] = [
   },
 }))
 
-/** A document whose addresses are on another host. */
+/** Members of a document whose addresses are on another host. */
 function elsewhere({ platform }: CheckContext, path: string) {
   const at = (end: string) => platform.otherSite.url(`${path}/${end}`)
   return {
@@ -129,7 +130,7 @@ function elsewhere({ platform }: CheckContext, path: string) {
   }
 }
 
-/** A login with that document. Nothing may reach the other host. */
+/** Makes a login while the document has these members. Fails if the client sends the browser or a request to the other host. */
 async function expectNothingThere(context: CheckContext, path: string, members: object): Promise<void> {
   const met = await startUnder(context, 'metadata-members', { members })
   const { otherSite } = context.platform
@@ -156,9 +157,9 @@ export const metadata: Row[] = [
   ...waits,
   {
     id: 'metadata-issuer-other',
-    title: 'The metadata of another issuer is not used',
+    title: 'The client does not use metadata with another issuer',
     rule: 'metadata-issuer',
-    why: 'Otherwise anybody who can replace the document receives visitors, codes and the secret.',
+    why: 'Otherwise an attacker who can replace the document gets the visitors, their codes and the client secret.',
     fix: 'Compare issuer with the configured address of the portal, character by character, before you read anything else.',
     needs: ['start'],
     ...alone,
@@ -170,10 +171,10 @@ export const metadata: Row[] = [
   },
   {
     id: 'metadata-endpoints-elsewhere',
-    title: 'Metadata that names another host leads neither visitors nor codes there',
+    title: 'When the metadata names another host, the client sends no visitors and no codes to that host',
     rule: 'metadata-no-host',
-    why: 'The address of the portal is a setting. Nobody who can change the document may change that address.',
-    fix: 'Build all addresses from LOGIN_URL, and learn from the document only which features the portal has.',
+    why: 'The address of the portal is a setting of the client. An attacker who can change the document must not be able to change this address.',
+    fix: 'Build all addresses from LOGIN_URL, and use the document only to find out which features the portal has.',
     needs: ['start'],
     ...alone,
     async run(context) {
@@ -183,9 +184,9 @@ export const metadata: Row[] = [
   },
   {
     id: 'metadata-pkce-plain',
-    title: 'If the metadata lists only the PKCE method plain, the client does not use it',
+    title: 'If the metadata lists only the PKCE method plain, the client does not use this method',
     rule: 'pkce-s256',
-    why: 'With plain the verifier is in the address of the portal, so it proves nothing to anybody who has read that address.',
+    why: 'With plain, the address of the portal contains the verifier. An attacker who can read this address knows the verifier.',
     fix: 'Use S256 or no PKCE at all. Never use plain.',
     needs: ['start', 'page'],
     ...alone,
@@ -206,10 +207,10 @@ export const metadata: Row[] = [
   ).map(
     ([fault, where]): Row => ({
       id: `metadata-no-pkce-${fault}`,
-      title: `${where}, a client that reads it begins logins without PKCE`,
+      title: `${where}, the client begins logins without PKCE`,
       rule: 'no-extra-fields',
-      why: 'The platform does not promise PKCE, and a portal may refuse an unknown field.',
-      fix: 'Send a code_challenge only if code_challenge_methods_supported has S256, now or when it was last read.',
+      why: 'The specification does not contain PKCE, and a portal may refuse an unknown field.',
+      fix: 'Send a code_challenge only if code_challenge_methods_supported contains S256 in the last document that you could read.',
       needs: ['start'],
       ...alone,
       async run(context) {
@@ -222,10 +223,10 @@ export const metadata: Row[] = [
   ),
   {
     id: 'metadata-no-revocation',
-    title: 'If there is no metadata, a client that reads it revokes nothing when somebody signs out',
+    title: 'If there is no metadata, the client revokes no token when somebody signs out',
     rule: 'revocation-listed',
-    why: 'The specification of the platform has no revocation. The call contains the client secret, and goes to an address that may not exist.',
-    fix: 'Revoke only if the document lists a revocation_endpoint, now or when it was last read.',
+    why: 'The specification of the platform has no revocation. The client would send its secret to an address that may not exist.',
+    fix: 'Revoke tokens only if the last document that you could read lists a revocation_endpoint.',
     needs: ['start', 'page', 'logout'],
     ...alone,
     async run(context) {
@@ -238,21 +239,25 @@ export const metadata: Row[] = [
       await signOut(context, browser, landed)
       await context.platform.settle()
       const revocations = context.arrived('revoke')
-      expect(revocations.length === 0, 'Signing out sent a token to /api/revokeToken.', ...revocations)
+      expect(
+        revocations.length === 0,
+        'When the visitor signed out, the client sent a token to /api/revokeToken.',
+        ...revocations,
+      )
     },
   },
   {
     id: 'metadata-iss-promised',
-    title: 'If the metadata promises iss in every answer, a callback without it is refused',
+    title: 'If the metadata promises iss in every callback, the client refuses a callback without iss',
     rule: 'iss-promised',
-    why: 'An attacker leaves out a parameter that would reveal the attack.',
-    fix: 'Require iss if the document has authorization_response_iss_parameter_supported, and compare it.',
+    why: 'An attacker can remove iss from a callback to hide that it comes from another issuer.',
+    fix: 'If authorization_response_iss_parameter_supported is true in the document, require iss and compare it with the address of the portal.',
     async run(context) {
       await needsMetadata(context)
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.delete('iss')
       const page = await followCallback(context, browser, callback)
-      expect((await context.exchanges()).length === 0, 'The client exchanged the code of this callback.', page)
+      expect((await context.exchanges()).length === 0, 'The client exchanged the code of a callback without iss.', page)
       const plain = await beginLogin(context)
       await followCallback(context, plain.browser, plain.callback)
       if ((await context.exchanges()).length === 0) throw new Undecided('A plain callback exchanges nothing, either.')
@@ -260,9 +265,9 @@ export const metadata: Row[] = [
   },
   {
     id: 'metadata-iss-not-promised',
-    title: 'If the metadata does not promise iss, a callback without it works',
+    title: 'If the metadata does not promise iss, the client accepts a callback without iss',
     rule: 'iss-not-promised',
-    why: 'The platform does not promise iss, so a portal may leave it out.',
+    why: 'The specification does not promise iss, so a portal may send callbacks without it.',
     fix: 'Require iss only if the document promises it.',
     needs: ['start', 'page'],
     ...alone,
@@ -272,16 +277,16 @@ export const metadata: Row[] = [
       await expectMet(context, met)
       callback.searchParams.delete('iss')
       const page = await followCallback(context, browser, callback)
-      expect(await context.isSignedIn(browser), 'Nobody is signed in after it.', page)
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after a callback without iss.', page)
     },
   },
   {
     id: 'metadata-not-forgotten',
     title:
-      'If the metadata cannot be read for a while, the client still uses the features that the last metadata offered',
+      'If the client cannot read the metadata for a while, it still uses the features that the last metadata listed',
     rule: 'metadata-remembered',
-    why: 'Otherwise anybody who can disturb one request switches PKCE off.',
-    fix: 'Keep the last document, and use it until there is a new one.',
+    why: 'Otherwise an attacker who can disturb one request for the metadata can switch PKCE off.',
+    fix: 'Keep the last document, and use it until you can read a new document.',
     isAlone: true,
     async run(context) {
       await needsMetadata(context)
@@ -290,7 +295,7 @@ export const metadata: Row[] = [
       const before = context.platform.steps.length
       await context.order('metadata-503', { times: 'always', state: undefined })
       const later: Start[] = []
-      // A client may ask again only after a few seconds.
+      // A client may wait a few seconds before it asks for the document again.
       for (let tries = 0; tries < 4; tries++) {
         if (tries > 0) await context.pause(2000)
         later.push(await context.startLogin(context.browser()), await context.startLogin(context.browser()))
@@ -300,7 +305,11 @@ export const metadata: Row[] = [
       if (!context.platform.steps.slice(before).some(isMetadata))
         throw new NotApplicable('the client keeps the document, and does not ask again')
       for (const { url, page } of later)
-        expect(url.searchParams.has('code_challenge'), 'A login that began meanwhile has no PKCE.', page)
+        expect(
+          url.searchParams.has('code_challenge'),
+          'A login that began while the metadata was missing has no PKCE.',
+          page,
+        )
     },
   },
 ]

@@ -1,4 +1,4 @@
-// What the next person at the same browser sees after a visitor has signed out or a session has ended.
+// The pages that the next person at the same browser sees after a visitor has signed out or a session has ended.
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -9,10 +9,10 @@ import { created, type OpenForm, openCreateForm } from '../../steps/create-form.
 import { sessionOf } from '../../steps/sessions.ts'
 import { isSame, signOut } from '../../steps/sign-out.ts'
 
-/** A mark that no page contains by itself. */
+/** A text that no page contains unless a visitor typed it. */
 const typed = 'Typed-by-the-former-visitor-4711'
 
-/** Every page that the next person would open. The first is the page after a login. */
+/** Opens every page that the next person could open. If `landed` is given, this page after the login comes first. */
 async function lookAround(context: CheckContext, browser: Browser, landed?: Page): Promise<Page[]> {
   const { page, create } = context.settings
   const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
@@ -33,7 +33,7 @@ function allText({ body, forms }: Page): string {
   return [body, ...forms.flatMap(({ fields }) => fields.map(([, value]) => value))].join('\n')
 }
 
-/** Another person signs in in that browser, in the way that the client offers. */
+/** Another person signs in with the same browser, by the login link of the open page if it has one. */
 async function nextPerson(
   context: CheckContext,
   browser: Browser,
@@ -41,7 +41,7 @@ async function nextPerson(
 ): Promise<{ person: Person; landed: Page }> {
   const person = await context.otherPerson()
   const { login } = context.settings
-  // If the page has a link that leads back, the person follows it, because drafts come back that way.
+  // Uses the login link of the page, because it can contain a return address that shows a draft again.
   const link = from?.links.find(({ url }) => url.startsWith(context.url(login)))
   const start = await context.startLogin(browser, link?.url ?? login)
   const landed = await followCallback(context, browser, await context.authorize(start, person))
@@ -49,7 +49,7 @@ async function nextPerson(
   return { person, landed }
 }
 
-/** Sends the form and does not open the answer, as if the browser was closed at that moment. */
+/** Sends the form and does not open the next page, as if the visitor closed the browser at that moment. */
 async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ page: Page; secrets: string[] }> {
   const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
   const steps = await created(context, open.person)
@@ -68,7 +68,7 @@ async function endSession(context: CheckContext): Promise<{ browser: Browser; na
   return { browser, names: cookies.map(({ cookie }) => cookie.name) }
 }
 
-/** Signs out with the form of the open page, so that the visitor sees no other page before. */
+/** Signs out with the form of the open page, so that the browser opens no other page before. */
 async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): Promise<void> {
   const { method, path } = context.settings.logout!
   const form = page.forms.find(one => isSame(one.action, context.url(path)) && one.method === method)
@@ -83,10 +83,11 @@ function isNoStore({ headers }: Page): boolean {
 export const nextVisitor: Row[] = [
   {
     id: 'next-visitor-secret-after-sign-out',
-    title: 'The secret of a new application is not shown to the next person after its owner has signed out',
+    title:
+      'After a visitor has signed out, the next person does not see the secret of an application that the visitor created',
     rule: 'next-visitor',
-    why: 'A secret that waits for the next page goes to whoever opens that page.',
-    fix: 'Delete the waiting secret at sign-out, and bind it to the visitor who created the application.',
+    why: 'If the client keeps a secret for the next page, the person who opens that page sees it.',
+    fix: 'Bind a kept secret to the visitor who created the application, and delete it at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -99,10 +100,11 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-secret-other-login',
-    title: 'The secret of a new application is not shown to somebody else who signs in in the same browser',
+    title:
+      'When another person signs in with the same browser, this person does not see the secret of a new application',
     rule: 'next-visitor',
-    why: 'Somebody else may have signed in in another tab while the secret waits for the next page.',
-    fix: 'Bind the waiting secret to its visitor, and delete it when somebody else signs in.',
+    why: 'Another person may sign in with another tab while the client keeps the secret for the next page.',
+    fix: 'Bind a kept secret to the visitor who created the application, and delete it when another person signs in.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -113,9 +115,9 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-draft',
-    title: 'Text that was typed before the session ended is shown to nobody else',
+    title: 'The client shows text that a visitor typed before the session ended to no other person',
     rule: 'next-visitor',
-    why: 'A draft that waits for the next login is shown to the next person who signs in.',
+    why: 'If the client keeps a draft for the next login, the next person who signs in sees it.',
     fix: 'Bind a draft to the visitor who typed it, and delete it when somebody else signs in.',
     needs: ['page', 'create'],
     async run(context) {
@@ -130,7 +132,7 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-draft-after-sign-out',
-    title: 'Text that a visitor typed into a form is gone after signing out',
+    title: 'After a visitor has signed out, the client does not show text that the visitor typed into a form',
     rule: 'next-visitor',
     why: 'A visitor who signs out at a shared computer wants to leave nothing behind.',
     fix: 'Delete drafts at sign-out.',
@@ -142,7 +144,7 @@ export const nextVisitor: Row[] = [
       for (const name of names) open.browser.cookies.delete(name)
       const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
       await open.browser.submit(open.page, open.form, { ...open.values }, undefined, stop)
-      // They sign in again, and sign out without opening the form.
+      // Restores the session cookies, as if the visitor signed in again, and signs out without opening the form.
       for (const cookie of kept.cookies.list(context.url('/')))
         if (names.includes(cookie.name))
           open.browser.cookies.set(
@@ -156,10 +158,10 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-refused-form',
-    title: 'Text that a visitor typed into a refused form fills the form of nobody else',
+    title: 'Text that a visitor typed into a refused form is not in the form of another visitor',
     rule: 'next-visitor',
-    why: 'A server that keeps data without its owner gives it to the next visitor, at any browser.',
-    fix: 'Answer a refused form with the form itself, and keep nothing of it at the server.',
+    why: 'A client that keeps form data without its visitor shows it to the next visitor, in any browser.',
+    fix: 'Answer a refused form with the filled form, and keep no part of it at the server.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context, typed)
@@ -173,8 +175,8 @@ export const nextVisitor: Row[] = [
     id: 'next-visitor-session-ended',
     title: 'When the session has ended, no page shows anything about its visitor',
     rule: 'next-visitor',
-    why: 'Cookies that outlive the session, such as one with a name for a greeting, tell who was here.',
-    fix: 'Give every cookie about a visitor the same end as the session, and show a name only while there is a session.',
+    why: 'A cookie that lives longer than the session, for example with a name for a greeting, shows who was signed in before.',
+    fix: 'Let every cookie about a visitor expire with the session, and show a name only while there is a session.',
     needs: ['page'],
     async run(context) {
       const { browser, names } = await endSession(context)
@@ -190,9 +192,9 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-signed-out',
-    title: 'After a visitor has signed out, no page shows anything about them',
+    title: 'After a visitor has signed out, no page shows anything about the visitor',
     rule: 'next-visitor',
-    why: 'Cookies that outlive the session, such as one with a name for a greeting, tell who was here.',
+    why: 'A cookie that lives longer than the session, for example with a name for a greeting, shows who was signed in before.',
     fix: 'At sign-out delete every cookie that says something about the visitor.',
     needs: ['page', 'logout'],
     async run(context) {
@@ -208,21 +210,21 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-form-no-store',
-    title: 'The browser may not store a page with a form of the visitor',
+    title: 'The client forbids browsers to store a page with a form of the visitor',
     rule: 'PG-11',
-    why: 'The Back button shows a stored page, with everything on it, without asking the client.',
+    why: 'When the next person presses Back, the browser shows a stored page without asking the client.',
     fix: 'Send Cache-Control: no-store with every page behind the login, forms included.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context, typed)
-      expect(isNoStore(open.page), 'The browser may store the form.', open.page)
+      expect(isNoStore(open.page), 'The page with the form has no Cache-Control: no-store.', open.page)
     },
   },
   {
     id: 'next-visitor-refused-no-store',
-    title: 'The browser may not store a refused form with the typed values',
+    title: 'The client forbids browsers to store a refused form with the typed values',
     rule: 'PG-11',
-    why: 'The Back button shows a stored page, with the typed values, to the next person.',
+    why: 'When the next person presses Back, the browser shows a stored page with the typed values.',
     fix: 'Send Cache-Control: no-store with every answer to a form, whatever its status.',
     needs: ['page', 'create'],
     async run(context) {
@@ -232,15 +234,19 @@ export const nextVisitor: Row[] = [
         ...open.values,
         [uri]: 'ftp://not-allowed.example/',
       })
-      expect(!allText(page).includes(typed) || isNoStore(page), 'The browser may store the answer.', page)
+      expect(
+        !allText(page).includes(typed) || isNoStore(page),
+        'The answer with the typed values has no Cache-Control: no-store.',
+        page,
+      )
     },
   },
   {
     id: 'next-visitor-secret-no-store',
-    title: 'The browser may not store a page with the secret of a new application',
+    title: 'The client forbids browsers to store a page with the secret of a new application',
     rule: 'PG-11',
-    why: 'The Back button shows a stored page without asking the client, with a secret that was to be shown once.',
-    fix: 'Send Cache-Control: no-store with the page that shows it.',
+    why: 'When the next person presses Back, the browser shows a stored page with the secret.',
+    fix: 'Send Cache-Control: no-store with the page that shows the secret.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -249,7 +255,7 @@ export const nextVisitor: Row[] = [
       if (!step) throw new Undecided('The form created nothing, which another check reports.')
       const body = JSON.parse(String(step.response.body)) as { client?: { clientSecrets?: string[] } }
       const isShown = (body.client?.clientSecrets ?? []).some(secret => page.body.includes(secret))
-      expect(!isShown || isNoStore(page), 'The browser may store the page.', page)
+      expect(!isShown || isNoStore(page), 'The page with the secret has no Cache-Control: no-store.', page)
     },
   },
 ]

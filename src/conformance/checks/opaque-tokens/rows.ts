@@ -1,4 +1,4 @@
-// Access tokens that are not JWTs: a client sends them on, and learns nothing from them.
+// Access tokens that are not JWTs: a client must send them to the API unchanged, and must not need their content.
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
@@ -17,7 +17,7 @@ async function signInWith(context: CheckContext, fault: string) {
   await context.order(fault)
   const page = await followCallback(context, browser, callback)
   if (!(await context.exchanges()).some(({ fault }) => fault))
-    throw new Undecided('The exchange was answered as always.')
+    throw new Undecided('The portal did not use the ordered token in its answer.')
   return { browser, page }
 }
 
@@ -26,8 +26,8 @@ export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
     id: `opaque-token-${id}`,
     title: `A login works with an access token that is ${what}`,
     rule: 'token-is-opaque',
-    why: 'Only the portal and the API agree on the form of a token, and it may change without notice to clients.',
-    fix: 'Send the token as it arrived. If you read the id of the visitor from it, go on without the id if it cannot be read.',
+    why: 'The portal and the API define the format of tokens, and may change it without telling clients.',
+    fix: 'Send the token unchanged. If you read the id of the visitor from the token, continue without the id when you cannot read it.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await signInWith(context, fault)
@@ -46,10 +46,10 @@ export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
   },
   {
     id: `opaque-token-${id}-no-crash`,
-    title: `An access token that is ${what} breaks neither the callback nor the next page`,
+    title: `With an access token that is ${what}, neither the callback nor the next page fails with status 500`,
     rule: 'UP-06',
-    why: 'A client that needs another kind of token says so on a page. Status 500 means that nobody thought of this case.',
-    fix: 'Catch the failure when you read the token. Then go on without its content, or refuse it with a page.',
+    why: 'A client that needs another kind of token must say so on a page. Status 500 means an unexpected error.',
+    fix: 'Catch the failure when you read the token. Then continue without its content, or refuse the login with a page.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await signInWith(context, fault)
@@ -62,7 +62,7 @@ export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
     id: `opaque-token-${id}-create`,
     title: `With an access token that is ${what} an application can be created`,
     rule: 'token-is-opaque',
-    why: 'Clients often bind forms to the id of the visitor, which such a token does not contain.',
+    why: 'Clients often bind forms to the id of the visitor, but a token that is not a JWT does not contain it.',
     fix: 'If a token contains no id, bind forms to the session, or to a random id made at the login.',
     needs: ['page', 'create'],
     async run(context) {
