@@ -41,10 +41,10 @@ const garbage: [id: string, title: string, path: string][] = [
 const escaped: [id: string, title: string, query: (state: string) => Record<string, string>][] = [
   [
     'error-description',
-    'the description of an error',
+    'the error_description',
     state => ({ error: 'access_denied', error_description: markup, state }),
   ],
-  ['error', 'the code of an error', state => ({ error: markup, state })],
+  ['error', 'the error', state => ({ error: markup, state })],
   ['subject', 'the subject', state => ({ code: 'none', subject: markup, state })],
   ['state', 'the state', () => ({ code: 'none', state: markup })],
 ]
@@ -272,7 +272,7 @@ export const callbackParameters: Row[] = [
   ...garbage.map(
     ([id, title, query]): Row => ({
       id: `callback-${id}`,
-      title: `The client refuses a callback ${title} with a page`,
+      title: `The client answers a callback ${title} with a page that refuses it`,
       rule: id === 'nothing' ? 'CL-04' : 'oauth-sanitize',
       why: 'Anybody can send such a callback, and an uncaught exception can end the client.',
       fix: 'Check the query before you use it, and answer with status 400.',

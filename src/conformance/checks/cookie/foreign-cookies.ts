@@ -8,14 +8,14 @@ import { readSetCookie } from '../../steps/set-cookies.ts'
 /** Cookies that anybody can make a browser send. */
 const hostile: [id: string, what: string, header: string][] = [
   ['percent', 'a percent sign that encodes nothing', 'bad=%E0%A4%A; other=%'],
-  ['no-equals', 'no name or no equals sign', 'alone; ; =; =value; ;;;'],
+  ['no-equals', 'pairs without a name or an equals sign', 'alone; ; =; =value; ;;;'],
   [
     'prototype',
     'the name of a property that every object has',
     '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
   ],
   ['bytes', 'bytes that are not text', 'name=\u00e9\u00ff\u0080; \u00e9=1'],
-  ['long', '4 KB of nothing', `filler=${'x'.repeat(4000)}`],
+  ['long', 'a value of 4 KB', `filler=${'x'.repeat(4000)}`],
   ['quotes', 'quotes, commas and spaces', 'a="b c", d; e="'],
 ]
 
@@ -104,7 +104,7 @@ export const foreignCookies: Row[] = [
   ...hostile.map(
     ([id, what, header]): Row => ({
       id: `cookie-hostile-${id}`,
-      title: `With cookies that contain ${what}, the page still works and the visitor stays signed in`,
+      title: `With a Cookie header that contains ${what}, the page still works and the visitor stays signed in`,
       rule: 'CK-10',
       why: 'Every other website on the host or a subdomain can set cookies, and visitors do not see them.',
       fix: 'Read cookies with a parser that never throws, and ignore cookies that are not yours.',

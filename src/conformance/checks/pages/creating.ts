@@ -18,7 +18,7 @@ export const creating: Row[] = [
     id: 'create-works',
     title: "The client's own form creates an application",
     rule: 'create-application',
-    why: 'A page that sends no Origin, or a client that refuses its own form, is useless.',
+    why: 'A form that the client itself refuses is useless, for example because the policy of its page removes the Origin header.',
     fix: 'Send the fields of the form to POST /apps/v1 with the access token of the visitor.',
     needs,
     async run(context) {
@@ -40,7 +40,7 @@ export const creating: Row[] = [
     id: 'create-old-browser',
     title: 'The form creates an application in a browser without Sec-Fetch headers',
     rule: 'own-forms',
-    why: 'Older browsers send only Origin, and so does every browser over plain http. Referrer-Policy: no-referrer turns it into null.',
+    why: 'Older browsers send only Origin, and so does every browser over plain http. With Referrer-Policy: no-referrer, they send Origin: null.',
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address. Give pages with forms Referrer-Policy: same-origin.',
     needs,
     async run(context) {
@@ -61,7 +61,7 @@ export const creating: Row[] = [
       const answer = await context.request(action, { method: 'POST', headers, body: `${body}` })
       if ((await created(context, open.person)).length === 1) return
       await submitCreate(context, await openCreateForm(context))
-      throw new Failed(`Sent with Origin: ${headers.origin} and without Sec-Fetch-Site, it created nothing.`, [
+      throw new Failed(`The form created nothing with Origin: ${headers.origin} and without Sec-Fetch-Site.`, [
         describeExchange(answer),
       ])
     },
@@ -80,7 +80,7 @@ export const creating: Row[] = [
       const body = step!.request.body as Record<string, unknown>
       expect(
         ['context', 'type', 'data'].every(name => name in body),
-        `It has ${Object.keys(body).join(', ')}.`,
+        `The call has the fields ${Object.keys(body).join(', ')}.`,
         step!,
       )
     },
@@ -90,15 +90,15 @@ export const creating: Row[] = [
     title: 'The same form, sent twice, creates one application',
     rule: 'PG-15',
     why: 'Browsers repeat a POST when its connection breaks, and people click twice.',
-    fix: 'Give each form a one-time id, and answer a second delivery with the first result.',
+    fix: 'Give each form a one-time id, and answer a second request with the same id with the first result.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
       await submitCreate(context, open)
       const again = await open.browser.newTab().submit(open.page, open.form, open.values)
       const steps = await created(context, open.person)
-      expect(steps.length === 1, `${steps.length} were created.`, ...steps)
-      expectServed(again, `The second delivery was answered with ${describePage(again)}.`)
+      expect(steps.length === 1, `The client created ${steps.length} applications.`, ...steps)
+      expectServed(again, `The second request was answered with ${describePage(again)}.`)
     },
   },
   {
@@ -106,20 +106,20 @@ export const creating: Row[] = [
     title: 'The same form, sent three times at once, creates one application',
     rule: 'PG-15',
     why: 'A double click sends two requests before the first answer.',
-    fix: 'Let simultaneous deliveries of one form share one call.',
+    fix: 'Let simultaneous requests with the same form id share one call.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
       await Promise.all([1, 2, 3].map(() => open.browser.newTab().submit(open.page, open.form, open.values)))
       const steps = await created(context, open.person)
-      expect(steps.length === 1, `${steps.length} were created.`, ...steps)
+      expect(steps.length === 1, `The client created ${steps.length} applications.`, ...steps)
     },
   },
   {
     id: 'create-reload',
     title: 'Reloading the page after a creation creates nothing more',
     rule: 'PG-16',
-    why: 'If a page is the answer to a POST, Reload sends the POST again.',
+    why: 'If the client answers the POST with a page, Reload sends the POST again.',
     fix: 'Answer the POST with 303 to another page.',
     needs,
     async run(context) {
@@ -127,15 +127,15 @@ export const creating: Row[] = [
       await submitCreate(context, open)
       await open.browser.reload()
       const steps = await created(context, open.person)
-      expect(steps.length === 1, `${steps.length} were created.`, ...steps)
+      expect(steps.length === 1, `The client created ${steps.length} applications.`, ...steps)
     },
   },
   {
     id: 'create-shows-secret',
-    title: 'The secret of the new application is shown once',
+    title: 'The client shows the secret of a new application once',
     rule: 'secret-shown',
-    why: 'The API returns the secret only in this answer.',
-    fix: 'Show it on the page after the creation, and say that it will not be shown again.',
+    why: 'The API returns the secret only in the answer to the creation.',
+    fix: 'Show the secret on the page after the creation, and say that the client will not show it again.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -154,8 +154,8 @@ export const creating: Row[] = [
     id: 'create-secret-not-in-address',
     title: 'No address contains the secret of a new application',
     rule: 'SE-04',
-    why: 'Addresses are kept in histories and logs.',
-    fix: 'Pass it on in the body, or in a sealed cookie.',
+    why: 'Browser histories and logs keep addresses.',
+    fix: 'Write the secret into the body of the answer, or into a sealed cookie for the next page.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -168,24 +168,28 @@ export const creating: Row[] = [
     id: 'create-no-session',
     title: 'A form that arrives after the session has ended creates nothing and offers to sign in',
     rule: 'PG-14',
-    why: 'No half of the work may be done, and the visitor must see why.',
+    why: 'Without a session the client cannot create the application, and the visitor must see why.',
     fix: 'Check the session before the form, and offer to sign in.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
       open.browser.cookies.delete()
       const page = await open.browser.submit(open.page, open.form, open.values)
-      expectServed(page, `It was answered with ${describePage(page)}.`)
+      expectServed(page, `The form was answered with ${describePage(page)}.`)
       expect((await created(context, open.person)).length === 0, 'The application was created.')
-      expect(asksToSignIn(context, page), `The answer, ${describePage(page)}, has no way to sign in.`, page)
+      expect(
+        asksToSignIn(context, page),
+        `The client answered with ${describePage(page)}, which has no link to sign in.`,
+        page,
+      )
     },
   },
   {
     id: 'create-by-get',
-    title: 'GET creates nothing, whatever its query says',
+    title: 'A GET request creates no application, whatever its query contains',
     rule: 'PG-04',
     why: 'Otherwise a link or an image on another site can create an application.',
-    fix: 'Change things only by POST.',
+    fix: 'Create, change and delete only for a POST.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -199,10 +203,10 @@ export const creating: Row[] = [
   ...(['cross-site', 'same-site'] as const).map(
     (site): Row => ({
       id: `create-${site}`,
-      title: `A form ${site === 'cross-site' ? 'of another site' : 'of a neighbour on the same host'} creates nothing in the visitor's name`,
+      title: `A form ${site === 'cross-site' ? 'of another site' : 'of another port of the same host'} creates nothing in the visitor's name`,
       rule: 'PG-01',
-      why: `${site === 'cross-site' ? 'Any page can send a form' : 'SameSite does not stop forms of other ports and subdomains'}.`,
-      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not that of the client. Or require a token from the visitor's own page.",
+      why: `${site === 'cross-site' ? 'Any website can send a form with the cookies of the visitor' : 'SameSite does not stop forms of other ports and subdomains'}.`,
+      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not that of the client. Or require a token that only the client's own page contains.",
       needs,
       async run(context) {
         const open = await openCreateForm(context)
@@ -229,7 +233,7 @@ export const creating: Row[] = [
       id: `create-forged-${id}`,
       title: `A forged POST ${what} creates nothing`,
       rule: id === 'host' ? 'PG-02' : 'PG-01',
-      why: 'Older browsers send no Sec-Fetch headers, so only Origin is left.',
+      why: 'Older browsers send no Sec-Fetch headers, so the client must compare Origin.',
       fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, never with Host.',
       needs,
       async run(context) {
@@ -250,7 +254,8 @@ export const creating: Row[] = [
           })
         const answer = await send(fields, headers)
         expect((await created(context, open.person)).length === 0, 'The application was created.', answer)
-        // The same request from the client's own page works, so the client refused it because of the forgery.
+        // Ends the check unless the same request works from the client's own page. Otherwise the client could have
+        // refused the form for another reason.
         await send(open.form.fields, {
           origin: context.settings.client,
           'sec-fetch-site': 'same-origin',
@@ -264,13 +269,13 @@ export const creating: Row[] = [
   ),
   {
     id: 'create-refused',
-    title: 'A form that the API refuses comes back with what the visitor typed',
+    title: 'When the API refuses a form, the client shows it again with what the visitor typed',
     rule: 'form-kept',
-    why: 'Few people fill in an empty form a second time. This only warns, because a simple client that shows the error without the form is still correct.',
-    fix: 'Show the form again with status 422 or 400, with its values and the message of the API beside them.',
+    why: 'Few people fill in the same form twice. This check only warns, because a simple client that shows the error without the form is still correct.',
+    fix: 'Show the form again with status 422 or 400, with its values and the message of the API next to the field.',
     needs,
     async run(context) {
-      // Quotes and the like: a form that writes them into an attribute without escaping loses the rest.
+      // Contains quotes, because a form that writes a value into an attribute without escaping loses the text after a quote.
       const typed = `Typed by "conformance" & 'others' <b>`
       const open = await openCreateForm(context, typed)
       const uri = Object.keys(open.values).find(name => /redirect/i.test(name))!
@@ -278,7 +283,7 @@ export const creating: Row[] = [
         ...open.values,
         [uri]: 'ftp://not-allowed.example/',
       })
-      expectServed(page, `It was answered with ${describePage(page)}.`)
+      expectServed(page, `The form was answered with ${describePage(page)}.`)
       expect((await created(context, open.person)).length === 0, 'The application was created.')
       const kept = page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
       expect(kept.includes(typed), 'No field of the page contains what was typed.', page)
@@ -286,9 +291,9 @@ export const creating: Row[] = [
   },
   {
     id: 'create-other-visitor',
-    title: 'A form that one visitor opened creates nothing in the name of another visitor',
+    title: 'A form that one visitor opened creates no application for another visitor',
     rule: 'form-of-its-visitor',
-    why: 'Somebody else may have signed in in another tab meanwhile.',
+    why: 'Another person may have signed in in another tab before the visitor sends the form.',
     fix: 'Bind the form to the visitor who opened it.',
     needs,
     async run(context) {
@@ -300,7 +305,7 @@ export const creating: Row[] = [
       await tab.visit(callback.href, { from: open.browser.show(`${context.platform.portalUrl}/`, '') })
       if (!(await context.isSignedIn(open.browser, { person: other })))
         throw new Undecided('The second visitor could not sign in.')
-      // The group stays empty, so only the client can refuse.
+      // Clears the group, because the API would refuse a group of the first visitor.
       const group = Object.keys(open.values).find(name => /group/i.test(name))
       const values = {
         ...open.values,
@@ -318,7 +323,7 @@ export const creating: Row[] = [
   },
 ]
 
-/** The create form that somebody else sees, who is signed in in another browser. */
+/** The form that an attacker can send: it contains the hidden tokens of the attacker's own session. */
 async function attackersForm(context: CheckContext, visitors: Form) {
   const attacker = await context.otherPerson()
   const { browser } = await context.signedIn({ person: attacker })
@@ -334,21 +339,21 @@ function secretOf(steps: { response: { body: unknown } }[]): string {
   return secret
 }
 
-/** How to repair a form that creates nothing, depending on the answer. */
+/** How to fix a form that creates nothing, depending on the answer. */
 function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): string {
   const post = calls.findLast(({ request }) => request.method === 'POST')
   if (post && post.response.status >= 400) {
     const fix = post.reason ? ` ${guidanceOf(post.reason).fix}` : ''
     return `The API refused the call with ${post.response.status}; the evidence shows its answer.${fix}`
   }
-  if (post) return 'Send the form once, and in the name of the visitor who is signed in.'
+  if (post) return 'Make one call for each form, with the access token of the visitor who is signed in.'
   const sent = page.trail[0]
   if (sent?.request.headers.origin === 'null' && page.status === 403)
     return 'Browsers send Origin: null from a page with Referrer-Policy: no-referrer. Use same-origin on pages with forms.'
   if (page.stoppedAt !== undefined || page.url.startsWith(context.platform.portalUrl))
-    return 'The form led to the login: recognise the visitor by the cookies of the request with the form (see the evidence).'
-  if (page.status >= 500) return 'The client itself failed: see what it printed.'
+    return 'The client redirected the form to the login: read the session from the cookies of this request (see the evidence).'
+  if (page.status >= 500) return 'The client itself failed: see its output.'
   if (page.status >= 400)
-    return `The client refused its own form with ${page.status}: compare its checks (Origin, Sec-Fetch-Site, a hidden token, the fields) with the request.`
-  return 'The client accepted the form, but did not call POST /apps/v1: call the API before the answer.'
+    return `The client refused its own form with ${page.status}: compare what it checks (Origin, Sec-Fetch-Site, a hidden token, the fields) with the request in the evidence.`
+  return 'The client accepted the form, but did not call POST /apps/v1: make this call before you answer the form.'
 }

@@ -1,4 +1,4 @@
-// Texts of other people on pages and in addresses: they stay text, and load, open and call nothing.
+// Texts of other people on pages and in addresses: the client must escape them, and must not load, open or call what they name.
 import type { Page } from '../../browser/browser.ts'
 import { NotApplicable, type Row } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'
@@ -7,7 +7,7 @@ import { cookieHeader } from '../../steps/callback.ts'
 import { foreignLoads, leadsToScript, runsScript } from '../../steps/page-content.ts'
 
 const hostile: [id: string, what: string, text: string, isHarm?: (page: Page) => boolean][] = [
-  // This one also contains the end of a script, for a name in the data of a script.
+  // This text also contains the end of a script, because a page may write names into the data of a script.
   ['script', 'a script element', 'Marker</script><script>conformance()</script>'],
   ['attribute', 'a double quote and an element', 'Marker"><img src=x onerror=conformance()>'],
   ['single-quote', 'a single quote and a handler', "Marker' onmouseover='conformance()"],
@@ -23,7 +23,10 @@ const hostile: [id: string, what: string, text: string, isHarm?: (page: Page) =>
 
 const runsTheirs = (page: Page) => runsScript(page, 'conformance()')
 
-/** Used in place of the id of an application. Decoded twice or pasted into an address, it leads elsewhere. */
+/**
+ * The client gets each text in place of the id of an application. If it decodes the text twice or does not encode it, its
+ * call has another path.
+ */
 const ids: [id: string, text: string][] = [
   ['slashes', '..%2f..%2fapi%2fexchangeToken'],
   ['dots', '%2e%2e%2f%2e%2e%2fidentities'],
@@ -38,9 +41,9 @@ export const pageTexts: Row[] = [
   ...hostile.map(
     ([id, what, text, isHarm = runsTheirs]): Row => ({
       id: `page-escapes-${id}`,
-      title: `A name and description with ${what} are text on every page`,
+      title: `Every page escapes a name and description with ${what}`,
       rule: 'PG-07',
-      why: 'Other members of the group write these texts.',
+      why: "Other members of the visitor's group can write these texts.",
       fix: 'Let the template escape every value from the API.',
       needs: ['page'],
       async run(context) {
@@ -49,20 +52,20 @@ export const pageTexts: Row[] = [
         const { pages } = await crawl(context)
         if (!pages.some(page => page.body.includes('Marker')))
           throw new NotApplicable('no page shows the name of an application')
-        for (const page of pages) expect(!isHarm(page), `${page.url} contains it without escaping.`, page)
+        for (const page of pages) expect(!isHarm(page), `${page.url} contains the text without escaping.`, page)
       },
     }),
   ),
   {
     id: 'page-escapes-anything',
-    title: 'No answer of the API becomes markup or a script behind a link',
+    title: 'No text from the API becomes markup or a script in a link',
     rule: 'PG-06',
-    why: 'The API stores what others sent, and an address may be javascript:.',
+    why: 'The API stores texts of other people, and an address can begin with javascript:.',
     fix: 'Escape every value, and make a link only of an http or https address.',
     needs: ['page'],
     async run(context) {
       const person = await context.person()
-      // Enough applications that every text is once in every field.
+      // Makes enough applications for every text to be in every field once.
       for (let count = 0; count < 8; count++) await makeApplication(context, person, { name: `Marker ${count}` })
       const { browser } = await context.signedIn()
       for (const place of ['list', 'get']) await context.order(`${place}-hostile-texts`, { times: 5 })
@@ -75,10 +78,10 @@ export const pageTexts: Row[] = [
   },
   {
     id: 'page-icon-not-loaded',
-    title: 'Neither the page nor the server loads addresses that others typed',
+    title: 'The page and the client do not load addresses that other people typed',
     rule: 'PG-05',
-    why: 'A foreign icon tells its owner who looks at it, and a server that fetches addresses can be sent anywhere.',
-    fix: 'Show such an address as a link, and fetch nothing.',
+    why: 'A browser that loads an icon of another site tells its owner who sees the page. A client that loads addresses can be made to call internal servers.',
+    fix: 'Show the address as a link, and do not load it.',
     needs: ['page'],
     async run(context) {
       const person = await context.person()
@@ -94,17 +97,17 @@ export const pageTexts: Row[] = [
       for (const page of pages)
         expect(
           !foreignLoads(page, context.settings.client).some(url => url.includes(icon)),
-          `${page.url} loads it.`,
+          `${page.url} loads the icon.`,
           page,
         )
-      expect(otherSite.arrived(icon).length === 0, 'The server fetched the icon.')
+      expect(otherSite.arrived(icon).length === 0, 'The client loaded the icon.')
     },
   },
   {
     id: 'page-links-apart',
-    title: "Links to addresses that others typed give the opened page no access to the client's page",
+    title: "Links to addresses that other people typed give the opened page no access to the client's page",
     rule: 'links-apart',
-    why: 'The opened page could send the first page elsewhere, and learns the address that the visitor came from.',
+    why: "Without rel, the opened page can redirect the client's page, and gets its address as the Referer.",
     fix: 'Add rel="noopener noreferrer".',
     needs: ['page'],
     async run(context) {
@@ -123,12 +126,12 @@ export const pageTexts: Row[] = [
   ...ids.map(
     ([id, text]): Row => ({
       id: `page-id-${id}`,
-      title: `An id such as ${text} makes the client call nothing but the application API`,
+      title: `With an id such as ${text}, the client calls only the application API`,
       rule: 'PG-23',
-      why: 'If an id is pasted into an address, it can send the token of the visitor to other calls.',
+      why: 'If the client does not encode an id in the address of its call, the token of the visitor goes to another path.',
       fix: 'Check the form of an id, and encode it as one segment of the path.',
       needs: ['page'],
-      // These calls may show no visitor, so they are judged without one.
+      // Runs alone: the sandbox may not know the visitor of such a call, so the check must count the calls of all users.
       isAlone: true,
       async run(context) {
         const { browser, person } = await context.signedIn()

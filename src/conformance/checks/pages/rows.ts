@@ -1,4 +1,4 @@
-// The client's pages: who sees them, what they contain and load, and which forms they accept.
+// The client's pages: their headers, links and sources, and who may see them.
 
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
@@ -26,7 +26,7 @@ const headers: {
     id: 'page-no-store',
     title: "A page with the visitor's data says Cache-Control: no-store",
     rule: 'PG-11',
-    why: 'Otherwise the Back button shows it after the visitor has signed out, and a proxy may show it to others.',
+    why: 'Without no-store, Back shows the page after the visitor has signed out, and a proxy may send it to others.',
     fix: 'Send Cache-Control: no-store with every page behind the login.',
     isRight: ({ headers }) => /no-store/i.test(headers.get('cache-control') ?? ''),
   },
@@ -34,7 +34,7 @@ const headers: {
     id: 'page-not-framed',
     title: 'No other site can show a page behind the login in a frame',
     rule: 'PG-08',
-    why: 'In a frame of another site visitors press buttons that they do not see.',
+    why: 'Another site can hide the page in a frame, so that visitors press its buttons without seeing them.',
     fix: "Send Content-Security-Policy: frame-ancestors 'none', or X-Frame-Options: DENY.",
     isRight: ({ headers }) =>
       /deny|sameorigin/i.test(headers.get('x-frame-options') ?? '') ||
@@ -44,15 +44,15 @@ const headers: {
     id: 'page-nosniff',
     title: 'A page says X-Content-Type-Options: nosniff',
     rule: 'nosniff',
-    why: 'Browsers must not guess the type of an answer. This only warns, because frameworks do not send the header by default, so most simple clients would fail.',
-    fix: 'Send the header with every answer.',
+    why: 'Browsers must not guess the type of an answer. This check only warns, because frameworks do not send the header by default, so most simple clients would fail.',
+    fix: 'Send X-Content-Type-Options: nosniff with every answer.',
     isRight: ({ headers }) => /nosniff/i.test(headers.get('x-content-type-options') ?? ''),
   },
   {
     id: 'page-content-security-policy',
-    title: 'A page has a Content-Security-Policy that lets no inline script run',
+    title: 'A page has a Content-Security-Policy that forbids inline scripts',
     rule: 'content-security-policy',
-    why: 'The policy still stops scripts when a page forgets to escape a value. This only warns, because frameworks send no policy by default, so most simple clients would fail.',
+    why: 'The policy still stops scripts when a page forgets to escape a value. This check only warns, because frameworks send no policy by default, so most simple clients would fail.',
     fix: "Send Content-Security-Policy: default-src 'none' and the sources that the page needs, without 'unsafe-inline' for scripts.",
     isRight({ headers }) {
       const policy = headers.get('content-security-policy') ?? ''
@@ -64,7 +64,7 @@ const headers: {
     id: 'page-charset',
     title: 'A page names its content type and charset',
     rule: 'charset',
-    why: 'Without a charset a browser guesses, and an attacker can hide markup in a wrong guess.',
+    why: 'Without a charset, the browser guesses it, and an attacker can write text that a wrong charset turns into markup.',
     fix: 'Send Content-Type: text/html; charset=utf-8.',
     isRight: ({ headers, body }) =>
       /charset=|json/i.test(headers.get('content-type') ?? '') || /<meta\s+charset/i.test(body),
@@ -74,30 +74,30 @@ const headers: {
 export const pages: Row[] = [
   {
     id: 'page-needs-login',
-    title: 'Without a login the page behind it does not call the API and leads to a login',
+    title: 'Without a session the page behind the login does not call the API, and offers to sign in',
     rule: 'bearer-header',
-    why: 'Without a login there is no token for the call.',
-    fix: 'Check the session before you call anything, and lead to the login.',
+    why: 'Without a session, the client has no token for the call.',
+    fix: 'Check the session before you call the API. Without a session, redirect to the login or link to it.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
       const page = await context.visitUntilPortal(context.browser(), context.settings.page)
-      expect((await calls(context)).length === 0, 'It called the API.', page)
+      expect((await calls(context)).length === 0, 'The page called the API.', page)
       expectServed(page, `The page was answered with ${describePage(page)}.`)
       const isLed =
         page.stoppedAt !== undefined ||
         [401, 403].includes(page.status) ||
         page.links.some(({ url }) => url.startsWith(context.url(context.settings.login))) ||
         page.forms.some(({ action }) => action.startsWith(context.url(context.settings.login)))
-      expect(isLed, `The page was answered with ${describePage(page)}, which does not lead to a login.`, page)
+      expect(isLed, `The page was answered with ${describePage(page)}, which does not offer to sign in.`, page)
     },
   },
   {
     id: 'page-forged-session',
-    title: 'A made-up session cookie opens nothing',
+    title: 'The client does not accept an invented session cookie',
     rule: 'CK-05',
-    why: 'Otherwise anybody can write a cookie that says who is signed in.',
-    fix: 'Seal or sign the value of the cookie, or look it up.',
+    why: 'Otherwise anybody can sign in as another user with a cookie of their own.',
+    fix: 'Seal or sign the value of the cookie, or look it up in a store of sessions.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
@@ -110,7 +110,7 @@ export const pages: Row[] = [
         forged.cookies.set(context.settings.client, `${name}=${user}; Path=/; Secure`)
       const before = (await calls(context)).length
       await context.visitUntilPortal(forged, context.settings.page)
-      expect((await calls(context)).length === before, 'The page called the API with it.')
+      expect((await calls(context)).length === before, 'The client called the API for an invented session cookie.')
     },
   },
   {
@@ -118,7 +118,7 @@ export const pages: Row[] = [
     title: 'A link on another site opens the page for a visitor who is signed in',
     rule: 'PG-12',
     why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again each time.',
-    fix: 'Answer such a navigation without a session with a page that goes on to the same path by itself, once.',
+    fix: 'Answer a navigation from another site without a session with a meta refresh to the same path, once.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -133,7 +133,7 @@ export const pages: Row[] = [
         .arrived('api')
         .slice(before)
         .some(({ about }) => about.userId === person.id)
-      expect(isThere, `The visitor came to ${describePage(page)}.`, page)
+      expect(isThere, `The link opened ${describePage(page)}, and the client made no call for the visitor.`, page)
     },
   },
   ...headers.map(
@@ -149,9 +149,9 @@ export const pages: Row[] = [
   ),
   {
     id: 'page-hsts',
-    title: 'Over https every answer asks the browser to use only https',
+    title: 'Over https, every answer has a Strict-Transport-Security header',
     rule: 'hsts',
-    why: 'Otherwise the first request of a visitor who types the name goes over http.',
+    why: 'Without it, the first request of a visitor who types the address without https goes over http.',
     fix: 'Send Strict-Transport-Security: max-age=31536000.',
     async run(context) {
       if (!context.settings.client.startsWith('https:')) throw new NotApplicable('the client is not on https')
@@ -195,9 +195,9 @@ export const pages: Row[] = [
   },
   {
     id: 'page-shows-sign-out',
-    title: 'A page behind the login offers to sign out',
+    title: 'A page behind the login has a form or link to sign out',
     rule: 'PG-21',
-    why: 'Visitors must see that they are signed in, and be able to end it.',
+    why: 'Visitors must see that they are signed in, and must be able to sign out.',
     fix: 'Put the form or link that signs out on every page.',
     needs: ['page', 'logout'],
     async run(context) {
@@ -213,7 +213,7 @@ export const pages: Row[] = [
     id: 'page-nothing-foreign',
     title: 'A page behind the login loads nothing from other sites',
     rule: 'PG-22',
-    why: 'A site that serves a script or style can see and do everything that the visitor can.',
+    why: 'A site whose script or style the page loads can see and do everything that the visitor can.',
     fix: 'Serve scripts, styles and images from the client itself.',
     needs: ['page'],
     async run(context) {
@@ -224,7 +224,7 @@ export const pages: Row[] = [
   },
   {
     id: 'page-no-tokens',
-    title: 'No page holds a token or the client secret',
+    title: 'No page contains a token or the client secret',
     rule: 'CK-08',
     why: 'Scripts and extensions can read everything on a page.',
     fix: 'Keep tokens at the server.',
@@ -237,7 +237,7 @@ export const pages: Row[] = [
         const { access_token: access, refresh_token: refresh } = tokensOf(step) ?? {}
         return [access, refresh].filter(token => typeof token === 'string')
       })
-      if (tokens.length === 0) throw new Undecided('The exchange was not answered with tokens.')
+      if (tokens.length === 0) throw new Undecided('The portal did not answer the exchange with tokens.')
       const secrets = [...tokens, context.platform.clientSecret.reveal()]
       for (const page of pages)
         expect(!secrets.some(secret => page.body.includes(secret)), `${page.url} holds one.`, page)
@@ -246,10 +246,10 @@ export const pages: Row[] = [
   ...pageTexts,
   {
     id: 'not-found',
-    title: 'An address that does not exist answers 404',
+    title: 'The client answers an unknown address with status 404',
     rule: 'not-found',
-    why: 'A page that exists at every address hides mistakes, and can cause loops.',
-    fix: 'Answer with status 404 and a page.',
+    why: 'A client that answers every address with status 200 hides mistakes in links, and can cause loops.',
+    fix: 'Answer an unknown address with status 404 and a page.',
     async run(context) {
       const answer = await context.request('/there-is-nothing-here-conformance')
       expect([404, 410].includes(statusOf(answer)), `The address was answered with status ${statusOf(answer)}.`, answer)
@@ -259,8 +259,8 @@ export const pages: Row[] = [
     id: 'not-found-escapes',
     title: 'The page for a missing address contains no markup from that address',
     rule: 'PG-07',
-    why: 'Anybody can make a visitor open such an address.',
-    fix: 'Do not repeat the address, or escape it.',
+    why: 'Anybody can make a visitor open an address with markup.',
+    fix: 'Do not show the address on the page, or escape it.',
     async run(context) {
       for (const path of [
         '/%3Cimg%20src=x%20onerror=conformance()%3E',
@@ -295,23 +295,27 @@ export const pages: Row[] = [
   },
   {
     id: 'host-not-believed',
-    title: 'A foreign Host appears in no link, and in no redirect that a cache may keep',
+    title: 'The client writes the Host of a request into no link, and into no redirect that a cache may keep',
     rule: 'PG-02',
-    why: 'A cache shows such an answer to everybody.',
+    why: 'An attacker can send a request with a false Host, and a cache then sends the answer to everybody.',
     fix: 'Build addresses from the configuration, or use relative ones.',
     async run(context) {
       for (const answer of await answersToForeignHost(context)) {
         if (mayBeKept(answer)) expectNoForeignRedirect(answer)
-        expect(!addressesIn(answer).some(one => one.includes('//evil.example')), 'The page links to it.', answer)
+        expect(
+          !addressesIn(answer).some(one => one.includes('//evil.example')),
+          'The page links to the Host of the request.',
+          answer,
+        )
       }
     },
   },
   {
     id: 'host-not-in-redirects',
-    title: 'A foreign Host appears in no redirect',
+    title: 'The client writes the Host of a request into no redirect',
     rule: 'own-redirects',
-    why: 'Some servers put Host in front of a relative Location, and a cache may keep such an answer one day.',
-    fix: 'Build addresses from the configuration, or switch this off at the server.',
+    why: 'Some servers write the Host of the request into a relative Location, and a cache could keep this answer.',
+    fix: 'Build addresses from the configuration, and disable this feature of the server.',
     async run(context) {
       for (const answer of await answersToForeignHost(context)) expectNoForeignRedirect(answer)
     },
@@ -319,7 +323,7 @@ export const pages: Row[] = [
   ...creating,
 ]
 
-/** The answers of the start page and of the page behind the login to a request for another host. */
+/** Requests the start page and the page behind the login with a false Host, and returns the answers. */
 async function answersToForeignHost(context: CheckContext): Promise<Exchange[]> {
   const answers: Exchange[] = []
   for (const path of ['/', context.settings.page].filter(path => path !== ''))
@@ -337,7 +341,7 @@ function expectNoForeignRedirect(answer: Exchange): void {
   expect(!address.includes('//evil.example'), `The redirect leads to ${address}.`, answer)
 }
 
-/** Statuses that a cache keeps even without Cache-Control. */
+/** Statuses whose answers a cache may keep even without Cache-Control. */
 const keptByThemselves = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
 
 function mayBeKept(answer: Exchange): boolean {
@@ -347,7 +351,7 @@ function mayBeKept(answer: Exchange): boolean {
   return isTold || keptByThemselves.includes(statusOf(answer))
 }
 
-/** The page behind the login, for a visitor who is signed in. */
+/** Opens the page behind the login as a visitor who is signed in. */
 async function openPage(context: CheckContext): Promise<{ browser: Browser; page: Page; person: Person }> {
   const { browser, person } = await context.signedIn()
   const page = await browser.visit(context.url(context.settings.page))
@@ -364,7 +368,7 @@ function describeHeader({ headers }: Page, name: string): string {
   return headers.has(name) ? `${name} is ${headers.get(name)}` : `there is no ${name}`
 }
 
-/** The names of headers as documents write them. */
+/** The headers that each check names in its failure. */
 const headersOf: Record<string, string[]> = {
   'page-no-store': ['Cache-Control'],
   'page-not-framed': ['Content-Security-Policy', 'X-Frame-Options'],

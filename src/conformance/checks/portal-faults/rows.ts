@@ -14,7 +14,7 @@ interface Failed {
   tookMs: number
 }
 
-/** A login whose exchange meets the fault. The fault names the state, so it does not affect other logins. */
+/** Makes a login while the sandbox answers its exchange with the fault. The fault names the state, so it does not affect other logins. */
 async function loginUnder(
   context: CheckContext,
   fault: string,
@@ -25,7 +25,7 @@ async function loginUnder(
   const callback = await context.authorize(start)
   await context.order(fault, { times: 5, options })
   const began = performance.now()
-  // A client that starts again by itself comes to the portal again.
+  // A client that begins a new login at once redirects to the portal again.
   const page = await browser.goOn(start.page, callback.href, {
     stopAt: url => url.origin === context.platform.portalUrl,
   })
@@ -35,16 +35,20 @@ async function loginUnder(
   // The sandbox records an answer that hangs only after the client has closed the connection.
   if (!isMet()) await context.platform.settle(2000)
   if (!isMet() && page.status !== 0)
-    throw new Undecided(`The callback, which was answered with ${describePage(page)}, exchanged nothing.`)
+    throw new Undecided(`The client made no exchange. It answered the callback with ${describePage(page)}.`)
   return { page, exchanges: (await context.exchanges()).length, tookMs }
 }
 
 function expectAnswer({ page }: Failed): void {
   expect(page.status !== 0, `The browser got ${describePage(page)}.`, page)
-  expect(!isBareFailure(page), 'The answer is a plain failure: status 500 without a text of the client.', page)
+  expect(
+    !isBareFailure(page),
+    'The answer is the default failure of a server: status 500 without a text of the client.',
+    page,
+  )
 }
 
-/** Somebody else can still begin a login. */
+/** Fails unless another visitor can still begin a login. */
 async function expectAlive(context: CheckContext): Promise<void> {
   await context.startLogin(context.browser())
 }
@@ -58,35 +62,38 @@ async function expectNobodySignedIn(context: CheckContext): Promise<void> {
   )
 }
 
-const answerWhy =
-  'A visitor who comes back from the portal must learn that the login failed, and how to go on. An empty window says neither.'
+const answerWhy = 'A visitor who returns from the portal must see that the login failed, and how to try again.'
 const answerFix =
-  'Catch every failure of the exchange, including unreadable answers, and show a page with a link that starts again.'
+  'Catch every failure of the exchange, including unreadable answers, and show a page with a link to a new login.'
 
-/** Faults of the answer. With each one there is no session, the visitor gets an answer, and the client keeps running. */
+/** Faults of the answer. The client must create no session, answer the visitor and keep running. */
 const failures: [failure: string, what: string, why?: string][] = [
-  ['reset', 'a connection that is reset'],
-  ['reset-after', 'a connection that is reset once the portal has acted'],
-  ['cut', 'a connection that is reset in the middle of the answer'],
-  ['half', 'an answer that ends in the middle of its JSON'],
-  ['empty', 'an empty answer'],
-  ['html', 'a page in place of an answer', 'Proxies and captive networks answer 200 with a page of their own.'],
-  ['not-an-object', 'null in place of an answer'],
-  ['endless-header', 'a header without end'],
-  ['400', 'an answer of status 400'],
-  ['401', 'a portal that does not know the client'],
-  ['403', 'an answer of status 403'],
-  ['404', 'an answer of status 404'],
-  ['429', 'a portal that is asked too often'],
-  ['500', 'an answer of status 500'],
-  ['502', 'an answer of status 502'],
-  ['503', 'a portal that is down for maintenance'],
-  ['504', 'an answer of status 504'],
+  ['reset', 'the portal resets the connection of the exchange'],
+  ['reset-after', 'the portal issues the tokens and then resets the connection'],
+  ['cut', 'the portal resets the connection in the middle of its answer'],
+  ['half', 'the answer to the exchange ends in the middle of its JSON'],
+  ['empty', 'the answer to the exchange is empty'],
+  [
+    'html',
+    'the portal answers the exchange with a web page',
+    'A proxy or a public network can answer in place of the portal, with status 200 and a web page.',
+  ],
+  ['not-an-object', 'the portal answers the exchange with null'],
+  ['endless-header', 'the answer to the exchange has a header without end'],
+  ['400', 'the portal answers the exchange with status 400'],
+  ['401', 'the portal does not know the client (401)'],
+  ['403', 'the portal answers the exchange with status 403'],
+  ['404', 'the portal answers the exchange with status 404'],
+  ['429', 'the portal refuses the exchange because of too many calls (429)'],
+  ['500', 'the portal answers the exchange with status 500'],
+  ['502', 'the portal answers the exchange with status 502'],
+  ['503', 'the portal is down for maintenance (503)'],
+  ['504', 'the portal answers the exchange with status 504'],
 ]
 
 const survivals: Row[] = failures.map(([failure, what, why]) => ({
   id: `exchange-${failure}`,
-  title: `The exchange meets ${what}: the visitor gets an answer, nobody is signed in, and the client keeps running`,
+  title: `When ${what}, the visitor gets an answer, nobody is signed in, and the client keeps running`,
   rule: failure === 'endless-header' ? 'UP-04' : 'UP-06',
   why: why ?? answerWhy,
   fix: answerFix,
@@ -98,17 +105,17 @@ const survivals: Row[] = failures.map(([failure, what, why]) => ({
 }))
 
 const waits: [failure: string, what: string][] = [
-  ['never', 'no answer at all'],
-  ['drip', 'an answer that comes one byte at a time'],
-  ['endless-body', 'an answer without end'],
+  ['never', 'the portal does not answer the exchange'],
+  ['drip', 'the portal answers the exchange one byte at a time'],
+  ['endless-body', 'the answer to the exchange has no end'],
 ]
 
 const deadlines: Row[] = waits.map(([failure, what]) => ({
   id: `exchange-${failure}`,
-  title: `The exchange meets ${what}: the visitor gets an answer in time`,
+  title: `When ${what}, the visitor gets an answer in time`,
   rule: 'UP-03',
-  why: 'Without a deadline the client waits for as long as the other side likes, and holds the visitor, a socket and memory.',
-  fix: 'Give the call one deadline that includes the body.',
+  why: 'Without a deadline, the client waits for as long as the portal does not finish its answer. The visitor waits, and the request uses a socket and memory.',
+  fix: 'Give the exchange one deadline that includes the body.',
   longestMs: 90_000,
   async run(context) {
     const failed = await loginUnder(context, `exchange-${failure}`, failure === 'drip' ? { seconds: 0.2 } : {})
@@ -123,7 +130,7 @@ const deadlines: Row[] = waits.map(([failure, what]) => ({
 
 const redirects: Row[] = [302, 307].map(status => ({
   id: `exchange-redirect-${status}`,
-  title: `The exchange follows no redirect (${status})`,
+  title: `The client follows no redirect of the exchange (${status})`,
   rule: 'UP-02',
   why: 'A client that follows the redirect sends the code and the secret to any host that it names. Many HTTP libraries follow redirects by default.',
   fix: 'Switch redirects off for this call, and treat every 3xx as a failure.',
@@ -132,7 +139,7 @@ const redirects: Row[] = [302, 307].map(status => ({
     const trapped = requestAtTrap(context, `exchange-redirect-${status}`)
     expect(
       trapped === undefined,
-      `The redirect was followed, by ${trapped?.request.method}.`,
+      `The client followed the redirect with ${trapped?.request.method}.`,
       ...(trapped ? [trapped] : []),
     )
     await expectNobodySignedIn(context)
@@ -141,17 +148,17 @@ const redirects: Row[] = [302, 307].map(status => ({
 
 const single: [failure: string, what: string][] = [
   ['reset-after', 'was reset'],
-  ['503-after', 'answered 503'],
+  ['503-after', 'was answered with status 503'],
   ['429', 'was refused because of too many calls'],
   ['empty-after', 'got an empty answer'],
 ]
 
 const retries: Row[] = single.map(([failure, what]) => ({
   id: `exchange-${failure}-not-repeated`,
-  title: `An exchange that ${what} is not sent again`,
+  title: `The client does not repeat an exchange that ${what}`,
   rule: 'code-once',
-  why: 'A code counts once. A second use is refused, and may revoke the tokens of the first.',
-  fix: 'Retry no POST automatically. Let the visitor start again.',
+  why: 'A code is valid once. The portal refuses a second exchange, and may revoke the tokens of the first.',
+  fix: 'Retry no POST automatically. Let the visitor begin a new login.',
   async run(context) {
     const { exchanges } = await loginUnder(context, `exchange-${failure}`)
     expect(exchanges === 1, `${exchanges} exchanges arrived.`, ...context.arrived('exchange'))
@@ -174,14 +181,14 @@ export const portalFaults: Row[] = [
       await loginUnder(context, 'exchange-endless-body')
       await context.platform.settle(2000)
       const took = context.arrived('exchange')[0]?.durationMs ?? 0
-      // About 1.5 MB a second.
-      expect(took < 2500, `The client read for ${(took / 1000).toFixed(1)} seconds.`)
+      // The sandbox sends about 1.5 MB per second.
+      expect(took < 2500, `The client read the endless answer for ${(took / 1000).toFixed(1)} seconds.`)
     },
   },
   {
     id: 'exchange-gzip',
     title:
-      'The client reads or refuses a compressed answer to the exchange that it did not ask for, and nothing breaks',
+      'When the portal compresses its answer to the exchange unasked, the visitor gets a page and the client keeps running',
     rule: 'UP-04',
     why: answerWhy,
     fix: answerFix,
@@ -192,25 +199,25 @@ export const portalFaults: Row[] = [
   },
   {
     id: 'exchange-error-escaped',
-    title: 'The text of a portal error is never markup of the page',
+    title: 'The page escapes markup in the text of a portal error',
     rule: 'oauth-sanitize',
     why: 'Text from elsewhere that a page does not escape can run as a script.',
     fix: 'Show words of your own, or escape the text.',
     async run(context) {
       const { page } = await loginUnder(context, 'exchange-400', { error: '<img src=x onerror=alert(1)>' })
-      expect(!runsScript(page, 'alert(1)'), 'The error of the portal is markup on the page.', page)
+      expect(!runsScript(page, 'alert(1)'), 'The page contains the error of the portal unescaped.', page)
     },
   },
   {
     id: 'exchange-error-own-words',
-    title: 'The text of a portal error is not shown to the visitor',
+    title: 'The page does not show the error text of the portal',
     rule: 'generic-errors',
-    why: 'It is written for developers, and may say more than a visitor should know.',
-    fix: 'Log the code of the error. Show a sentence of your own and a link that starts again.',
+    why: 'An error text is for developers, and may say more than a visitor should know.',
+    fix: 'Log the code of the error. Show a sentence of your own and a link to a new login.',
     async run(context) {
       const mark = 'words_of_the_portal_4711'
       const { page } = await loginUnder(context, 'exchange-400', { error: mark })
-      expect(!page.body.includes(mark), 'The page shows what the portal answered.', page)
+      expect(!page.body.includes(mark), 'The page shows the error text of the portal.', page)
     },
   },
   ...failurePages(
@@ -223,10 +230,10 @@ export const portalFaults: Row[] = [
   ),
   {
     id: 'exchange-refused-no-loop',
-    title: 'If the portal refuses every exchange, the visitor is not sent back and forth without end',
+    title: 'If the portal refuses every exchange, the client does not send the visitor to the login again and again',
     rule: 'CL-33',
-    why: 'The portal remembers its visitors and sends them back at once, so a client that starts again by itself never ends.',
-    fix: 'After a failed login show a page with a link. Never redirect to the login by yourself.',
+    why: 'The portal remembers its visitors and sends them back at once. If the client begins a new login after each failure, the redirects have no end.',
+    fix: 'After a failed login, show a page with a link to a new login. Never redirect to the login automatically.',
     isAlone: true,
     async run(context) {
       await context.order('exchange-400', { times: 50, options: { error: 'invalid_grant' } })
@@ -238,10 +245,10 @@ export const portalFaults: Row[] = [
   },
   {
     id: 'exchange-works-again',
-    title: 'When the portal is back, the same browser can sign in',
+    title: 'When the portal works again, the same browser can sign in',
     rule: 'login-works',
-    why: 'A failed login must leave nothing that blocks the next one.',
-    fix: 'Delete the cookie of the login when it is over, whatever its result.',
+    why: 'A failed login must leave no cookie or record that blocks the next login.',
+    fix: 'Delete the cookie of a login when the login has ended, whatever its result is.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
@@ -254,10 +261,10 @@ export const portalFaults: Row[] = [
   },
   {
     id: 'exchange-retry-after',
-    title: 'The client does not wait for an hour when the portal asks for it in Retry-After',
+    title: 'When the portal sends a Retry-After of one hour, the visitor gets an answer at once',
     rule: 'UP-03',
-    why: 'A client that sleeps for as long as Retry-After says holds a visitor and a socket for any time that the other side likes.',
-    fix: 'Tell the visitor when to try again, and do not wait.',
+    why: 'If the client sleeps for the time in Retry-After, the visitor waits for an hour, and the request uses a socket.',
+    fix: 'Tell the visitor when to try again, and answer at once.',
     longestMs: 90_000,
     async run(context) {
       const { page, exchanges } = await loginUnder(context, 'exchange-503', { retryAfter: 3600 })
@@ -267,10 +274,10 @@ export const portalFaults: Row[] = [
   },
   {
     id: 'me-down',
-    title: 'A login works although the portal cannot tell the name of the visitor',
+    title: 'A login works when the portal does not send the name of the visitor',
     rule: 'name-is-optional',
-    why: 'The purpose of a login is the token. The name is an extra.',
-    fix: 'Ask for the name with a short deadline, and go on without it.',
+    why: 'The client needs the token for the API, but the name is only for display.',
+    fix: 'Ask for the name with a short deadline, and continue the login without it.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
@@ -279,7 +286,7 @@ export const portalFaults: Row[] = [
       const page = await context.signIn(browser)
       const isSignedIn = await context.isSignedIn(browser)
       await context.dropFaults()
-      // If a plain login does not work either, this proves nothing.
+      // Ends the check if a plain login does not work either, because the name is not the cause then.
       if (!isSignedIn) await context.signedIn()
       expect(isSignedIn, `Nobody is signed in. The login ended with ${describePage(page)}.`, page)
     },

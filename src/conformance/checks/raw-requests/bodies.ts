@@ -1,4 +1,4 @@
-// Bodies that do not match their headers: without end, too short or too long. Also forms that no page sends.
+// Forms with contents that no page sends, and bodies that are endless, too short or too long.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { Failed, type Row, Undecided } from '../../check.ts'
@@ -11,7 +11,7 @@ import { expectOwnStatus, expectStillThere, type Odd, requestText, sendOdd } fro
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** The address at which the client accepts forms. */
+/** The paths at which the client accepts forms. */
 function formPaths({ settings }: CheckContext): string[] {
   const { logout, create, page } = settings
   const paths = [logout?.method === 'POST' ? logout.path : '', create, page].filter(path => path !== '')
@@ -23,7 +23,7 @@ function post(context: CheckContext, path: string, headers: Record<string, strin
   return requestText(context, 'POST', path, { headers: own, body })
 }
 
-/** Forms that no page has sent. */
+/** Forms with contents that no page sends. */
 function oddForms(context: CheckContext): Odd[] {
   const contents: [type: string | undefined, body: string][] = [
     [formType, '%'],
@@ -61,7 +61,7 @@ function wrongLengths(context: CheckContext): Odd[] {
       of('with more than its Content-Length', { 'content-length': '3' }, 'name=more-than-three'),
       of('with the Content-Length abc', { 'content-length': 'abc' }, 'name=a'),
       of('with the Content-Length -1', { 'content-length': '-1' }, 'name=a'),
-      // The length is not larger than all memory: PHP's own server reserves it and ends, which is not a fault of the client.
+      // The length is not larger: the development server of PHP reserves this memory and would stop, but the client is not at fault.
       of('with a Content-Length that is never reached', { 'content-length': '60000' }, 'name=a'),
       of('with chunks of no length', { 'transfer-encoding': 'chunked' }, 'zz\r\nname=a\r\n'),
       of('in an encoding that nobody knows', { 'transfer-encoding': 'rot13' }, 'name=a'),
@@ -72,13 +72,13 @@ function wrongLengths(context: CheckContext): Odd[] {
 /** Bytes that a client may accept before it must refuse more. Servers have limits of up to about 30 MB. */
 const mostBytes = 48 * 1024 * 1024
 
-/** A request of anybody who wants to sign in. */
+/** The request of another visitor who opens the login path. */
 function plainRequest(context: CheckContext, timeoutMs: number): RawBytes {
   const headers = { ...typedAddress, accept: 'text/html' }
   return { head: requestText(context, 'GET', context.settings.login, { headers }), timeoutMs }
 }
 
-/** Whether a plain request waits until another one, which waits for the API, has been answered. */
+/** Whether the client answers a plain request only after it has answered another request that waits for the API. */
 async function servesOneAtATime(context: CheckContext): Promise<boolean> {
   const { client, page } = context.settings
   if (!page) return false
@@ -103,23 +103,23 @@ async function servesOneAtATime(context: CheckContext): Promise<boolean> {
 export const bodies: Row[] = [
   {
     id: 'raw-forms',
-    title: 'Forms that no page sends are answered, and the client keeps running',
+    title: 'The client answers forms with invalid contents, and keeps running',
     rule: 'stays-up',
-    why: 'Anybody can send them, and an exception that nobody catches is an outage for everybody.',
-    fix: 'Check the type of a body before you read it. Answer one that you cannot read with status 400 or 415.',
+    why: 'Anybody can send an invalid form, and an uncaught exception can end the client for all visitors.',
+    fix: 'Check the type of a body before you read it. Answer a body that you cannot read with status 400 or 415.',
     run: async context => void (await sendOdd(context, oddForms(context))),
   },
   {
     id: 'raw-forms-status',
-    title: 'Forms that no page sends are answered with a status that says whose fault it is',
+    title: 'The client answers forms with invalid contents with a status below 500',
     rule: 'bad-request-status',
-    why: 'A 500 wakes up the people on call, and tells an attacker that something broke.',
-    fix: 'Check the type of a body before you read it. Answer one that you cannot read with status 400 or 415.',
+    why: 'Status 500 means a fault of the client: it alarms the people on call, and shows an attacker a weak place.',
+    fix: 'Check the type of a body before you read it. Answer a body that you cannot read with status 400 or 415.',
     run: context => expectOwnStatus(context, oddForms(context)),
   },
   {
     id: 'raw-body-length',
-    title: 'A body of the wrong length ends its connection and nothing else',
+    title: 'After a body of the wrong length, the client still answers other requests',
     rule: 'stays-up',
     why: 'Broken proxies and attackers send such bodies, and other visitors must still be served.',
     fix: 'Leave the framing to the server, and handle the error that reading such a body raises.',
@@ -134,10 +134,10 @@ export const bodies: Row[] = [
   },
   {
     id: 'raw-body-unfinished',
-    // A server with one worker is correct, too, if a proxy in front of it reads the bodies. So this is undecided, not a failure.
-    title: 'While bodies without end arrive, everybody else is answered',
+    // A server with one worker is correct, too, if a proxy in front of it reads the bodies. The check is then undecided, and does not fail.
+    title: 'While unfinished bodies arrive, the client answers other visitors',
     rule: 'stays-up',
-    why: 'Otherwise a few slow senders are enough to block everybody.',
+    why: 'Otherwise a few slow senders can block all visitors.',
     fix: 'Serve requests in parallel, and give the body of a request a deadline.',
     longestMs: 120_000,
     async run(context) {
@@ -155,18 +155,19 @@ export const bodies: Row[] = [
       if (answer.status > 0) return
       if (await servesOneAtATime(context))
         throw new Undecided(
-          'The client serves one request at a time, so any slow sender keeps everybody waiting: run it with several workers, or behind a proxy that reads bodies first.',
+          'The client serves one request at a time, so one slow sender makes all visitors wait: run the client with several workers, or behind a proxy that reads bodies first.',
         )
-      throw new Failed(`While ${open.length} bodies do not end, nobody else is answered within 5 seconds.`, [
-        describeExchange(answer.exchange),
-      ])
+      throw new Failed(
+        `While ${open.length} bodies do not end, the client does not answer another visitor within 5 seconds.`,
+        [describeExchange(answer.exchange)],
+      )
     },
   },
   {
     id: 'raw-body-endless',
-    title: 'The client refuses or leaves a body without end',
+    title: 'The client refuses a body without end, or stops reading it',
     rule: 'bounded-bodies',
-    why: 'The client keeps what it reads somewhere, and one sender can fill that. This only warns, because many servers have no limit by default, so simple clients that are otherwise correct would fail.',
+    why: 'The client keeps what it reads in memory or on disk, and one sender can fill them. This check only warns, because many servers have no limit by default, so simple clients that are otherwise correct would fail.',
     fix: 'Set a limit for bodies, such as 64 KB for a form, and answer with status 413.',
     longestMs: 40_000,
     async run(context) {

@@ -1,4 +1,4 @@
-// Requests with the cookies of a visitor that no page of the client has sent.
+// Requests that contain the cookies of a visitor, but do not come from a page of the client.
 import { NotApplicable, type Row } from '../../check.ts'
 import { expect, setCookiesOf, statusOf } from '../../findings.ts'
 import { cookieHeader } from '../../steps/callback.ts'
@@ -10,10 +10,10 @@ const formType = 'application/x-www-form-urlencoded'
 export const forgeries: Row[] = [
   {
     id: 'raw-logout-without-origin',
-    title: 'A POST without a sign of its origin signs nobody out',
+    title: 'A POST without Origin and Sec-Fetch-Site signs nobody out',
     rule: 'post-from-nowhere',
-    why: 'A browser that is too old for both headers sends a form of another site in the same way.',
-    fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token from the visitor's own page.",
+    why: 'A browser that is too old for both headers sends a form of another site without them.',
+    fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
     needs: ['page', 'logout'],
     async run(context) {
       const { method, path } = context.settings.logout!
@@ -28,10 +28,10 @@ export const forgeries: Row[] = [
   },
   {
     id: 'raw-create-without-origin',
-    title: 'A POST without a sign of its origin creates nothing',
+    title: 'A POST without Origin and Sec-Fetch-Site creates no application',
     rule: 'post-from-nowhere',
-    why: 'A browser that is too old for both headers sends a form of another site in the same way.',
-    fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token from the visitor's own page.",
+    why: 'A browser that is too old for both headers sends a form of another site without them.',
+    fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)

@@ -1,4 +1,4 @@
-// Requests that no browser sends, but that anybody can send: the client answers them, keeps running, and adopts nothing from them.
+// Requests that no browser sends, but that anybody can send: the client must answer them, keep running, and use no address from them.
 import type { Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf } from '../../findings.ts'
@@ -6,7 +6,7 @@ import { expectOwnStatus, type Odd, requestText, sendOdd } from '../../steps/raw
 import { bodies } from './bodies.ts'
 import { forgeries } from './forgeries.ts'
 
-/** The requests of one row. `what` is used in the title. */
+/** Invalid requests of one kind. `what` begins the title of the check. */
 const families: {
   id: string
   what: string
@@ -38,7 +38,7 @@ const families: {
   {
     id: 'escapes',
     what: 'Broken percent-encoding in the path and in the query of every page',
-    fix: 'Decode with a function whose failure you handle, and answer with status 400.',
+    fix: 'Handle the error of the function that decodes addresses, and answer with status 400.',
     requests: context =>
       pathsOf(context).flatMap(path => [
         ...['%', '/%', '/%zz', '/%E0%A4%A', '/%ff', '/%00'].map(end => get(context, path.replace(/\/$/, '') + end)),
@@ -49,8 +49,8 @@ const families: {
   },
   {
     id: 'parameters',
-    what: 'Parameters that come several times, as lists or as objects',
-    fix: 'Read each parameter as a list of texts, and refuse a list that has more than one where one is expected.',
+    what: 'Parameters that are repeated, or that are lists or objects',
+    fix: 'Read each parameter as a list of texts, and refuse a list with several texts if you expect one.',
     requests: context =>
       pathsOf(context).flatMap(path =>
         parameterNames(context).flatMap(name => [
@@ -62,7 +62,7 @@ const families: {
   {
     id: 'hosts',
     what: 'A Host that is missing, empty or not a name',
-    fix: 'Build no address from Host. The own address of the client is a setting.',
+    fix: "Build no address from Host. Take the client's own address from the configuration.",
     requests: context => [
       ...['', '[', ':', '%', 'a b', 'http://', `${'a'.repeat(300)}.example`, 'evil.example:99999', '"><x'].map(
         host => ({
@@ -116,7 +116,7 @@ const families: {
   {
     id: 'header-values',
     what: 'Headers with meaningless values',
-    fix: 'Read headers with parsers that cannot throw, and ignore what they do not understand.',
+    fix: 'Read headers with parsers that cannot throw, and ignore headers that you cannot read.',
     requests: context =>
       pathsOf(context).flatMap(path =>
         [
@@ -149,7 +149,7 @@ const families: {
 
 function get(context: CheckContext, target: string, headers: Record<string, string | undefined> = {}): Odd {
   const head = requestText(context, 'GET', target, { headers })
-  // A target begins with a slash or is a whole address. Some servers close the connection after any other target, and keep running.
+  // A valid target is a path or a whole address. For any other target, some servers close the connection without an answer and keep running.
   return { what: `GET ${shorten(target)}`, head, isNoHttp: !/^(\/|https?:)/.test(target) }
 }
 
@@ -171,26 +171,26 @@ export const rawRequests: Row[] = [
   ...families.flatMap(({ id, what, fix, requests }): Row[] => [
     {
       id: `raw-${id}`,
-      title: `${what} are answered, and the client keeps running`,
+      title: `${what} get an answer, and the client keeps running`,
       rule: 'stays-up',
-      why: 'Anybody can send them, and an exception that nobody catches is an outage for everybody.',
+      why: 'Anybody can send such requests, and an uncaught exception can end the client for all visitors.',
       fix,
       run: async context => void (await sendOdd(context, await requests(context))),
     },
     {
       id: `raw-${id}-status`,
-      title: `${what} are answered with a status that says whose fault it is`,
+      title: `${what} get an answer with a status below 500`,
       rule: 'bad-request-status',
-      why: 'A 500 wakes up the people on call, and tells an attacker that something broke.',
+      why: 'Status 500 means a fault of the client: it alarms the people on call, and shows an attacker a weak place.',
       fix,
       run: async context => expectOwnStatus(context, await requests(context)),
     },
   ]),
   {
     id: 'raw-absolute-target',
-    title: 'An absolute address in a request does not change where the portal sends the browser back to',
+    title: 'An absolute address in a request does not change the redirect_uri of a login',
     rule: 'PG-02',
-    why: "Proxies and attackers write the whole address into a request, and a library takes its host for the client's own.",
+    why: 'Proxies and attackers write the whole address into a request, and a library can use its host as the host of the client.',
     fix: "Take the client's own address from the configuration.",
     async run(context) {
       const { login, client } = context.settings
@@ -206,10 +206,10 @@ export const rawRequests: Row[] = [
   },
   {
     id: 'raw-no-redirect-away',
-    title: 'No address of the client leads to another site',
+    title: 'No address of the client redirects to another site',
     rule: 'CL-25',
-    why: 'A link to the client that ends at the page of an attacker looks like a page of the client. A redirect that repeats the path unchanged is enough.',
-    fix: 'Answer a path that begins with several slashes or a backslash with 404, or reduce the slashes to one before you use it.',
+    why: 'Visitors trust a link to the client, although it opens the page of an attacker. A redirect that repeats the path of the request is enough for this attack.',
+    fix: 'Answer a path that begins with several slashes or a backslash with 404, or replace the slashes by one slash before you use the path.',
     async run(context) {
       const { login, page } = context.settings
       const targets = [
