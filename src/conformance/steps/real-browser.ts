@@ -1,4 +1,4 @@
-// The steps of a person in the window of a real browser: sign in, open the page, fill in the form, sign out.
+// The steps of a person in a real browser: sign in, open the page, fill in the form, sign out.
 import type { Locator } from 'playwright-core'
 import type { Window } from '../browser/window.ts'
 import { Undecided } from '../check.ts'
@@ -16,7 +16,7 @@ export interface Visitor {
 /** The address of the window, without the query. */
 export const placeOf = ({ page }: Window): string => page.url().replace(/[?#].*$/s, '')
 
-/** Begins a login and fills in the portal's form. `isAtRest`: the page after it does not loop. */
+/** Begins a login and fills in the portal's form. `isAtRest` is false if the page after the login never stops loading. */
 export async function signIn(context: CheckContext): Promise<Visitor & { isAtRest: boolean }> {
   const person = await context.person()
   const window = await context.window()
@@ -39,7 +39,7 @@ export function callbacksIn(context: CheckContext, { asked }: Window): string[] 
     .map(({ url }) => url)
 }
 
-/** The answers of the API to calls for this person since `before`, a number of steps. */
+/** The number of successful calls of the API for this person. `before`: how many steps to skip. */
 async function callsSince(context: CheckContext, { id }: Person, before: number): Promise<number> {
   await context.platform.settle()
   return context.platform.steps
@@ -68,7 +68,10 @@ export async function isSignedIn(context: CheckContext, visitor: Visitor): Promi
   return isServed(context, visitor, () => visitor.window.goTo(context.url(context.settings.page)))
 }
 
-/** signIn, then the page behind the login. Ends the check if nobody is signed in, because another check reports that. */
+/**
+ * Signs in and opens the page behind the login. If nobody is signed in, the check is undecided, because chromium-login
+ * reports the failure.
+ */
 export async function signedIn(context: CheckContext): Promise<Visitor> {
   const visitor = await signIn(context)
   if (!(await isSignedIn(context, visitor)))
@@ -92,11 +95,11 @@ export async function readableByScripts({ page }: Window): Promise<Record<string
 export async function tokensOf(context: CheckContext): Promise<string[]> {
   await context.platform.settle()
   const tokens = context.arrived('exchange', 'refresh').flatMap(step => tokensGivenIn(step).map(String))
-  if (tokens.length === 0) throw new Undecided('The exchange was not answered with tokens.')
+  if (tokens.length === 0) throw new Undecided('The portal did not answer the exchange with tokens.')
   return tokens
 }
 
-/** Fills in the form at --create as a person does. Returns the button that sends it. */
+/** Fills in the form at --create as a person does. Returns the button that sends the form. */
 export async function fillCreateForm(
   context: CheckContext,
   { window, person }: Visitor,
@@ -119,7 +122,7 @@ export async function fillCreateForm(
   const form = nameField.locator('xpath=ancestor::form[1]')
   const around = (await form.count()) === 1 ? form : page.locator('body')
   const buttons = around.locator('button:not([type=button]):not([type=reset]), input[type=submit], input[type=image]')
-  // Without a form element a script listens to a button, which is the last one.
+  // Without a form element, a script sends the fields. Presses the last button, which usually does this.
   const button = (await buttons.count()) > 0 ? buttons.first() : around.locator('button').last()
   if ((await button.count()) === 0) throw new Undecided(`The form at ${placeOf(window)} has no button that sends it.`)
   await nameField.fill(name)
@@ -150,8 +153,8 @@ const wordsToSignOut = /\b(sign|log)[ -]?(out|off)\b/i
 const mostPages = 8
 
 /**
- * Signs out as a visitor does: with the form or link that leads to --logout, or a control that says so. It is looked for on the
- * page that is open, and then on others.
+ * Signs out as a visitor does, with a form or link to --logout, or with a control whose text says that it signs out.
+ * Searches the open page first, and then other pages of the client.
  */
 export async function signOut(context: CheckContext, { window }: Visitor): Promise<void> {
   const { logout, create, login } = context.settings
@@ -171,7 +174,7 @@ export async function signOut(context: CheckContext, { window }: Visitor): Promi
     }
   }
   if (!control) throw new Undecided(`No page has a form or link to ${logout!.path}, or a button that says "Sign out".`)
-  // Not with the mouse, because a menu may hide it.
+  // Sends the event without the mouse, because a menu may hide the control.
   const found = control
   await window.act(() => found.dispatchEvent('click'))
 }

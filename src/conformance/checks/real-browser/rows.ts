@@ -1,4 +1,4 @@
-// What a visitor experiences in a real Chromium, with the scripts of the client. These checks run only with --browser.
+// Logins, forms and cookies in a real Chromium, which runs the scripts of the client. These checks run only with --browser.
 import { type Row, Undecided } from '../../check.ts'
 import { expect, expectOr } from '../../findings.ts'
 import { makeApplication } from '../../steps/applications.ts'
@@ -17,15 +17,15 @@ import {
 } from '../../steps/real-browser.ts'
 
 const strictCookie =
-  'Answer the callback with status 200 and a page that goes on by itself: browsers send no Strict cookie after redirects that another site began, so a redirect from the callback shows a page without a session.'
+  'Answer the callback with status 200 and a page with a meta refresh: browsers send no SameSite=Strict cookie after redirects that another site began. If the callback answers with a redirect, the next page has no session.'
 
 const rows: Row[] = [
   {
     id: 'chromium-login',
-    title: 'In Chromium, a visitor who signs in at the portal is signed in at the client after one pass',
+    title: 'In Chromium, a visitor who signs in at the portal once is signed in at the client',
     rule: 'login-works',
-    why: 'This is the purpose of a client, and only a browser shows whether its pages, scripts and cookies work together.',
-    fix: "Sign in yourself with the browser's developer tools open, and follow the requests from the callback on.",
+    why: 'Only a real browser shows whether the pages, scripts and cookies of the client work together.',
+    fix: "Sign in yourself with the browser's developer tools open, and compare the requests after the callback with the evidence.",
     needs: ['page', 'browser'],
     async run(context) {
       const visitor = await signIn(context)
@@ -36,22 +36,22 @@ const rows: Row[] = [
         callbacks < 2,
         `The browser was sent to the portal and back ${callbacks} times, and is at ${placeOf(window)}.`,
       )
-      expect(isAtRest, `After the login the page at ${placeOf(window)} does not come to rest.`)
+      expect(isAtRest, `After the login the page at ${placeOf(window)} does not stop loading.`)
       expect(
         placeOf(window).startsWith(`${context.settings.client}/`),
         `The login ended at ${placeOf(window)}, which is not a page of the client.`,
       )
       expect(
         await isSignedIn(context, visitor),
-        `After the login, a visit of ${context.settings.page} made no call of the API that was answered.`,
+        `After the login, a visit of ${context.settings.page} made no successful call of the API.`,
       )
     },
   },
   {
     id: 'chromium-login-lands',
-    title: 'In Chromium, the first page after the login is already signed in',
+    title: 'In Chromium, the first page after the login shows the visitor as signed in',
     rule: 'CL-26',
-    why: 'Visitors who have just signed in and see a page that asks them to sign in believe that it failed.',
+    why: 'Visitors who see a page that asks them to sign in believe that their login failed.',
     fix: strictCookie,
     needs: ['page', 'browser'],
     async run(context) {
@@ -62,21 +62,21 @@ const rows: Row[] = [
       const isCalled = context.platform.steps
         .slice(before)
         .some(step => step.listener === 'api' && step.about.userId === person.id && step.response.status < 400)
-      // A welcome page may call nothing. Then the visitor follows a link.
+      // A welcome page may make no call of the API. The visitor then follows a link.
       const script = `location.assign(${JSON.stringify(context.url(context.settings.page))})`
       const follow = () => window.act(() => window.page.evaluate(script))
       const { length: callbacks } = callbacksIn(context, window)
       expect(
         callbacks < 2 && (isCalled || (await isServed(context, visitor, follow))),
-        `The page that the login led to, ${placeOf(window)}, is not signed in.`,
+        `The page after the login, ${placeOf(window)}, is not signed in.`,
       )
     },
   },
   {
     id: 'chromium-code-not-in-address',
-    title: 'In Chromium, code and state do not stay in the address bar',
+    title: 'In Chromium, the address bar contains neither code nor state after the login',
     rule: 'CL-28',
-    why: 'The address bar is kept in the history, copied and sent on.',
+    why: 'People copy and share the address in the address bar, and the history keeps it.',
     fix: 'Leave the callback with location.replace, a redirect or a meta refresh, which replace the entry in the history.',
     needs: ['page', 'browser'],
     async run(context) {
@@ -88,10 +88,10 @@ const rows: Row[] = [
   },
   {
     id: 'chromium-reload-and-back',
-    title: 'In Chromium, Reload and Back after the login keep the session and do not run the callback again',
+    title: 'In Chromium, Reload and Back after the login keep the session and do not open the callback again',
     rule: 'CL-28',
-    why: 'A code works once, so a repeated callback ends on an error.',
-    fix: 'Leave the callback with location.replace, a redirect or a meta refresh, which keep it out of the history.',
+    why: 'A code is valid once, so a repeated callback shows an error.',
+    fix: 'Leave the callback with location.replace, a redirect or a meta refresh, so that the history does not contain the callback.',
     needs: ['page', 'browser'],
     async run(context) {
       const visitor = await signIn(context)
@@ -101,7 +101,7 @@ const rows: Row[] = [
       )
       const landed = placeOf(window)
       await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
-      // Back may lead to the portal, which gives another code to a visitor who is signed in there.
+      // Back may open the portal, which redirects a visitor who is signed in there with a new code.
       const opened = callbacksIn(context, window)
       expect(new Set(opened).size === opened.length, 'Reload or Back opened the same callback again.')
       if (isKept) return
@@ -113,7 +113,7 @@ const rows: Row[] = [
     title: 'In Chromium, a link on another site opens the page for a visitor who is signed in',
     rule: 'PG-12',
     why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again.',
-    fix: 'Answer such a navigation without a session with a page that goes on to the same path by itself, once.',
+    fix: 'Answer a navigation from another site without a session with a meta refresh to the same path, once.',
     needs: ['page', 'browser'],
     async run(context) {
       const visitor = await signedIn(context)
@@ -128,7 +128,7 @@ const rows: Row[] = [
     id: 'chromium-no-tokens',
     title: 'In Chromium, no script can read a token, and no page sends one',
     rule: 'CK-08',
-    why: 'Otherwise every script on the page, such as one from a hijacked package, can take the token.',
+    why: 'Otherwise every script on the page, for example from a hijacked package, can read the token.',
     fix: 'Keep tokens in HttpOnly cookies or at the server, and call the API from the server.',
     needs: ['page', 'browser'],
     async run(context) {
@@ -153,7 +153,7 @@ const rows: Row[] = [
     id: 'chromium-session-cookie',
     title: 'In Chromium, the cookies of the session are HttpOnly, Secure and SameSite',
     rule: 'CK-01',
-    why: 'Each of the three keeps others from using the session: scripts, eavesdroppers and other sites.',
+    why: 'HttpOnly protects the session from scripts, Secure from eavesdroppers, and SameSite from other sites.',
     fix: 'Set the cookie of the session with HttpOnly, Secure and SameSite=Strict or Lax.',
     needs: ['page', 'browser'],
     async run(context) {
@@ -166,7 +166,8 @@ const rows: Row[] = [
           Boolean,
         )
         if (missing.length === 0) continue
-        // A cookie belongs to the session if it is enough to be signed in, or if nobody is signed in without it. A language cookie does neither.
+        // A cookie belongs to the session if the visitor is signed in with only this cookie, or is not signed in without
+        // it. A language cookie, for example, does not belong to the session.
         await window.keepCookies([cookie])
         const isEnough = await isSignedIn(context, visitor)
         await window.keepCookies(cookies.filter(other => other !== cookie))
@@ -177,10 +178,10 @@ const rows: Row[] = [
   },
   {
     id: 'chromium-no-errors',
-    title: 'In Chromium, the pages run without errors of their scripts and without violations of their own policy',
+    title: 'In Chromium, the pages cause no script errors and no violations of their Content-Security-Policy',
     rule: 'scripts-without-errors',
-    why: 'A script that fails leaves its page half done, and a script that the policy blocks does nothing.',
-    fix: 'Open the page with the console of the browser, and fix the errors that it lists.',
+    why: 'A page whose script fails is incomplete, and a script that the policy blocks does not run.',
+    fix: 'Open the page with the console of the browser, and fix the errors that the console lists.',
     needs: ['page', 'browser'],
     async run(context) {
       const { window } = await signedIn(context)
@@ -192,7 +193,7 @@ const rows: Row[] = [
     id: 'chromium-nothing-foreign',
     title: 'In Chromium, the pages request nothing from other sites',
     rule: 'PG-22',
-    why: 'A site that serves a script or style can see and do everything that the visitor can.',
+    why: 'A site whose script or style the page loads can see and do everything that the visitor can.',
     fix: 'Serve scripts, styles and images from the client itself, and call the API from the server.',
     needs: ['page', 'browser'],
     async run(context) {
@@ -205,9 +206,9 @@ const rows: Row[] = [
   },
   {
     id: 'chromium-create',
-    title: 'In Chromium, the form creates the application',
+    title: 'In Chromium, the form creates an application',
     rule: 'create-application',
-    why: 'A form that a script sends works only if the script does.',
+    why: 'If a script sends the form, only a real browser shows whether the form works.',
     fix: "Fill in the form yourself with the browser's developer tools open, and follow its request to the API.",
     needs: ['page', 'create', 'browser'],
     async run(context) {
@@ -222,8 +223,8 @@ const rows: Row[] = [
     id: 'chromium-create-once',
     title: 'In Chromium, a double click creates one application',
     rule: 'PG-15',
-    why: 'Many people click twice, and would get two applications with two secrets.',
-    fix: 'Give each form its own id, and act on an id once. Disabling the button is not enough.',
+    why: 'Many people click twice, and would create two applications with two secrets.',
+    fix: 'Give each form a one-time id, and create one application for each id. Disabling the button is not enough.',
     needs: ['page', 'create', 'browser'],
     async run(context) {
       const visitor = await signedIn(context)
@@ -238,8 +239,8 @@ const rows: Row[] = [
     id: 'chromium-sign-out',
     title: 'In Chromium, signing out ends the session',
     rule: 'CK-13',
-    why: 'A script that only shows another page leaves the session to the next person.',
-    fix: 'Send the request that ends the session at the server before the page says so, and delete the cookies there.',
+    why: 'If a script only shows another page, the next person at the browser still has the session.',
+    fix: 'Send a request that ends the session at the server and deletes its cookies, before the page says that the visitor is signed out.',
     needs: ['page', 'logout', 'browser'],
     async run(context) {
       const visitor = await signedIn(context)
@@ -252,10 +253,10 @@ const rows: Row[] = [
   },
   {
     id: 'chromium-back-after-sign-out',
-    title: 'In Chromium, Back after signing out shows nothing of the visitor',
+    title: 'In Chromium, Back after signing out shows no data of the visitor',
     rule: 'CK-13',
-    why: 'The next person at the browser presses Back.',
-    fix: 'Send Cache-Control: no-store with every page behind the login, and with every answer that a script turns into one.',
+    why: 'The next person at the browser can press Back.',
+    fix: 'Send Cache-Control: no-store with every page behind the login, and with every answer whose data a script shows.',
     needs: ['page', 'logout', 'browser'],
     async run(context) {
       const visitor = await signedIn(context)
@@ -270,7 +271,7 @@ const rows: Row[] = [
       if (await shows()) expect(false, `After signing out, ${placeOf(window)} still shows data of the visitor.`)
       const isAtPortal = () => window.asked.some(({ url }) => url.startsWith(context.platform.portalUrl))
       window.asked.length = 0
-      // If Back leads through the portal, it is a new login, which logout-not-silent judges.
+      // If Back opens the portal, it begins a new login, which the check logout-not-silent judges.
       for (let back = 0; back < 3 && !isAtPortal(); back++) {
         await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
         expect(
@@ -282,5 +283,5 @@ const rows: Row[] = [
   },
 ]
 
-/** A browser that has just been started is slow on a busy machine. */
+/** The time limit is long, because a new browser is slow on a busy machine. */
 export const realBrowser: Row[] = rows.map(row => ({ ...row, longestMs: 120_000 }))

@@ -38,15 +38,15 @@ const requests: Row[] = [
   under(
     {
       id: 'refresh-form',
-      title: 'A renewal is a form, sent with POST',
+      title: 'The client sends a renewal as a form with POST',
       rule: 'renewal-form',
-      why: 'The token endpoint takes POST and application/x-www-form-urlencoded.',
+      why: 'The token endpoint accepts only POST and application/x-www-form-urlencoded.',
       fix: 'POST the fields form-encoded (application/x-www-form-urlencoded), not as JSON.',
     },
     undefined,
     ({ renewal }) => {
       const { method, headers } = renewal.request
-      expect(method === 'POST', `It was sent with ${method}.`, renewal)
+      expect(method === 'POST', `The client sent the renewal with ${method}.`, renewal)
       expect(
         /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? ''),
         `The content type is ${headers['content-type']}.`,
@@ -59,7 +59,7 @@ const requests: Row[] = [
       id: 'refresh-fields-once',
       title: 'No field of a renewal is repeated',
       rule: 'token-parameters-once',
-      why: 'Parameters must not be included more than once.',
+      why: 'A token request must not contain a parameter more than once.',
       fix: 'Set each field once.',
     },
     undefined,
@@ -73,7 +73,7 @@ const requests: Row[] = [
   under(
     {
       id: 'refresh-one-authentication',
-      title: 'A renewal authenticates the client in one way',
+      title: 'A renewal authenticates the client with one method',
       rule: 'one-authentication',
       why: 'A client must not use more than one method in a request.',
       fix: 'Send client_secret only in the form, and no Authorization header.',
@@ -82,14 +82,18 @@ const requests: Row[] = [
     ({ renewal }) => {
       const { headers, body } = renewal.request
       const isInForm = 'client_secret' in ((body ?? {}) as object)
-      expect(!(isInForm && headers.authorization !== undefined), 'There is an Authorization header, too.', renewal)
+      expect(
+        !(isInForm && headers.authorization !== undefined),
+        'The renewal has an Authorization header in addition to client_secret.',
+        renewal,
+      )
     },
   ),
   {
     id: 'refresh-own-headers',
-    title: "A renewal passes on no header of the visitor's browser",
+    title: "The client copies no header of the visitor's browser into a renewal",
     rule: 'UP-12',
-    why: 'Headers that are passed on leak data about the visitor, and let a visitor change what the client sends.',
+    why: 'A copied header leaks data about the visitor, and lets a visitor change what the client sends.',
     fix: 'Send only the headers that the call needs.',
     needs,
     async run(context) {
@@ -107,14 +111,14 @@ const requests: Row[] = [
       })
       await context.platform.settle()
       const renewal = context.arrived('refresh').find(step => !before.has(step))
-      // The same visit in a browser shows whether the client renews at all.
+      // Makes the same visit with a browser, to find out whether the client renews at all.
       if (!renewal) {
         renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))
-        throw new Undecided('A request with other headers renewed nothing.')
+        throw new Undecided('The client made no renewal for a request with additional headers.')
       }
       expect(
         !JSON.stringify(renewal.request.headers).includes(canary) && renewal.request.headers.cookie === undefined,
-        'The renewal contained something that the browser sent.',
+        'The renewal contained a cookie or a header that the browser sent.',
         renewal,
       )
     },
@@ -127,7 +131,7 @@ const redirects: Row[] = [302, 307].map(status =>
   under(
     {
       id: `refresh-redirect-${status}`,
-      title: `A renewal follows no redirect (${status})`,
+      title: `The client follows no redirect of a renewal (${status})`,
       rule: 'UP-02',
       why: 'A client that follows the redirect sends the refresh token and the secret to any host that it names. Many HTTP libraries follow redirects by default.',
       fix: 'Switch redirects off for this call, and treat every 3xx as a failure.',
@@ -137,7 +141,7 @@ const redirects: Row[] = [302, 307].map(status =>
       const trapped = requestAtTrap(context, `refresh-redirect-${status}`)
       expect(
         trapped === undefined,
-        `The redirect was followed, by ${trapped?.request.method}.`,
+        `The client followed the redirect with ${trapped?.request.method}.`,
         ...(trapped ? [trapped] : []),
       )
     },
@@ -145,23 +149,23 @@ const redirects: Row[] = [302, 307].map(status =>
 )
 
 const deadlines: Row[] = [
-  ['drip', 'an answer that comes one byte at a time', { seconds: 0.2 }],
-  ['endless-body', 'an answer without end', {}],
-  ['endless-header', 'a header without end', {}],
+  ['drip', 'the portal answers a renewal one byte at a time', { seconds: 0.2 }],
+  ['endless-body', 'the answer to a renewal has no end', {}],
+  ['endless-header', 'the answer to a renewal has a header without end', {}],
 ].map(
   ([fault, what, options]): Row => ({
     id: `refresh-${fault}`,
-    title: `A renewal meets ${what}: the visitor gets an answer in time`,
+    title: `When ${what}, the visitor gets an answer in time`,
     rule: 'UP-03',
-    why: 'Without a deadline the client waits for as long as the other side likes, and holds the visitor, a socket and memory. This check allows 20 seconds.',
-    fix: 'Give the call one deadline that includes the body.',
+    why: 'Without a deadline, the client waits for as long as the portal does not finish its answer. The visitor waits, and the request uses a socket and memory. This check allows 20 seconds.',
+    fix: 'Give the renewal one deadline that includes the body.',
     needs,
     longestMs: 90_000,
     async run(context) {
       const { browser } = await expiredSession(context)
       await context.order(`refresh-${fault}`, { times: 5, options: options as Record<string, unknown> })
       const { page, steps } = await visitPage(context, browser)
-      // The sandbox reports it when the client closes the connection.
+      // The sandbox records the renewal when the client closes the connection.
       await context.platform.settle(2000)
       expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
       renewalIn(context, { page, steps: [...steps, ...context.arrived('refresh')] })
@@ -174,16 +178,16 @@ const survivals: Row[] = [
   ['502', 'with status 502'],
   ['504', 'with status 504'],
   ['half', 'with JSON that ends in the middle'],
-  ['empty', 'with nothing'],
+  ['empty', 'with an empty body'],
   ['not-an-object', 'with null'],
   ['endless-header', 'with a header without end'],
 ].map(([fault, what]) =>
   under(
     {
       id: `refresh-kept-on-${fault}`,
-      title: `A renewal that is answered ${what} ends no session`,
+      title: `A renewal that the portal answers ${what} does not end the session`,
       rule: 'RF-05',
-      why: 'The refresh token is still valid, and the portal will recover. Only a permanent refusal ends a session.',
+      why: 'The refresh token is still valid, and a later renewal can succeed. Only a permanent refusal may end the session.',
       fix: 'Keep the cookies, and answer with a page that offers to try again.',
       longestMs: 90_000,
     },
@@ -199,38 +203,42 @@ const single: Row[] = [
   under(
     {
       id: 'refresh-429-not-repeated',
-      title: 'A renewal that is refused because of too many calls is not sent again at once',
+      title:
+        'When the portal answers a renewal with 429 (too many calls), the client does not repeat the renewal at once',
       rule: 'UP-07',
       why: 'Immediate retries make an overload worse.',
       fix: 'Show a page that says when to try again. Repeat no call at once.',
     },
     ['refresh-429', { retryAfter: 3600 }, 20],
-    ({ renewals }) => expect(renewals.length <= 2, `One visit sent ${renewals.length}.`, ...renewals.slice(0, 3)),
+    ({ renewals }) =>
+      expect(renewals.length <= 2, `One visit sent ${renewals.length} renewals.`, ...renewals.slice(0, 3)),
   ),
   ...['reset-after', '503-after'].map(fault =>
     under(
       {
         id: `refresh-${fault}-not-repeated`,
-        title: `A renewal whose answer is lost (${fault}) is not sent again automatically`,
+        title: `The client does not repeat a renewal whose answer is lost (${fault})`,
         rule: 'renewal-not-repeated',
-        why: 'Nobody knows whether the portal has replaced the refresh token, and using an old one may end all tokens.',
-        fix: 'Retry no POST automatically. The next visit tries again.',
+        why: 'The portal may have replaced the refresh token, and the use of an old refresh token can end all tokens of the session.',
+        fix: 'Retry no POST automatically. Renew again at the next visit.',
       },
       [`refresh-${fault}`],
-      ({ renewals }) => expect(renewals.length === 1, `One visit sent ${renewals.length}.`, ...renewals.slice(0, 3)),
+      ({ renewals }) =>
+        expect(renewals.length === 1, `One visit sent ${renewals.length} renewals.`, ...renewals.slice(0, 3)),
     ),
   ),
   under(
     {
       id: 'refresh-retry-after',
-      title: 'The client does not wait for an hour when the portal asks for it in Retry-After',
+      title: 'When the portal answers a renewal with a Retry-After of one hour, the visitor gets an answer at once',
       rule: 'UP-03',
-      why: 'A client that sleeps for as long as Retry-After says holds a visitor and a socket for any time that the other side likes.',
-      fix: 'Tell the visitor when to try again, and do not wait.',
+      why: 'If the client sleeps for the time in Retry-After, the visitor waits for an hour, and the request uses a socket.',
+      fix: 'Tell the visitor when to try again, and answer at once.',
       longestMs: 90_000,
     },
     ['refresh-503', { retryAfter: 3600 }],
-    ({ renewals }) => expect(renewals.length <= 2, `One visit sent ${renewals.length}.`, ...renewals.slice(0, 3)),
+    ({ renewals }) =>
+      expect(renewals.length <= 2, `One visit sent ${renewals.length} renewals.`, ...renewals.slice(0, 3)),
   ),
 ]
 
@@ -249,18 +257,18 @@ const sizes: Row[] = [
       const { page, steps } = await visitPage(context, browser)
       await context.platform.settle(2000)
       const renewal = renewalIn(context, { page, steps: [...steps, ...context.arrived('refresh')] })
-      // About 1.5 MB a second.
+      // The sandbox sends about 1.5 MB per second.
       const took = renewal.durationMs
-      expect(took < 2500, `The client read for ${(took / 1000).toFixed(1)} seconds.`, renewal)
+      expect(took < 2500, `The client read the endless answer for ${(took / 1000).toFixed(1)} seconds.`, renewal)
     },
   },
   under(
     {
       id: 'refresh-gzip-bomb',
-      title: 'The client limits how much it unpacks of the answer to a renewal',
+      title: 'The client limits the unpacked size of a compressed answer to a renewal',
       rule: 'bounded-answers',
-      why: 'A few kilobytes can unpack to any size, in the memory that all visitors share.',
-      fix: 'Ask for no compression, or count the bytes after unpacking.',
+      why: 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
+      fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
     },
     ['refresh-gzip-bomb', {}, 1],
     ({ steps }) => expect(!steps.some(isCall), 'An answer of 32 MiB renewed the session.', ...steps.slice(-2)),
@@ -269,10 +277,10 @@ const sizes: Row[] = [
     under(
       {
         id: `refresh-access-token-${size}-kb`,
-        title: `A new access token of ${size} KB is either kept whole or refused with a page that says so`,
+        title: `With a new access token of ${size} KB, the visitor stays signed in, or a page says that the renewal failed`,
         rule: 'CK-03',
         why: 'A browser silently drops a cookie of more than 4,096 bytes, and keeps the old one.',
-        fix: 'Split a longer one into several cookies, keep it at the server, or say that the token is too large.',
+        fix: 'Split a long token into several cookies, keep it at the server, or answer with a page that says that the token is too large.',
       },
       [`refresh-access-token-${size}-kb`],
       async ({ page, browser }, context) => {
@@ -285,7 +293,12 @@ const sizes: Row[] = [
         if (page.status >= 400 || asksToSignIn(context, page)) return
         const next = await visitPage(context, browser)
         const isAgain = next.steps.some(({ kind }) => kind === 'refresh')
-        expect(next.steps.some(isCall) && !isAgain, 'The next page is not signed in with it.', next.page, ...next.steps)
+        expect(
+          next.steps.some(isCall) && !isAgain,
+          'The next page is not signed in with the new token.',
+          next.page,
+          ...next.steps,
+        )
       },
     ),
   ),
@@ -310,9 +323,9 @@ const oddLifetimes: Row[] = lifetimes.map(([fault, what, options]) =>
   under(
     {
       id: `refresh-expires-in-${fault}`,
-      title: `A renewal whose expires_in ${what} causes neither a wrong cookie nor endless renewals`,
+      title: `After a renewal whose expires_in ${what}, the client sets no wrong cookie and does not renew again and again`,
       rule: 'CL-19',
-      why: 'Max-Age=NaN is not a Max-Age, so such a session never ends. A lifetime that is over at once causes endless renewals.',
+      why: 'Browsers ignore a Max-Age such as NaN, and keep the session cookie until they are closed. A lifetime of zero seconds causes endless renewals.',
       fix: 'Use expires_in only if it is a finite number above 0, and cap it. Otherwise refuse the answer or assume a lifetime.',
     },
     [options ? 'refresh-expires-in' : `refresh-expires-in-${fault}`, options],
@@ -331,7 +344,7 @@ const oddLifetimes: Row[] = lifetimes.map(([fault, what, options]) =>
   ),
 )
 
-/** What a program puts into a header if the token is missing, null, a number or two lines. */
+/** Values of an Authorization header that a program makes from a token that is missing, null, a number or two lines. */
 const noTokens =
   /^bearer\s*(undefined|null|none|nil|nan|false|true|12345|\[?'?a'?\]?|one.*|two.*|t\S*k\S*n|\[object object\])?\s*$/i
 
@@ -342,34 +355,34 @@ const unusable: [fault: string, what: string, rule: Row['rule']][] = [
   ['access-token-number', 'has a number for an access token', 'CL-18'],
   ['access-token-list', 'has a list for an access token', 'CL-18'],
   ['access-token-with-newline', 'has an access token with a line break', 'CL-18'],
-  ['access-token-not-ascii', 'has an access token with letters that no header can carry', 'CL-18'],
-  ['token-type-mac', 'has tokens of another type', 'token-type-understood'],
+  ['access-token-not-ascii', 'has an access token with characters that no header can contain', 'CL-18'],
+  ['token-type-mac', 'has a token_type other than Bearer', 'token-type-understood'],
   ['token-type-missing', 'has no token_type', 'token-type-required'],
 ]
 
 const unusables: Row[] = unusable.map(([fault, what, rule]) => ({
   id: `refresh-${fault}`,
-  title: `The client sends no token to the API from a renewal that ${what}`,
+  title: `The client does not use the tokens of a renewal that ${what}`,
   rule,
   why: fault.startsWith('token-type')
     ? 'token_type is required, and a client must not use a token whose type it does not understand.'
-    : 'A value that is not a token must become neither a session nor a header.',
-  fix: 'Check the answer to a renewal like the answer to a code, before you keep any of it.',
+    : 'The client must not create a session or a header from a value that is not a token.',
+  fix: 'Check the answer to a renewal in the same way as the answer to an exchange, before you keep any part of it.',
   needs,
   async run(context) {
     const before = context.platform.steps.length
     const { browser, page, renewal } = await renewUnder(context, `refresh-${fault}`, {}, 2)
     expect(page.status !== 500, 'The answer has status 500.', page)
-    // The next visit shows what the client has kept of it.
+    // The next visit shows whether the client has kept the value.
     const next = await visitPage(context, browser)
     const brought = tokensOf(renewal)?.access_token
     const isOfIt = ({ request: { headers } }: LabStep) => {
       const { authorization = 'none' } = headers
       return fault.startsWith('token-type') ? authorization.split(' ')[1] === brought : noTokens.test(authorization)
     }
-    // A value that is not a token shows no user, so calls are judged without one.
+    // A call with such a value has no known user, so the check counts the calls of all users.
     const calls = context.platform.steps.slice(before).filter(step => step.listener === 'api' && isOfIt(step))
-    expect(calls.length === 0, 'The client calls the API with it.', ...calls.slice(0, 2))
+    expect(calls.length === 0, 'The client calls the API with a value of this renewal.', ...calls.slice(0, 2))
     expect(next.page.status > 0 && !next.page.fault, `The next page did not load: ${next.page.fault}.`, next.page)
   },
 }))
@@ -379,20 +392,20 @@ const unusables: Row[] = unusable.map(([fault, what, rule]) => ({
 const refusals: Row[] = [
   ...[
     ['401', 'invalid_grant', 'with status 401', 'the portal refuses a refresh token with 401'],
-    ['400', 'unsupported_grant_type', 'as an unknown grant type', 'a portal may know only the first grant type'],
+    ['400', 'unsupported_grant_type', 'as an unknown grant type', 'a portal may support only the exchange of codes'],
   ].map(
     ([status, error, how, because]): Row => ({
       id: `refresh-dropped-on-${error!.replaceAll('_', '-')}${status === '401' ? '-401' : ''}`,
-      title: `A renewal that the portal refuses ${how} leads to the login, and the login works`,
+      title: `When the portal refuses a renewal ${how}, the client offers the login, and the login works`,
       rule: status === '401' ? 'RF-05' : 'refused-for-good',
-      why: `It will never work: ${because}. A client that shows an error each time locks the visitor out.`,
-      fix: 'Look at the error and not at the status. Delete the refresh token, and lead to the login.',
+      why: `The refused renewal can never succeed: ${because}. If the client shows an error each time, the visitor cannot sign in again.`,
+      fix: 'Decide by the member error of the answer, not by the status. Delete the refresh token, and offer to sign in.',
       needs,
       async run(context) {
         const visit = await renewUnder(context, `refresh-${status}`, { error }, 'always')
         const { browser, page, renewal } = visit
         if (!String(renewal.response.body).includes(error!))
-          throw new Undecided('The portal did not refuse it in this way.')
+          throw new Undecided('The portal did not refuse the renewal in this way.')
         const pages = [page, (await visitPage(context, browser)).page]
         const renewals = context.arrived('refresh').filter(({ response }) => response.status >= 400)
         expect(
@@ -400,33 +413,38 @@ const refusals: Row[] = [
           `Two visits end with ${pages.map(describePage).join(' and ')}, and neither asks to sign in.`,
           ...pages,
         )
-        expect(renewals.length <= 1, `Two visits sent it ${renewals.length} times.`, ...renewals.slice(0, 3))
+        expect(
+          renewals.length <= 1,
+          `Two visits sent the refused refresh token ${renewals.length} times.`,
+          ...renewals.slice(0, 3),
+        )
         await context.signIn(browser, { person: visit.person })
-        expect(await context.isSignedIn(browser), 'Signing in anew does not work.')
+        expect(await context.isSignedIn(browser), 'A new login does not work.')
       },
     }),
   ),
   under(
     {
       id: 'refresh-error-escaped',
-      title: 'The text of a portal error after a failed renewal is never markup of the page',
+      title: 'After a failed renewal, the page escapes markup in the text of the portal error',
       rule: 'PG-07',
       why: 'Text from elsewhere that a page does not escape can run as a script.',
       fix: 'Show words of your own, or escape the text.',
     },
     ['refresh-400', { error: '<img src=x onerror=alert(1)>' }],
-    ({ page }) => expect(!runsScript(page, 'alert(1)'), 'The error of the portal is markup on the page.', page),
+    ({ page }) => expect(!runsScript(page, 'alert(1)'), 'The page contains the error of the portal unescaped.', page),
   ),
   under(
     {
       id: 'refresh-error-own-words',
-      title: 'The text of a portal error after a failed renewal is not shown to the visitor',
+      title: 'After a failed renewal, the page does not show the error text of the portal',
       rule: 'generic-errors',
-      why: 'It is written for developers, and may say more than a visitor should know.',
-      fix: 'Log the code of the error. Show a sentence of your own and a link that starts again.',
+      why: 'An error text is for developers, and may say more than a visitor should know.',
+      fix: 'Log the code of the error. Show a sentence of your own and a link to a new login.',
     },
     ['refresh-400', { error: 'words_of_the_portal_4711' }],
-    ({ page }) => expect(!page.body.includes('words_of_the_portal'), 'The page shows what the portal answered.', page),
+    ({ page }) =>
+      expect(!page.body.includes('words_of_the_portal'), 'The page shows the error text of the portal.', page),
   ),
   ...failurePages(
     {
@@ -445,10 +463,10 @@ const kept: Row[] = [
   under(
     {
       id: 'refresh-tokens-not-in-browser',
-      title: 'New tokens of a renewal reach the browser only in cookies that no script can read',
+      title: 'The client sends the new tokens of a renewal to the browser only in cookies that no script can read',
       rule: 'CK-08',
       why: 'Scripts and extensions can read everything on a page.',
-      fix: 'Keep tokens in HttpOnly cookies or at the server. Show none on pages, in addresses or headers.',
+      fix: 'Keep tokens in HttpOnly cookies or at the server. Write no token into a page, an address or another header.',
     },
     undefined,
     ({ page, renewal }) => {
@@ -466,10 +484,11 @@ const kept: Row[] = [
   ),
   {
     id: 'refresh-cookies-guarded',
-    title: 'A renewal sets the cookies of the session as the login did: HttpOnly, Secure and SameSite',
+    title:
+      'After a renewal, the session cookies have the same HttpOnly, Secure and SameSite attributes as after the login',
     rule: 'CK-01',
     why: 'Each Set-Cookie replaces all attributes of the earlier one, so a renewal can remove the protection of the session.',
-    fix: 'Write the cookies of login and renewal in one place.',
+    fix: 'Set the cookies of login and renewal with the same function.',
     needs,
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)
@@ -496,10 +515,10 @@ const kept: Row[] = [
   },
   {
     id: 'refresh-not-logged',
-    title: 'Neither a renewal that works nor one that fails prints tokens or the secret',
+    title: 'The client prints no tokens and no secret when a renewal succeeds or fails',
     rule: 'LG-02',
-    why: 'More people read a log than may know a token, and a log is kept for longer.',
-    fix: 'Log the path and the status of a call. Log only those headers and fields of bodies that you list one by one.',
+    why: 'Many people can read a log who must not know a token, and logs are kept for a long time.',
+    fix: 'Log the path and the status of a call. Of headers and bodies, log only the fields of a fixed list.',
     needs: ['page', 'start'],
     async run(context) {
       const { browser, person } = await expiredSession(context)
@@ -517,7 +536,7 @@ const kept: Row[] = [
         .clientProcess!.output()
         .split('\n')
         .find(one => secrets.some(secret => one.includes(secret)))
-      expect(line === undefined, 'What the client printed contains a token or the secret.')
+      expect(line === undefined, 'The output of the client contains a token or the secret.')
     },
   },
 ]

@@ -1,4 +1,4 @@
-// How the client renews an access token: what it sends, what it does with the new tokens, and how often it renews.
+// How the client renews an access token: the request, the new tokens, and the number of renewals.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { NotApplicable, type Row } from '../../check.ts'
@@ -9,7 +9,10 @@ import { expiredSession, openSession, ownCookies, renewalIn, shortLifeValue, vis
 import { readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
-/** How long to wait until nobody remembers the last renewal: neither a client that shares it, nor the portal, which answers a replaced refresh token for ten seconds. */
+/**
+ * The time after which the last renewal has no effect any more: a client may share its answer for some seconds, and the
+ * portal accepts a replaced refresh token for ten seconds.
+ */
 const forget = ({ pause }: CheckContext) => pause(12_000)
 
 const needs: Row['needs'] = ['page']
@@ -29,7 +32,7 @@ export const renewal: Row[] = [
     id: 'refresh-works',
     title: 'A visitor stays signed in when the access token expires',
     rule: 'refresh-used',
-    why: 'The refresh token exists for this. Visitors who are sent to the login lose their work.',
+    why: 'The client has the refresh token for this case. Visitors lose their work if the client sends them to the login.',
     fix: 'When the access token has expired, send grant_type=refresh_token with the refresh token of the token response.',
     needs,
     async run(context) {
@@ -46,10 +49,10 @@ export const renewal: Row[] = [
   renewing(
     {
       id: 'refresh-without-state',
-      title: 'A renewal that the portal answers keeps the visitor signed in',
+      title: 'After a successful renewal the visitor is still signed in',
       rule: 'RF-08',
       why: 'The answer to a renewal has no state, because the request had none.',
-      fix: 'Compare state only in the answer to a code.',
+      fix: 'Compare state only in the answer to the exchange of a code.',
     },
     async ({ steps, page }) => {
       const renewal = steps.find(({ kind }) => kind === 'refresh')!
@@ -66,9 +69,9 @@ export const renewal: Row[] = [
   renewing(
     {
       id: 'refresh-fields',
-      title: 'A renewal carries grant_type, the refresh token, the client id and its secret, each once',
+      title: 'A renewal contains grant_type, the refresh token, the client id and its secret, each once',
       rule: 'RF-01',
-      why: 'The portal needs all of them and otherwise refuses the renewal.',
+      why: 'The portal refuses a renewal without one of these fields.',
       fix: 'Send a form with exactly grant_type, refresh_token, client_id and client_secret.',
     },
     async ({ steps }, context) => {
@@ -89,7 +92,7 @@ export const renewal: Row[] = [
       id: 'refresh-not-in-address',
       title: 'The address of a renewal has no query',
       rule: 'credentials-in-body',
-      why: 'Addresses are logged on the way.',
+      why: 'Servers and proxies log addresses, and a refresh token must not be in a log.',
       fix: 'Send everything in the body.',
     },
     async ({ steps }) => {
@@ -101,7 +104,7 @@ export const renewal: Row[] = [
     id: 'refresh-delivered',
     title: 'The client keeps the new tokens of a renewal, so the next page does not renew again',
     rule: 'RF-09',
-    why: 'A second use of an old refresh token revokes all tokens, so the session ends if the new one is lost.',
+    why: 'If the client loses the new refresh token, it uses the old one again. This revokes all tokens and ends the session.',
     fix: 'Set the new cookies in the answer to the request that renewed, including redirects and errors.',
     needs,
     longestMs: 90_000,
@@ -117,9 +120,9 @@ export const renewal: Row[] = [
   },
   {
     id: 'refresh-delivered-with-error',
-    title: 'The client keeps the new tokens of a renewal even if the page then ends in an error of the API',
+    title: 'The client keeps the new tokens of a renewal even if a call of the API then fails',
     rule: 'RF-09',
-    why: 'A second use of an old refresh token revokes all tokens, so a short error would end the session.',
+    why: 'If the client loses the new refresh token because of an error of the API, it uses the old one again. This revokes all tokens and ends the session.',
     fix: 'Set the new cookies in the answer to the request that renewed, including redirects and errors.',
     needs,
     longestMs: 120_000,
@@ -137,8 +140,8 @@ export const renewal: Row[] = [
     id: 'refresh-state-optional',
     title: 'A renewal whose answer has no state keeps the visitor signed in',
     rule: 'RF-08',
-    why: 'A portal does not have to repeat the state here: the client called it directly, so there is no browser to bind the answer to.',
-    fix: 'Compare state only in the answer to a code.',
+    why: 'A portal does not have to repeat the state in a renewal, because no browser takes part in this call.',
+    fix: 'Compare state only in the answer to the exchange of a code.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -150,10 +153,10 @@ export const renewal: Row[] = [
   },
   {
     id: 'refresh-token-replaced',
-    title: 'The next renewal sends the refresh token that the last one returned',
+    title: 'Each renewal sends the refresh token that the previous renewal returned',
     rule: 'refresh-token-replaced',
-    why: 'Each renewal replaces the refresh token, and using an old one revokes all tokens.',
-    fix: 'Keep the refresh_token of every answer that has one.',
+    why: 'Each renewal replaces the refresh token, and the use of an old refresh token revokes all tokens.',
+    fix: 'Keep the refresh_token of every answer that contains one.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -170,10 +173,10 @@ export const renewal: Row[] = [
   },
   {
     id: 'refresh-token-kept',
-    title: 'A renewal without a new refresh token keeps the old one',
+    title: 'When a renewal returns no new refresh token, the client keeps the old refresh token',
     rule: 'RF-08',
-    why: 'A server may leave it out. Then the old one stays valid.',
-    fix: 'Replace the refresh token only if the answer has one.',
+    why: 'A portal may return no new refresh token. The old refresh token then stays valid.',
+    fix: 'Replace the refresh token only if the answer contains one.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -187,7 +190,7 @@ export const renewal: Row[] = [
       const [kept, usual] = [browser, plain.browser].map(one => ownCookies(context, one).length)
       expect(
         kept! >= usual!,
-        `It leaves ${kept} cookies, but a renewal with a new refresh token leaves ${usual}.`,
+        `After this renewal the browser has ${kept} cookies, but after a renewal with a new refresh token it has ${usual}.`,
         page,
       )
     },
@@ -217,7 +220,7 @@ export const renewal: Row[] = [
   },
   {
     id: 'refresh-not-too-often',
-    title: 'A token that lives for half an hour is not renewed at once',
+    title: 'The client does not renew a token that is still valid for half an hour',
     rule: 'RF-10',
     why: 'Otherwise every page calls the portal, and the renewals of several tabs disturb each other.',
     fix: 'Renew when the token has expired, or a few seconds before.',
@@ -228,7 +231,11 @@ export const renewal: Row[] = [
       await followCallback(context, browser, callback)
       for (let visit = 0; visit < 3; visit++) await visitPage(context, browser)
       const renewals = context.arrived('refresh')
-      expect(renewals.length === 0, `The login and three visits renew it ${renewals.length} times.`, ...renewals)
+      expect(
+        renewals.length === 0,
+        `During the login and three visits the client renewed the token ${renewals.length} times.`,
+        ...renewals,
+      )
     },
   },
   {
@@ -252,7 +259,7 @@ export const renewal: Row[] = [
     id: 'refresh-parallel',
     title: 'Ten tabs that find an expired token all stay signed in',
     rule: 'RF-02',
-    why: 'A browser opens them all at once, each with the same old cookie.',
+    why: 'A browser that restores ten tabs opens them at once, each with the same old cookie.',
     fix: 'Let all requests with the same refresh token share one renewal and its answer.',
     needs,
     async run(context) {
@@ -270,14 +277,14 @@ export const renewal: Row[] = [
           `One tab is answered with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
           page,
         )
-      expect(await context.isSignedIn(browser), 'Afterwards the visitor is not signed in.')
+      expect(await context.isSignedIn(browser), 'After the ten visits the visitor is not signed in.')
     },
   },
   {
     id: 'refresh-single-flight',
-    title: 'Tabs that load at once, and one that loads a moment later, share one renewal',
+    title: 'Six tabs that load at once, and one tab that loads a moment later, share one renewal',
     rule: 'RF-03',
-    why: 'A refresh token counts once. The second request is refused, or replaces the token of the first.',
+    why: 'A refresh token is valid once. The portal refuses a second renewal, or replaces the tokens of the first.',
     fix: 'Share the running renewal between requests with the same refresh token, and remember its answer for some seconds.',
     needs,
     async run(context) {
@@ -298,9 +305,9 @@ export const renewal: Row[] = [
   },
 ]
 
-/** A visitor whose page renewed the session and then met an error of the API. */
+/** A visitor whose page renewed the session before the API answered with an error. */
 async function renewedWithError(context: CheckContext): Promise<Browser> {
-  // A client that waits for a 401 renews after its first call.
+  // Skips one call for a client that renews only after its first call gets a 401.
   for (const skip of [0, 1]) {
     const { browser } = await expiredSession(context)
     await context.order('list-500', { times: 'always', skip })
@@ -314,7 +321,7 @@ async function renewedWithError(context: CheckContext): Promise<Browser> {
   throw new NotApplicable('no page renews and then asks for the list')
 }
 
-/** A check of the requests of the visit after the token has expired. */
+/** A check of the first visit after the access token has expired. */
 function renewing(
   row: Omit<Row, 'run'>,
   judge: (visit: Awaited<ReturnType<typeof visitPage>>, context: CheckContext) => Promise<void>,

@@ -1,4 +1,4 @@
-// Signing out: who can do it, what it ends at the client and at the portal, and where it leads.
+// Signing out: which requests do it, what ends at the client and at the portal, and which page follows.
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
@@ -9,7 +9,7 @@ import { readSetCookie } from '../../steps/set-cookies.ts'
 import { formHtml, isSame, signOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
-/** A request from a page on another site, or on a neighbour of the host. */
+/** A form from a page on another site, or on another port of the same host. */
 function foreignForm(
   context: CheckContext,
   browser: Browser,
@@ -20,14 +20,14 @@ function foreignForm(
   return { page, form: page.forms[0]! }
 }
 
-/** Faults of the portal's side of a sign-out. */
+/** Faults of the revocation at the portal. */
 const portalFaults: [fault: string, what: string][] = [
   ['503', 'refuses'],
   ['reset', 'ends the connection'],
   ['never', 'does not answer'],
 ]
 
-/** Parameters that could choose where a sign-out leads. */
+/** Parameters that could choose the page after a sign-out. */
 const parameters = [
   'returnTo',
   'return_to',
@@ -46,19 +46,19 @@ export const signingOut: Row[] = [
     id: 'logout-ends-session',
     title: 'A visitor who signs out is signed out',
     rule: 'CK-13',
-    why: 'Otherwise the next person at the computer goes on as this visitor.',
+    why: 'Otherwise the next person at the computer can act as this visitor.',
     fix: 'Delete every cookie of the session, with the same name, Path and Domain with which it was set.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
       const page = await signOut(context, browser, landed)
       expectOr(
-        'Signing out itself failed: see the request, the answer, and what the client printed.',
+        'The request to sign out failed: see the request, the answer and the output of the client.',
         page.status > 0 && page.status < 400,
-        `Signing out is answered with ${describePage(page)}.`,
+        `The request to sign out was answered with ${describePage(page)}.`,
         page,
       )
-      // Revoked tokens open nothing, but the client must not keep them either.
+      // Calls that the platform refuses count, too, because the client must not keep revoked tokens.
       const { steps } = await visitPage(context, browser)
       const used = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
       expect(used.length === 0, 'The next page still uses the tokens of the session.', page, ...used)
@@ -66,23 +66,23 @@ export const signingOut: Row[] = [
   },
   {
     id: 'logout-not-by-get',
-    title: 'Only visiting an address signs nobody out',
+    title: 'A GET request signs nobody out',
     rule: 'PG-04',
-    why: 'Images, prefetching and links of other sites visit addresses, too.',
+    why: 'Images, links and prefetching on other sites can send a GET request with the cookies of the visitor.',
     fix: 'Sign out by POST, and answer GET with 405.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
       const page = await browser.newTab().visit(context.url(context.settings.logout!.path))
-      expect(await context.isSignedIn(browser), `GET ${context.settings.logout!.path} signs out.`, page)
+      expect(await context.isSignedIn(browser), `GET ${context.settings.logout!.path} signs the visitor out.`, page)
     },
   },
   ...(['cross-site', 'same-site'] as const).map(
     (site): Row => ({
       id: site === 'cross-site' ? 'logout-csrf' : 'logout-csrf-same-site',
-      title: `A form ${site === 'cross-site' ? 'of another site' : 'of a neighbour on the same host'} signs nobody out`,
+      title: `A form ${site === 'cross-site' ? 'of another site' : 'of another port of the same host'} signs nobody out`,
       rule: 'PG-01',
-      why: `${site === 'cross-site' ? 'Any page can send a form, and the answer can delete cookies even if none were sent' : 'SameSite does not stop forms of other ports and subdomains'}.`,
+      why: `${site === 'cross-site' ? 'Any website can send a form, and the answer can delete the cookies even if the browser sent none' : 'SameSite does not stop forms of other ports and subdomains'}.`,
       fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not that of the client. Or require a token from the visitor's own page.",
       needs,
       async run(context) {
@@ -97,7 +97,7 @@ export const signingOut: Row[] = [
     id: 'logout-csrf-old-browser',
     title: 'A form of another origin signs nobody out in a browser without Sec-Fetch headers',
     rule: 'PG-01',
-    why: 'Such a browser sends only Origin.',
+    why: 'A browser without Sec-Fetch headers sends only Origin.',
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address.',
     needs,
     async run(context) {
@@ -122,9 +122,9 @@ export const signingOut: Row[] = [
   },
   {
     id: 'logout-replay',
-    title: 'After signing out, a copy of the earlier cookies opens nothing',
+    title: 'After signing out, a copy of the earlier cookies is not signed in',
     rule: 'session-ended-for-all',
-    why: 'Otherwise anybody with a copy stays signed in. If the refresh token is revoked, the portal also ends the access tokens.',
+    why: 'Otherwise an attacker with a copy of the cookies stays signed in. When the client revokes the refresh token, the portal ends the access tokens, too.',
     fix: 'End the session at the server, or revoke its refresh token at the portal.',
     needs,
     async run(context) {
@@ -133,14 +133,14 @@ export const signingOut: Row[] = [
       await signOut(context, browser, landed)
       if (await context.isSignedIn(browser))
         throw new Undecided('Signing out does not work, which another check reports.')
-      expect(!(await context.isSignedIn(thief)), 'The copy of the cookies still opens the page.')
+      expect(!(await context.isSignedIn(thief)), 'A browser with the copy of the cookies is still signed in.')
     },
   },
   {
     id: 'logout-revokes',
     title: 'Signing out revokes the tokens of the session at the portal',
     rule: 'RF-11',
-    why: 'Otherwise the refresh token works for weeks, wherever a copy is.',
+    why: 'Otherwise a copy of the refresh token stays valid for weeks.',
     fix: 'POST the refresh token, or the access token if there is none, to /api/revokeToken with the client id and secret.',
     needs,
     async run(context) {
@@ -149,12 +149,12 @@ export const signingOut: Row[] = [
       const { access_token, refresh_token } = (exchange && tokensOf(exchange)) ?? {}
       await signOut(context, browser, landed)
       await context.platform.settle(1000)
-      // The portal accepts either, and ends the whole grant that the token belongs to.
+      // The portal accepts the refresh token or the access token, and ends all tokens of the same grant.
       const sent = context.platform.steps.filter(({ kind, request }) => {
         const { token } = (request.body ?? {}) as Record<string, unknown>
         return kind === 'revoke' && token !== undefined && (token === refresh_token || token === access_token)
       })
-      expect(sent.length > 0, 'Neither the refresh token nor the access token was revoked.')
+      expect(sent.length > 0, 'The client revoked neither the refresh token nor the access token.')
     },
   },
   ...portalFaults.map(
@@ -162,7 +162,7 @@ export const signingOut: Row[] = [
       id: `logout-portal-${fault}`,
       title: `A visitor can sign out although the portal ${what}`,
       rule: 'CK-13',
-      why: 'The client ends its own session, whatever happens at the portal.',
+      why: 'A failure at the portal must not keep the visitor signed in at the client.',
       fix: 'Revoke with a short deadline, and sign the visitor out whatever the result is.',
       needs,
       async run(context) {
@@ -170,9 +170,13 @@ export const signingOut: Row[] = [
         await context.order(`revoke-${fault}`)
         const page = await signOut(context, browser, landed)
         const seconds = Math.round(waitedMs(page) / 1000)
-        expect(page.status > 0 && page.status < 400, `Signing out is answered with ${describePage(page)}.`, page)
-        expect(seconds <= 10, `It took ${seconds} seconds.`, page)
-        expect(!(await context.isSignedIn(browser)), 'The next page is still signed in.', page)
+        expect(
+          page.status > 0 && page.status < 400,
+          `The request to sign out was answered with ${describePage(page)}.`,
+          page,
+        )
+        expect(seconds <= 10, `Signing out took ${seconds} seconds.`, page)
+        expect(!(await context.isSignedIn(browser)), 'The next page still shows the visitor as signed in.', page)
       },
     }),
   ),
@@ -180,8 +184,8 @@ export const signingOut: Row[] = [
     id: 'logout-not-silent',
     title: 'After signing out, the next page does not sign the visitor in again',
     rule: 'logout-not-silent',
-    why: 'The portal has its own session, so a redirect to it would sign the visitor in again without a question. This only warns, because a simple client that sends every visitor without a session to the portal is still correct.',
-    fix: 'Remember for a while that the visitor has signed out, and show a button instead of leading to the login.',
+    why: 'The portal has its own session, so a redirect to the portal would sign the visitor in again without a question. This check only warns, because a simple client that sends every visitor without a session to the portal is still correct.',
+    fix: 'Remember for a while that the visitor has signed out, and show a button to sign in instead of a redirect to the login.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -196,8 +200,8 @@ export const signingOut: Row[] = [
     id: 'logout-then-login',
     title: 'A visitor who has signed out can sign in again',
     rule: 'login-works',
-    why: 'A record that somebody has signed out must not lock them out.',
-    fix: 'Let the login path begin a login in any case.',
+    why: 'If the client remembers that a visitor has signed out, this must not prevent a new login.',
+    fix: 'Begin a login at the login path, even if the visitor has just signed out.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -209,16 +213,20 @@ export const signingOut: Row[] = [
   },
   {
     id: 'logout-twice',
-    title: 'Signing out twice, or without a session, is not an error',
+    title: 'A visitor who signs out twice, or without a session, gets a page without an error',
     rule: 'CK-13',
-    why: 'People press the button in every tab.',
-    fix: 'Answer as for the first time.',
+    why: 'People press the button to sign out in every tab.',
+    fix: 'Answer the second request in the same way as the first.',
     needs: ['logout'],
     async run(context) {
       const browser = context.browser()
       for (let time = 1; time <= 2; time++) {
         const page = await signOut(context, browser)
-        expect(page.status > 0 && page.status < 500, `It is answered with ${describePage(page)}.`, page)
+        expect(
+          page.status > 0 && page.status < 500,
+          `The request to sign out was answered with ${describePage(page)}.`,
+          page,
+        )
       }
     },
   },
@@ -226,8 +234,8 @@ export const signingOut: Row[] = [
     id: 'logout-clear-site-data',
     title: 'Signing out does not delete the cookies of the whole site',
     rule: 'clear-site-data',
-    why: 'Clear-Site-Data: "cookies" deletes those of every host of the domain, including the session at the portal.',
-    fix: 'Delete your own cookies by name. "cache" and "storage" may stay.',
+    why: 'Clear-Site-Data: "cookies" deletes the cookies of every host of the domain, including those of the portal.',
+    fix: 'Delete your own cookies by name. You may keep "cache" and "storage" in the header.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -240,10 +248,10 @@ export const signingOut: Row[] = [
   },
   {
     id: 'logout-redirect-local',
-    title: 'Nobody else can choose where signing out leads',
+    title: 'A request parameter cannot choose another site as the page after signing out',
     rule: 'CL-25',
-    why: 'A link that signs out and ends at the page of an attacker looks like yours.',
-    fix: 'Lead to a page of your own, or compare the address with a list.',
+    why: 'Visitors trust a link to your client, although it opens the page of an attacker after signing out.',
+    fix: 'Redirect to a fixed page of your own, or compare the address with a list of allowed addresses.',
     needs,
     async run(context) {
       const { method, path } = context.settings.logout!
@@ -259,15 +267,15 @@ export const signingOut: Row[] = [
         const page = browser.show(context.url(context.settings.page), html)
         const isForeign = (url: URL) => url.hostname === 'evil.example'
         const answer = await browser.submit(page, page.forms[0]!, {}, undefined, { stopAt: isForeign })
-        expect(answer.stoppedAt === undefined, `Signing out leads to ${answer.stoppedAt}.`, answer)
+        expect(answer.stoppedAt === undefined, `Signing out redirects to ${answer.stoppedAt}.`, answer)
       }
     },
   },
   {
     id: 'logout-back',
-    title: 'Back after signing out shows nothing of the visitor',
+    title: 'Back after signing out shows no data of the visitor',
     rule: 'CK-13',
-    why: 'The next person at the computer presses Back.',
+    why: 'The next person at the computer can press Back.',
     fix: 'Send Cache-Control: no-store with every page behind the login.',
     needs,
     async run(context) {
@@ -281,7 +289,7 @@ export const signingOut: Row[] = [
       await signOut(context, browser.newTab(), landed)
       const { page, steps } = await visitPage(context, browser)
       expectOr(
-        'Delete every cookie of the session at sign-out.',
+        'Delete every cookie of the session when the visitor signs out.',
         !steps.some(({ kind, about }) => kind === 'api' && about.userId === person.id),
         'The page calls the API in the name of the visitor.',
         page,
@@ -290,15 +298,15 @@ export const signingOut: Row[] = [
   },
   {
     id: 'logout-says-so',
-    title: 'Signing out ends at a page of the client',
+    title: 'After signing out, the visitor sees a page of the client',
     rule: 'logout-says-so',
-    why: 'Visitors who see the login form instead cannot tell whether they are signed out.',
-    fix: 'Lead to a page that says so, with a way to sign in again.',
+    why: 'Visitors who see the login form of the portal cannot tell whether they are signed out.',
+    fix: 'Redirect to a page that says that the visitor is signed out, with a link to sign in again.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
       const page = await signOut(context, browser, landed)
-      expect(page.stoppedAt === undefined, 'Signing out leads straight to the portal.', page)
+      expect(page.stoppedAt === undefined, 'Signing out redirects to the portal.', page)
       expect(
         page.status === 200 && bodyOf(page.trail.at(-1)!) !== '',
         `Signing out ends with ${describePage(page)}.`,

@@ -10,34 +10,41 @@ import { stateAndVerifier } from './state-and-verifier.ts'
 
 const rulesOfParameters: Record<string, RuleId> = { redirect_uri: 'redirect-uri-registered', state: 'state-per-login' }
 
-/** The parameters of the start (rule start-parameters), and the value of each that has only one. */
+/** The parameters of the redirect to the portal (rule start-parameters), and the only correct value of a parameter, if there is one. */
 const parameters: [name: string, title: string, expected: (context: CheckContext) => string | undefined][] = [
-  ['grant_type', 'The start carries grant_type=authorization', () => 'authorization'],
-  ['response_type', 'The start carries response_type=code', () => 'code'],
-  ['client_id', 'The start carries the client id', ({ platform }) => platform.clientId],
-  ['redirect_uri', 'The start carries the registered redirect URI', ({ platform }) => platform.redirectUri],
-  ['cancel_url', 'The start carries an address for visitors who decline', () => undefined],
-  ['state', 'The start carries a state', () => undefined],
+  ['grant_type', 'The redirect to the portal contains grant_type=authorization', () => 'authorization'],
+  ['response_type', 'The redirect to the portal contains response_type=code', () => 'code'],
+  ['client_id', 'The redirect to the portal contains the client id', ({ platform }) => platform.clientId],
+  [
+    'redirect_uri',
+    'The redirect to the portal contains the registered redirect URI',
+    ({ platform }) => platform.redirectUri,
+  ],
+  ['cancel_url', 'The redirect to the portal contains an address for visitors who decline', () => undefined],
+  ['state', 'The redirect to the portal contains a state', () => undefined],
 ]
 
 export const startingALogin: Row[] = [
   {
     id: 'start-leads-to-portal',
-    title: 'The login path leads the browser to the exact address of the login portal',
+    title: 'The login path redirects the browser to the exact address of the login portal',
     rule: 'CL-01',
-    why: 'A login begins at {login_url}/ and nowhere else.',
+    why: 'The portal begins a login only at {login_url}/.',
     fix: 'Answer the login path with a redirect to LOGIN_URL + "/?" and the parameters.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
-      expect(url.pathname === '/', `The browser was sent to ${url.pathname}, but must be sent to /.`)
-      expect(url.hash === '', `The address has a fragment: ${url.hash}`)
+      expect(
+        url.pathname === '/',
+        `The client sent the browser to the path ${url.pathname} of the portal, but the path must be /.`,
+      )
+      expect(url.hash === '', `The address of the portal has a fragment: ${url.hash}`)
     },
   },
   {
     id: 'start-plain-redirect',
     title: 'The login path answers with a redirect, not with a page',
     rule: 'redirect-to-portal',
-    why: 'A redirect needs no script and leaves nothing in the history.',
+    why: 'A redirect works without scripts and adds no entry to the history.',
     fix: 'Answer with status 302 or 303 and a Location.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -51,7 +58,7 @@ export const startingALogin: Row[] = [
     id: `start-${name.replaceAll('_', '-')}`,
     title,
     rule: rulesOfParameters[name] ?? 'start-parameters',
-    why: `The portal ${name === 'state' ? 'returns it, and the client recognises the answer to its own login by it' : 'needs it and otherwise refuses the start'}.`,
+    why: `The portal ${name === 'state' ? 'returns the state, and the client compares it with the state of its login' : `refuses a login without ${name}`}.`,
     fix: `Add ${name} to the address of the portal.`,
     async run(context: CheckContext) {
       const { url } = await context.startLogin(context.browser())
@@ -63,9 +70,9 @@ export const startingALogin: Row[] = [
   })),
   {
     id: 'start-parameters-once',
-    title: 'No parameter of the start is repeated',
+    title: 'No parameter of the redirect to the portal is repeated',
     rule: 'oauth-parameters-once',
-    why: 'Parameters must not be included more than once.',
+    why: 'A request to the portal must not contain a parameter more than once.',
     fix: 'Set each parameter once.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -77,7 +84,7 @@ export const startingALogin: Row[] = [
     id: 'start-no-secret',
     title: 'The address of the portal contains no secret',
     rule: 'secret-on-backend',
-    why: 'The address goes through the browser, its history and logs. Only the server may use the secret.',
+    why: 'The browser, its history and logs contain this address. Only the server may know the secret.',
     fix: 'Send client_secret and code_verifier only in the exchange.',
     async run(context) {
       const { page, url } = await context.startLogin(context.browser())
@@ -92,7 +99,7 @@ export const startingALogin: Row[] = [
   },
   {
     id: 'start-cancel-url-own',
-    title: 'The address for visitors who decline is at the client itself',
+    title: 'The address for visitors who decline is an address of the client itself',
     rule: 'cancel-url-own',
     why: 'The portal refuses a cancel_url with another origin than the redirect URIs, because it would be an open redirect.',
     fix: 'Set cancel_url to a page of the client.',
@@ -108,12 +115,12 @@ export const startingALogin: Row[] = [
     id: 'start-not-cached',
     title: 'No cache may keep the answer of the login path',
     rule: 'state-per-login',
-    why: 'An answer that is kept gives the same state to two logins.',
-    fix: 'Send Cache-Control: no-store with the answer.',
+    why: 'If a cache keeps the answer, two logins get the same state.',
+    fix: 'Send Cache-Control: no-store with the answer of the login path.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
       const isPermanent = page.trail.some(one => [301, 308].includes(statusOf(one)))
-      expect(!isPermanent, 'The redirect is permanent, so browsers keep it.', page)
+      expect(!isPermanent, 'The redirect is permanent, so browsers cache it.', page)
       const control = page.trail
         .map(({ response }) => ('headers' in response ? (response.headers.get('cache-control') ?? '') : ''))
         .join(',')
@@ -127,13 +134,16 @@ export const startingALogin: Row[] = [
     id: 'start-no-store',
     title: 'The answer of the login path says Cache-Control: no-store',
     rule: 'no-store',
-    why: 'It contains a state and sets a cookie. A cache without instructions may keep it.',
-    fix: 'Send Cache-Control: no-store with the answer.',
+    why: 'The answer contains a state and sets a cookie. Without Cache-Control, a cache may keep it.',
+    fix: 'Send Cache-Control: no-store with the answer of the login path.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
       const first = page.trail[0]!.response
       const control = 'headers' in first ? (first.headers.get('cache-control') ?? '') : ''
-      expect(/no-store/i.test(control), control ? `Cache-Control is ${control}.` : 'There is no Cache-Control.')
+      expect(
+        /no-store/i.test(control),
+        control ? `Cache-Control is ${control}.` : 'The answer of the login path has no Cache-Control.',
+      )
     },
   },
   ...stateAndVerifier,
@@ -143,7 +153,7 @@ export const startingALogin: Row[] = [
     title: 'Unfinished logins do not fill the cookie store of the browser',
     rule: 'CL-07',
     why: 'A browser keeps about 180 cookies of a site, and a server refuses headers of more than 8 to 16 KiB.',
-    fix: 'Keep at most five or so pending logins, and drop the oldest.',
+    fix: 'Keep at most about five pending logins, and drop the oldest.',
     async run(context) {
       const browser = context.browser()
       for (let count = 0; count < 50; count++) await context.startLogin(browser)
@@ -157,9 +167,9 @@ export const startingALogin: Row[] = [
   },
   {
     id: 'logins-last-works',
-    title: 'After many unfinished logins, the next one works',
+    title: 'After many unfinished logins, the next login works',
     rule: 'CL-07',
-    why: 'People leave tabs open and click links twice. This must not lock them out.',
+    why: 'People leave tabs open and click links twice. They must still be able to sign in.',
     fix: 'Limit the number of pending logins that you keep, and drop the oldest, never the newest.',
     needs: ['page'],
     async run(context) {
@@ -173,7 +183,7 @@ export const startingALogin: Row[] = [
     id: 'start-head',
     title: 'HEAD on the login path begins no login',
     rule: 'head-no-effect',
-    why: 'A program that checks links must not begin a login, because HEAD has to be safe. This only warns, because many frameworks answer HEAD like GET by default, so most simple clients would fail.',
+    why: 'A program that checks links with HEAD must not begin a login. This check only warns, because many frameworks answer HEAD like GET by default, so most simple clients would fail.',
     fix: 'Answer HEAD with 405, or without a cookie.',
     async run(context) {
       const exchange = await context.request(context.settings.login, { method: 'HEAD', headers: typedAddress })
@@ -200,7 +210,7 @@ export const startingALogin: Row[] = [
       })
       const location = headerOf(answer, 'location') ?? ''
       const isBegun = location.startsWith(context.platform.portalUrl) && location.includes('response_type')
-      expect(!isBegun, `POST ${login} leads to the portal.`, answer)
+      expect(!isBegun, `POST ${login} redirects to the portal.`, answer)
     },
   },
   {
@@ -232,9 +242,9 @@ export const startingALogin: Row[] = [
   },
   {
     id: 'start-without-cookies',
-    title: 'A browser that accepts no cookies ends on a page that says so, not in a loop',
+    title: 'A browser that accepts no cookies gets a page after the login, and no endless redirects',
     rule: 'CL-33',
-    why: 'The portal signs the visitor in silently, so client and portal would send the browser back and forth without end.',
+    why: 'The portal knows the visitor and redirects at once. If the client begins a new login for each failed callback, the redirects have no end.',
     fix: 'Answer a callback without its cookie with a page, never with a redirect to the login.',
     async run(context) {
       const person = await context.person()
@@ -242,10 +252,10 @@ export const startingALogin: Row[] = [
       const [name = '', value = ''] = person.portalCookie.split('=')
       browser.cookies.set(context.platform.portalUrl, `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax`)
       const page = await browser.visit(context.url(context.settings.login))
-      expect(!page.fault, `The browser gave up: ${page.fault}.`, page)
+      expect(!page.fault, `The browser stopped: ${page.fault}.`, page)
       expect(
         (await context.exchanges()).length === 0,
-        'The code was exchanged, although nothing tied the login to this browser.',
+        'The client exchanged the code, although this browser has no cookie of the login.',
       )
     },
   },

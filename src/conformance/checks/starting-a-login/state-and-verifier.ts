@@ -1,4 +1,4 @@
-// The values of a start that nobody else may guess or choose: the state, the PKCE verifier, and the address to come back to.
+// The values of a login that an attacker must not guess or choose: the state, the PKCE verifier and the redirect URI.
 import { createHash } from 'node:crypto'
 import { changingBitsOf, isUuid } from '../../../sandbox/lab/record/entropy.ts'
 import type { Browser } from '../../browser/browser.ts'
@@ -8,7 +8,7 @@ import { expect } from '../../findings.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { findGuess, wordsIn } from '../../steps/state-guesses.ts'
 
-/** Requests that try to change what the start carries. */
+/** Headers of a request that try to change the redirect URI. */
 const outsiders: [id: string, what: string, headers: Record<string, string>][] = [
   ['host', 'Host', { host: 'evil.example' }],
   ['forwarded-host', 'X-Forwarded-Host', { 'x-forwarded-host': 'evil.example' }],
@@ -19,10 +19,10 @@ const outsiders: [id: string, what: string, headers: Record<string, string>][] =
 export const stateAndVerifier: Row[] = [
   {
     id: 'state-unique',
-    title: 'Every login has a state of its own',
+    title: 'Every login has a new state',
     rule: 'state-per-login',
-    why: 'With a repeated state one login can be finished with the answer to another.',
-    fix: 'Create a new random state in the handler of each request, never at the start of the program and never per session.',
+    why: 'If two logins have the same state, an attacker can finish one with the callback of the other.',
+    fix: 'Create a new random state for each request of the login path, never at the start of the program and never once for a session.',
     async run(context) {
       const browser = context.browser()
       const states = [...(await statesOf(context, 12)), ...(await statesOf(context, 12, browser))]
@@ -36,14 +36,14 @@ export const stateAndVerifier: Row[] = [
     id: 'state-random',
     title: 'Nobody can guess the state',
     rule: 'CL-02',
-    why: 'Anybody who guesses it can finish the login of somebody else. A token must have 128 random bits.',
-    fix: 'Use 16 or more bytes of a cryptographic generator, in base64url.',
+    why: 'An attacker who guesses the state can finish the login of a visitor. A state must have 128 random bits.',
+    fix: 'Use at least 16 bytes of a cryptographic random generator, in base64url.',
     async run(context) {
       const states = await statesOf(context, 24)
       const bits = changingBitsOf(states)
       expect(
         bits >= 112,
-        `The part of the state that changes from login to login has about ${Math.floor(bits)} bits; it is ${states[0]!.length} characters long.`,
+        `The states have ${states[0]!.length} characters, and the part that differs between logins has about ${Math.floor(bits)} bits.`,
       )
     },
   },
@@ -51,8 +51,8 @@ export const stateAndVerifier: Row[] = [
     id: 'state-128-bits',
     title: 'The state has 128 random bits or more',
     rule: 'state-128-bits',
-    why: 'The chance to guess it must be at most 2 to the power of -128. A UUID has only 122 random bits.',
-    fix: 'Use 16 or more bytes of a cryptographic generator instead of a UUID.',
+    why: 'The probability to guess the state must be at most 2 to the power of -128. A UUID has only 122 random bits.',
+    fix: 'Use at least 16 bytes of a cryptographic random generator instead of a UUID.',
     async run(context) {
       const states = await statesOf(context, 24)
       const areUuids = states.every(isUuid)
@@ -64,10 +64,10 @@ export const stateAndVerifier: Row[] = [
   },
   {
     id: 'state-not-of-time',
-    title: 'The state is not made of the time, a counter or the client id',
+    title: 'The state is not computed from the time, a counter or the client id',
     rule: 'CL-02',
-    why: 'A value that can be computed can be guessed, however long it looks.',
-    fix: 'Take the state only from a cryptographic generator.',
+    why: 'An attacker can compute such a state, even if it is long.',
+    fix: 'Take the state only from a cryptographic random generator.',
     async run(context) {
       const browser = context.browser()
       const before = Date.now()
@@ -75,7 +75,7 @@ export const stateAndVerifier: Row[] = [
       const after = Date.now()
       const another = context.browser()
       await context.startLogin(another)
-      // A random state may be in a cookie as it is. Everybody knows only values that every browser gets.
+      // Compares the state only with cookies that have the same value in two browsers, because a client may keep a random state in a cookie.
       const [given, everybody] = [browser, another].map(({ cookies }) =>
         cookies.list(context.platform.redirectUri).map(({ value }) => value),
       )
@@ -90,9 +90,9 @@ export const stateAndVerifier: Row[] = [
   },
   {
     id: 'state-not-chosen',
-    title: 'Nobody else can choose the state of a login',
+    title: 'A request cannot choose the state of a login',
     rule: 'CL-02',
-    why: 'A state that an attacker has chosen proves nothing.',
+    why: "If an attacker knows the state, the client accepts the attacker's callback.",
     fix: 'Ignore a state in the query of the login path.',
     async run(context) {
       const chosen = 'chosen-by-somebody-else-0123456789'
@@ -100,12 +100,12 @@ export const stateAndVerifier: Row[] = [
         context.browser(),
         withQuery(context.settings.login, { state: chosen }),
       )
-      expect(state !== chosen, 'The state was taken from the query of the login path.')
+      expect(state !== chosen, 'The client took the state from the query of the login path.')
     },
   },
   {
     id: 'start-not-chosen',
-    title: 'Nobody else can choose the parameters of the start',
+    title: 'A request cannot choose the parameters of the redirect to the portal',
     rule: 'UP-01',
     why: 'Otherwise a link to the login path can send the code to another client or address.',
     fix: 'Take client_id, redirect_uri and cancel_url only from the configuration.',
@@ -119,69 +119,75 @@ export const stateAndVerifier: Row[] = [
       }
       const { url } = await context.startLogin(context.browser(), withQuery(context.settings.login, evil))
       for (const [name, value] of Object.entries(evil))
-        expect(!url.searchParams.getAll(name).includes(value), `${name} was taken from the query of the login path.`)
+        expect(
+          !url.searchParams.getAll(name).includes(value),
+          `The client took ${name} from the query of the login path.`,
+        )
     },
   },
   ...outsiders.map(([id, what, headers]) => ({
     id: `start-${id}`,
-    title: `${what} in a request does not change where the portal sends the browser back to`,
+    title: `${what} in a request does not change the redirect_uri of a login`,
     rule: 'redirect-uri-registered' as const,
-    why: 'The sender chooses the headers, but the redirect URI must be the registered one.',
+    why: 'An attacker can choose the headers of a request, but the redirect URI must be the registered URI.',
     fix: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,
     async run(context: CheckContext) {
       const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
       const location = 'headers' in exchange.response ? (exchange.response.headers.get('location') ?? '') : ''
       expect(
         !location.includes('evil.example') && !location.includes('gopher'),
-        `The redirect leads to ${location}`,
+        `The client redirects to ${location}`,
         exchange,
       )
     },
   })),
   {
     id: 'state-after-restart',
-    title: 'States do not repeat after a restart of the client',
+    title: 'After a restart, the client does not create an earlier state again',
     rule: 'CL-02',
-    why: 'A generator that starts from the same seed repeats its earlier states.',
-    fix: 'Take the state from the cryptographic generator of the system, and set no seed.',
+    why: 'A random generator with a fixed seed creates the same states after each start.',
+    fix: 'Take the state from the cryptographic random generator of the system, and set no seed.',
     needs: ['start'],
     isAlone: true,
     async run(context) {
       const before = await statesOf(context, 5)
       await context.clientProcess!.restart()
       const after = await statesOf(context, 5)
-      expect(!after.some(state => before.includes(state)), 'A state came again after the restart.')
+      expect(
+        !after.some(state => before.includes(state)),
+        'After the restart, the client created an earlier state again.',
+      )
     },
   },
   {
     id: 'state-of-replica',
     title: 'Two instances never create the same state',
     rule: 'CL-02',
-    why: 'Counters and seeds of separate instances collide.',
-    fix: 'Take the state from the cryptographic generator of the system.',
+    why: 'Counters and fixed seeds give the same states in separate instances.',
+    fix: 'Take the state from the cryptographic random generator of the system.',
     needs: ['replica'],
     async run(context) {
       const own = await statesOf(context, 8)
       const others = await statesOf(context, 8, undefined, context.settings.replica)
-      expect(!others.some(state => own.includes(state)), 'Both instances made the same state.')
+      expect(!others.some(state => own.includes(state)), 'Both instances created the same state.')
     },
   },
   {
     id: 'pkce-used',
-    title: 'The start carries a PKCE challenge if the portal lists S256',
+    title: 'The redirect to the portal contains a PKCE challenge if the portal supports S256',
     rule: 'CL-22',
-    why: 'PKCE protects the code even if it leaks. It is recommended for every client.',
-    fix: 'Read code_challenge_methods_supported at the portal, create a verifier for each login, and send its S256 challenge.',
+    why: 'With PKCE, an attacker who gets a code cannot use it.',
+    fix: 'Read code_challenge_methods_supported in the metadata of the portal. Create a verifier for each login, and send its S256 challenge.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
-      expect(url.searchParams.has('code_challenge'), 'There is no code_challenge.')
+      expect(url.searchParams.has('code_challenge'), 'The redirect to the portal has no code_challenge.')
     },
   },
   {
     id: 'pkce-s256',
     title: 'The PKCE challenge uses the method S256',
     rule: 'pkce-s256',
-    why: 'With "plain" the address contains the verifier itself.',
+    why: 'With the method plain, the address contains the verifier itself.',
     fix: 'Send BASE64URL(SHA256(verifier)), 43 characters, and code_challenge_method=S256.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -199,9 +205,9 @@ export const stateAndVerifier: Row[] = [
   },
   {
     id: 'pkce-fresh',
-    title: 'Every login has a PKCE challenge of its own',
+    title: 'Every login has a new PKCE challenge',
     rule: 'pkce-per-login',
-    why: 'A verifier that is used for two logins protects neither of them.',
+    why: 'An attacker who learns the verifier of one login could use the code of another login with the same verifier.',
     fix: 'Create a verifier of 32 random bytes for each login, and keep it with the state.',
     async run(context) {
       const challenges: (string | null)[] = []
@@ -216,9 +222,9 @@ export const stateAndVerifier: Row[] = [
   },
   {
     id: 'pkce-verifier-hidden',
-    title: 'Only the exchange shows the PKCE verifier',
+    title: 'Only the exchange contains the PKCE verifier',
     rule: 'pkce-per-login',
-    why: 'Anybody who knows both the verifier and the code can redeem the code.',
+    why: 'An attacker who knows the verifier and the code can exchange the code.',
     fix: 'Create a separate verifier, and keep it sealed in the cookie of the login, or at the server.',
     async run(context) {
       const browser = context.browser()
@@ -228,14 +234,17 @@ export const stateAndVerifier: Row[] = [
       const isVerifier = (text: string) => createHash('sha256').update(text).digest('base64url') === challenge
       for (const [name, value] of url.searchParams) expect(!isVerifier(value), `${name} is the verifier.`)
       const made = derivedFrom(url.searchParams).find(({ value }) => isVerifier(value))
-      expect(!made, `The verifier is ${made?.how}, which is in the address.`)
+      expect(
+        !made,
+        `The verifier is ${made?.how}. An attacker can compute it, because the address contains this value.`,
+      )
       for (const { name, value } of browser.cookies.list(context.platform.redirectUri))
-        expect(!wordsIn(value).some(isVerifier), `The cookie ${name} shows the verifier.`)
+        expect(!wordsIn(value).some(isVerifier), `The cookie ${name} contains the verifier unencrypted.`)
     },
   },
 ]
 
-/** Verifiers that a client computes so that it need not keep one. */
+/** Verifiers that a client could compute from public values, so that it does not have to keep them. */
 function derivedFrom(query: URLSearchParams): { how: string; value: string }[] {
   const [state, clientId] = [query.get('state') ?? '', query.get('client_id') ?? '']
   const sources: [what: string, text: string][] = [
@@ -265,7 +274,7 @@ async function statesOf(
   const states: string[] = []
   for (let one = 0; one < count; one++) {
     const { state } = await context.startLogin(browser ?? context.browser(), origin + context.settings.login)
-    expect(state, 'There is no state.')
+    expect(state, 'The client begins a login without a state.')
     states.push(state)
   }
   return states

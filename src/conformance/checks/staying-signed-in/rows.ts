@@ -1,11 +1,11 @@
-// When the access token has expired or is refused: what keeps the session, and what ends it.
+// When the access token has expired or the API refuses it: the cases in which the session must continue, and those in which it must end.
 import { type Row, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
 
 const needs: Row['needs'] = ['page']
 
-/** Answers to a renewal after which it may work the next time. */
+/** Answers to a renewal after which a later renewal may succeed. */
 const forNow: [fault: string, what: string][] = [
   ['503', 'with status 503'],
   ['500', 'with status 500'],
@@ -20,8 +20,8 @@ export const stayingSignedIn: Row[] = [
     id: 'expired-session-answers',
     title: 'When the access token has expired, a page shows its content or a way to sign in',
     rule: 'login-works',
-    why: 'Every session comes to this point after expires_in seconds.',
-    fix: 'Renew the token, or lead to the login. Never answer with an error.',
+    why: 'The access token of every session expires after expires_in seconds.',
+    fix: 'Renew the token, or redirect to the login. Never answer with an error.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -33,9 +33,9 @@ export const stayingSignedIn: Row[] = [
   ...forNow.map(
     ([fault, what]): Row => ({
       id: `refresh-kept-on-${fault}`,
-      title: `A renewal that is answered ${what} ends no session`,
+      title: `A renewal that the portal answers ${what} does not end the session`,
       rule: 'RF-05',
-      why: 'The refresh token is still valid, and the portal will recover. Only a permanent refusal ends a session.',
+      why: 'The refresh token is still valid, and a later renewal can succeed. Only a permanent refusal may end the session.',
       fix: 'Keep the cookies, and answer with a page that offers to try again.',
       needs,
       async run(context) {
@@ -44,23 +44,24 @@ export const stayingSignedIn: Row[] = [
         const { page, steps } = await visitPage(context, browser)
         expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
         renewalIn(context, { page, steps })
-        // The client may remember for a while that the portal was down.
+        // Waits, because the client may remember for a while that the portal was down.
         const end = performance.now() + 15_000
         let isBack = await context.isSignedIn(browser)
         while (!isBack && performance.now() < end) {
           await context.pause(3000)
           isBack = await context.isSignedIn(browser)
         }
-        expect(isBack, 'When the portal is back, the visitor is no longer signed in.', page)
+        expect(isBack, 'After the portal works again, the visitor is no longer signed in.', page)
       },
     }),
   ),
   {
     id: 'refresh-dropped-on-invalid-grant',
-    title: 'A refresh token that the portal refuses for good is not sent again, and the page leads to the login',
+    title:
+      'When the portal refuses a refresh token with invalid_grant, the client does not send it again and offers the login',
     rule: 'RF-05',
-    why: 'It will never work, and each visit would call the portal for nothing.',
-    fix: 'Delete the refresh token after invalid_grant, and lead to the login.',
+    why: 'The refused refresh token never works again, and each visit would make a useless call of the portal.',
+    fix: 'Delete the refresh token after invalid_grant, and redirect to the login.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -68,11 +69,15 @@ export const stayingSignedIn: Row[] = [
       const first = await visitPage(context, browser)
       const refusal = renewalIn(context, first)
       if (!String(refusal.response.body).includes('invalid_grant'))
-        throw new Undecided('The portal did not refuse it for good.')
+        throw new Undecided('The portal did not refuse the refresh token with invalid_grant.')
       const renewals = [first, await visitPage(context, browser), await visitPage(context, browser)].flatMap(
         ({ steps }) => steps.filter(({ kind }) => kind === 'refresh'),
       )
-      expect(renewals.length <= 1, `Three visits sent it ${renewals.length} times.`, ...renewals.slice(0, 3))
+      expect(
+        renewals.length <= 1,
+        `Three visits sent the refused refresh token ${renewals.length} times.`,
+        ...renewals.slice(0, 3),
+      )
       expect(
         first.page.status > 0 && first.page.status < 500,
         `The first visit is answered with ${describePage(first.page)}.`,
@@ -82,9 +87,9 @@ export const stayingSignedIn: Row[] = [
   },
   {
     id: 'refresh-slow',
-    title: 'A renewal that is never answered delays a page by fifteen seconds at most',
+    title: 'When the portal never answers a renewal, the visitor gets a page within fifteen seconds',
     rule: 'UP-03',
-    why: 'Visitors give up, and every waiting request holds memory.',
+    why: 'Visitors do not wait longer, and every waiting request uses memory.',
     fix: 'Give every call to the portal a deadline of a few seconds.',
     needs,
     async run(context) {
@@ -92,7 +97,7 @@ export const stayingSignedIn: Row[] = [
       await context.order('refresh-never')
       const { page } = await visitPage(context, browser)
       const seconds = Math.round(waitedMs(page) / 1000)
-      // The sandbox reports it when the client closes the connection.
+      // The sandbox records the renewal when the client closes the connection.
       await context.platform.settle(2000)
       expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
       renewalIn(context, { page, steps: context.arrived('refresh') })
@@ -101,10 +106,10 @@ export const stayingSignedIn: Row[] = [
   },
   {
     id: 'refresh-once-on-401',
-    title: 'A token that the API refuses is renewed at most once for a page',
+    title: 'When the API refuses a token, the client renews it at most once for each page',
     rule: 'UP-14',
-    why: 'If the API also refuses the new token, another one will not help.',
-    fix: 'Renew once, try again once, and then lead to the login.',
+    why: 'If the API refuses the new token, too, a third token does not help.',
+    fix: 'Renew once, repeat the call once, and then redirect to the login.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -117,46 +122,48 @@ export const stayingSignedIn: Row[] = [
   },
   {
     id: 'api-401-says-so',
-    title: 'When the API refuses the token, the page says so or leads to the login',
+    title: 'When the API refuses the token, the page says so or offers to sign in',
     rule: 'UP-14',
-    why: 'On an empty page everything seems to be lost.',
-    fix: 'Lead to the login, or answer with 401 and a way to sign in.',
+    why: 'Visitors who see an empty page believe that their data is lost.',
+    fix: 'Redirect to the login, or answer with 401 and a link to sign in.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
       await context.order('api-401', { times: 'always' })
       const { page, steps } = await visitPage(context, browser)
-      if (!steps.some(({ response }) => response.status === 401)) throw new Undecided('The API was not asked.')
+      if (!steps.some(({ response }) => response.status === 401))
+        throw new Undecided('The client did not call the API.')
       const ways = [...page.links.map(({ url }) => url), ...page.forms.map(({ action }) => action)]
       const login = new URL(context.url(context.settings.login))
       const saysSo =
         page.stoppedAt !== undefined || page.status >= 400 || ways.some(url => new URL(url).pathname === login.pathname)
-      expect(saysSo, `The page is answered with ${describePage(page)}, and offers no login.`, page)
+      expect(saysSo, `The page is answered with ${describePage(page)}, and has no link to sign in.`, page)
     },
   },
   {
     id: 'refresh-not-on-403',
-    title: 'A forbidden call causes no renewal and ends no session',
+    title: 'When the API answers 403, the client does not renew the token and does not end the session',
     rule: 'UP-14',
-    why: 'The token is valid, and a new one has no more rights.',
+    why: 'The token is valid, and a new token has the same rights.',
     fix: 'Renew or sign out only after a 401.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
       await context.order('api-403', { times: 1 })
       const { page, steps } = await visitPage(context, browser)
-      if (!steps.some(({ response }) => response.status === 403)) throw new Undecided('The API was not asked.')
+      if (!steps.some(({ response }) => response.status === 403))
+        throw new Undecided('The client did not call the API.')
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length === 0, 'The client renewed the token.', ...renewals)
-      expect(page.stoppedAt === undefined, 'The page leads to the login.', page)
+      expect(page.stoppedAt === undefined, 'The page redirects to the login.', page)
       expect(await context.isSignedIn(browser), 'The visitor is no longer signed in.')
     },
   },
   {
     id: 'refresh-keeps-visitor',
-    title: 'After a renewal the visitor is still the same person',
+    title: 'After two visitors renew at the same time, each is signed in as the same person as before',
     rule: 'visitors-apart',
-    why: 'A renewal that is shared between the wrong requests shows the data of others.',
+    why: 'If the requests of two visitors share a renewal, one visitor sees the data of the other.',
     fix: 'Share a running renewal only between requests with the same refresh token.',
     needs,
     async run(context) {
@@ -200,8 +207,8 @@ export const stayingSignedIn: Row[] = [
       const before = ownCookies(context, browser).length
       renewalIn(context, await visitPage(context, browser))
       const after = ownCookies(context, browser).length
-      // One cookie that expired meanwhile may come back.
-      expect(after <= before + 2, `There were ${before} cookies, and now there are ${after}.`)
+      // Allows two more cookies, because the renewal may set cookies again that had expired.
+      expect(after <= before + 2, `The browser had ${before} cookies before the renewals, and has ${after} now.`)
     },
   },
 ]

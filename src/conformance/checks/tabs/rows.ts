@@ -9,7 +9,7 @@ import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { expiredSession, renewalIn } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
-/** Two logins in one browser, both at the point where the portal sends the browser back. */
+/** Begins two logins in one browser, and returns the callbacks of both. */
 async function beginTwo(context: CheckContext) {
   const { browser, callback: first } = await beginLogin(context)
   const second = await context.authorize(await context.startLogin(browser.newTab()))
@@ -31,33 +31,32 @@ export const tabs: Row[] = [
         const early = await followCallback(context, browser, order === 'first' ? first : second)
         expect(
           (await context.exchanges()).length === before + 1,
-          `With two logins begun, the ${order} does not work: ${describePage(early)}.`,
+          `After two begun logins, the ${order} login does not work: ${describePage(early)}.`,
           early,
         )
         const late = await followCallback(context, browser, order === 'first' ? second : first)
         expect(
           (await context.exchanges()).length === before + 2,
-          `After it the other one does not work: ${describePage(late)}.`,
+          `After the ${order} login, the other login does not work: ${describePage(late)}.`,
           late,
         )
-        expect(await context.isSignedIn(browser), 'Nobody is signed in after both.')
+        expect(await context.isSignedIn(browser), 'Nobody is signed in after both logins.')
       }
     },
   },
   {
     id: 'tabs-one-declined',
-    title: 'A login that is declined in one tab does not affect the one in another',
+    title: 'A visitor who declines a login in one tab can finish a login in another tab',
     rule: 'CL-06',
-    why: 'Each tab has a login of its own.',
-    fix: 'Delete only the data of the declined login.',
+    why: 'Each tab has a separate login.',
+    fix: 'When a visitor declines, delete only the data of the declined login.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
       const declined = await context.startLogin(browser)
       const callback = await context.authorize(await context.startLogin(browser.newTab()))
       const cancelUrl = declined.url.searchParams.get('cancel_url')
-      if (!cancelUrl || !URL.canParse(cancelUrl))
-        throw new Undecided('The start has no address for visitors who decline.')
+      if (!cancelUrl || !URL.canParse(cancelUrl)) throw new Undecided('The redirect to the portal has no cancel_url.')
       await followCallback(context, browser, cancelUrl)
       const page = await followCallback(context, browser, callback)
       expect(await context.isSignedIn(browser), `The other login ends with ${describePage(page)}.`, page)
@@ -65,9 +64,9 @@ export const tabs: Row[] = [
   },
   {
     id: 'tabs-five-logins',
-    title: 'The first of five unfinished logins can still be finished',
+    title: 'A visitor can still finish the first of five begun logins',
     rule: 'many-tabs',
-    why: 'A browser that restores its windows opens all of them, and each leads to the login.',
+    why: 'A browser that restores its windows opens all tabs at once, and each tab begins a login.',
     fix: 'Keep at least the five latest logins.',
     needs: ['page'],
     async run(context) {
@@ -79,10 +78,10 @@ export const tabs: Row[] = [
   },
   {
     id: 'tabs-login-left',
-    title: 'An unfinished login does not keep the next one from working',
+    title: 'After an unfinished login, the next login works',
     rule: 'CL-06',
     why: 'People close the tab, press Back, and start again.',
-    fix: 'Begin each login from scratch, whatever an older one has left.',
+    fix: 'Begin each login with new values, and ignore the cookies of older logins.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
@@ -95,35 +94,36 @@ export const tabs: Row[] = [
     id: 'tabs-login-while-signed-in',
     title: 'A visitor who is signed in can sign in again',
     rule: 'CL-20',
-    why: 'A link to the login is in bookmarks and other tabs. If it shows an error, the visitor is locked out.',
-    fix: 'Let a login replace the existing session.',
+    why: 'Visitors open a link to the login from a bookmark or another tab. An error there confuses a visitor who is signed in.',
+    fix: 'Begin a login even if there is a session, and replace the session after the callback.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
       const start = await context.visitUntilPortal(browser, context.settings.login)
-      expect(start.status > 0 && start.status < 400, `The login path is answered with ${describePage(start)}.`, start)
+      expect(start.status > 0 && start.status < 400, `The login path answered with ${describePage(start)}.`, start)
       if (start.stoppedAt) {
         const callback = await context.authorize({ url: new URL(start.stoppedAt), state: undefined, page: start })
         const page = await followCallback(context, browser, callback)
         expect(page.status > 0 && page.status < 400, `The login ends with ${describePage(page)}.`, page)
       }
-      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in.')
-      // The portal knows the visitor and sends the browser back at once, so no other site has started this navigation.
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
+      // This time the portal knows the visitor and redirects at once. The browser then sends SameSite=Strict cookies with
+      // the callback, because the client's own page began the navigation.
       const page = await browser.visit(context.url(context.settings.login))
       expect(
         page.status > 0 && page.status < 400,
-        `The login without a stop at the portal ends with ${describePage(page)}.`,
+        `The login without a form at the portal ends with ${describePage(page)}.`,
         page,
       )
-      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in.')
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
     },
   },
   {
     id: 'tabs-other-visitor',
-    title: 'If somebody else signs in through the address of the login, they replace the visitor who was signed in',
+    title: 'When another user signs in by the login path, this user replaces the visitor who was signed in',
     rule: 'CL-20',
-    why: 'The portal knows them and asks nothing. No other site started the navigation, so the browser sends the old session with the callback.',
-    fix: 'Let every login replace the session that the request carries.',
+    why: 'The portal knows the other user and redirects at once. The browser then sends the old session cookies with the callback.',
+    fix: 'Let every login replace the session whose cookies the callback contains.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -134,7 +134,7 @@ export const tabs: Row[] = [
       const page = await browser.visit(context.url(context.settings.login))
       expect(
         await context.isSignedIn(browser, { person: other }),
-        `It ends with ${describePage(page)}, as the earlier visitor.`,
+        `The login of the other user ends with ${describePage(page)}, and this user is not signed in.`,
         page,
       )
       expect(!(await context.isSignedIn(browser, { person })), 'The earlier visitor is still signed in.', page)
@@ -142,10 +142,11 @@ export const tabs: Row[] = [
   },
   {
     id: 'tabs-callback-again',
-    title: 'A callback that arrives again for the visitor whom it signed in causes no server error and ends no session',
+    title:
+      'When a visitor who is signed in sends the used callback again, the client answers with a page and keeps the session',
     rule: 'CL-29',
-    why: 'Browsers send it again when a connection breaks, and people find it in their history.',
-    fix: 'Lead the visitor on to the page, or say that this login is done.',
+    why: 'Browsers repeat a callback when a connection breaks, and people open it from their history.',
+    fix: 'Redirect the visitor to the page behind the login, or show a page that says that this login has ended.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -153,17 +154,18 @@ export const tabs: Row[] = [
       if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
       for (let time = 0; time < 2; time++) {
         const page = await followCallback(context, browser, callback)
-        expectServed(page, `The second delivery is answered with ${describePage(page)}.`)
+        expectServed(page, `The repeated callback was answered with ${describePage(page)}.`)
       }
-      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in.')
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
     },
   },
   {
     id: 'tabs-reload-after-login',
-    title: 'Reloading the page after a login stays signed in and exchanges nothing again',
+    title:
+      'When a visitor reloads the page after the login, the visitor stays signed in and the client makes no second exchange',
     rule: 'CL-28',
-    why: 'Reload counts like the navigation before it: after a redirect from the portal the browser does not send a Strict cookie then either.',
-    fix: 'Answer the callback with a page that goes on by itself, or use a Lax cookie. Keep the callback out of the history.',
+    why: 'A browser treats Reload like the navigation before it: after a redirect from the portal, Reload sends no Strict cookie, too.',
+    fix: 'Answer the callback with a page with a meta refresh, or use a Lax cookie. The history must not contain the callback.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -172,20 +174,21 @@ export const tabs: Row[] = [
         throw new Undecided(describeScript(landed, context.settings))
       const before = (await context.exchanges()).length
       const page = await browser.reload({ stopAt: url => url.origin === context.platform.portalUrl })
-      expect((await context.exchanges()).length === before, 'The code is exchanged again.', page)
+      expect((await context.exchanges()).length === before, 'The client exchanged the code again.', page)
       expect(
         page.stoppedAt === undefined && page.status === landed.status,
-        `Reload leads to ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+        `Reload opens ${page.stoppedAt ? 'the login' : describePage(page)}.`,
         page,
       )
     },
   },
   {
     id: 'tabs-back-after-login',
-    title: 'Back after a login breaks nothing',
+    title:
+      'When a visitor presses Back after the login, the visitor stays signed in and the client makes no second exchange',
     rule: 'CL-28',
-    why: 'People press Back, and a callback that is requested again has a used code.',
-    fix: 'Keep the callback out of the history. If the signed-in visitor requests it again, answer with the page that they wanted.',
+    why: 'Back can open the callback again, and its code is already used.',
+    fix: 'Leave the callback by a redirect or a meta refresh, so that the history does not contain it. If a signed-in visitor requests the callback again, redirect to the page behind the login.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -195,16 +198,16 @@ export const tabs: Row[] = [
       const before = (await context.exchanges()).length
       const page = await browser.back({ stopAt: url => url.origin === context.platform.portalUrl })
       expectServed(page, `Back is answered with ${describePage(page)}.`)
-      expect((await context.exchanges()).length === before, 'Back exchanges a code again.', page)
+      expect((await context.exchanges()).length === before, 'After Back, the client exchanged a code again.', page)
       expect(await context.isSignedIn(browser), 'After Back nobody is signed in.')
     },
   },
   {
     id: 'tabs-signed-out-meanwhile',
-    title: 'A form that is sent after signing out in another tab changes nothing',
+    title: 'A form creates no application after the visitor has signed out in another tab',
     rule: 'CK-13',
-    why: 'The visitor has signed out, but the form still names them.',
-    fix: 'Check the session before the form.',
+    why: 'The open form still contains the data of the visitor who has signed out.',
+    fix: 'Check the session before you read the form.',
     needs: ['create', 'logout'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -216,10 +219,10 @@ export const tabs: Row[] = [
   },
   {
     id: 'tabs-two-visitors',
-    title: 'Two visitors at the same time each see only their own data',
+    title: 'Two visitors who use the client at the same time see only their own data',
     rule: 'visitors-apart',
-    why: 'Data that a server keeps for one request must not reach another.',
-    fix: 'Keep the session with the request, never in a variable of the module.',
+    why: 'A client that keeps the session in a shared variable mixes the data of two visitors.',
+    fix: 'Keep the session in the object of the request, never in a variable of the module.',
     needs: ['page'],
     async run(context) {
       const first = await context.signedIn()
@@ -251,10 +254,10 @@ export const tabs: Row[] = [
   },
   {
     id: 'replica-login',
-    title: 'A login that begins at one instance can be finished at another',
+    title: 'A visitor can begin a login at one instance and finish it at another instance',
     rule: 'CK-12',
-    why: 'A load balancer sends each request to any replica, so every replica must be able to take any step.',
-    fix: 'Keep the login in a sealed cookie whose key all instances have, or in a store that they share.',
+    why: 'A load balancer sends each request to any instance of the client, so every instance must know the logins and sessions of all instances.',
+    fix: 'Keep the login in a sealed cookie with the same key at all instances, or in a shared store.',
     needs: ['replica', 'page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -264,26 +267,29 @@ export const tabs: Row[] = [
   },
   {
     id: 'replica-session',
-    title: 'A visitor who is signed in at one instance is signed in at another',
+    title: 'A visitor who has signed in at one instance is signed in at every instance',
     rule: 'CK-12',
-    why: 'A load balancer sends each request to any replica, so every replica must be able to take any step.',
-    fix: 'Keep the session in a sealed cookie whose key all instances have, or in a store that they share.',
+    why: 'A load balancer sends each request to any instance of the client, so every instance must know the logins and sessions of all instances.',
+    fix: 'Keep the session in a sealed cookie with the same key at all instances, or in a shared store.',
     needs: ['replica', 'page'],
     async run(context) {
       const { browser } = await context.signedIn()
       expect(
         await context.isSignedIn(browser, { origin: context.settings.replica! }),
-        'Nobody is signed in at the other instance.',
+        'The visitor who signed in at the first instance is not signed in at the second instance.',
       )
-      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in at the first instance.')
+      expect(
+        await context.isSignedIn(browser),
+        'After a visit of the second instance, the visitor is no longer signed in at the first instance.',
+      )
     },
   },
   {
     id: 'replica-sign-out',
-    title: 'A visitor who signs out at one instance is signed out at another',
+    title: 'A visitor who signs out at one instance is signed out at every instance',
     rule: 'CK-12',
-    why: 'Otherwise the session goes on at the instance that gets the next request.',
-    fix: 'End the session in the cookie or in the shared store.',
+    why: 'Otherwise the session continues at the instance that gets the next request.',
+    fix: 'Delete the session cookie, or the session in the shared store.',
     needs: ['replica', 'page', 'logout'],
     async run(context) {
       const { browser, page } = await context.signedIn()
@@ -296,10 +302,10 @@ export const tabs: Row[] = [
   },
   {
     id: 'replica-refresh',
-    title: 'Two instances that renew at the same time keep the visitor signed in',
+    title: 'When two instances renew at the same time, the visitor stays signed in',
     rule: 'CK-12',
-    why: 'A refresh token counts once. The loser of the race must not end the session of the winner.',
-    fix: 'Do not end a session because the portal refuses a refresh token that was replaced a moment ago.',
+    why: 'A refresh token is valid once. The instance whose renewal the portal refuses must not end the session that the other instance has renewed.',
+    fix: 'When the portal refuses a refresh token that another instance has just replaced, keep the session cookies.',
     needs: ['replica', 'page'],
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -313,14 +319,14 @@ export const tabs: Row[] = [
       await context.platform.settle()
       const seen = pages.find(({ status }) => status === 0) ?? pages[0]!
       renewalIn(context, { page: seen, steps: context.arrived().filter(step => !before.has(step)) })
-      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in.')
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
     },
   },
   {
     id: 'restart-session',
     title: 'A session survives a restart of the client',
     rule: 'survives-restart',
-    why: 'Every new version is a restart. Without this it signs everybody out.',
+    why: 'Every update restarts the client. A session that is only in memory ends then.',
     fix: 'Keep the session in a sealed cookie with a key from the settings, or in a separate store.',
     needs: ['start', 'page'],
     isAlone: true,
@@ -328,14 +334,14 @@ export const tabs: Row[] = [
     async run(context) {
       const { browser } = await context.signedIn()
       await context.clientProcess!.restart()
-      expect(await context.isSignedIn(browser), 'After the restart nobody is signed in.')
+      expect(await context.isSignedIn(browser), 'After the restart the visitor is not signed in.')
     },
   },
   {
     id: 'restart-login',
     title: 'An unfinished login survives a restart of the client',
     rule: 'survives-restart',
-    why: 'Visitors may spend minutes at the portal while a new version starts.',
+    why: 'A visitor can spend minutes at the portal, and the client may restart during this time.',
     fix: 'Keep the login in a sealed cookie with a key from the settings, or in a separate store.',
     needs: ['start', 'page'],
     isAlone: true,

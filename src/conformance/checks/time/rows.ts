@@ -1,4 +1,4 @@
-// Time: sessions and tokens that end unexpectedly, and the resources that thousands of logins use.
+// Sessions and tokens that end unexpectedly, and the memory and connections that many logins use.
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { tokensSentIn } from '../../correlation.ts'
@@ -13,16 +13,16 @@ const needs: Row['needs'] = ['page']
 /** Seconds. */
 const shortLife = 2
 
-/** The number of unfinished logins. A slow client gets fewer. */
+/** The number of unfinished logins. The check makes fewer logins if the client is slow. */
 const mostLogins = 1000
 const loginsMs = 4000
 const atOnce = 16
 
-/** A login that is kept for a while may take a few KB of memory. */
+/** Allows a few KB of memory for each login that the client keeps for a while. */
 const mostGrowthMb = 100
 const mostConnections = 60
 
-/** Whether a visit with these cookies calls the platform with this token. */
+/** Whether the client calls the platform with this token when a visit sends these cookies. */
 async function isTaken(context: CheckContext, cookie: string, token: unknown): Promise<boolean> {
   const before = new Set(context.arrived())
   await context.request(context.settings.page, { headers: { cookie, ...typedAddress } })
@@ -46,22 +46,24 @@ async function leaveLogins(context: CheckContext): Promise<number> {
 export const time: Row[] = [
   {
     id: 'time-session-ends-at-server',
-    title: 'An expired session opens nothing, even if its cookie is sent',
+    title: 'The client does not accept the cookie of an expired session',
     rule: 'CK-07',
-    why: 'Max-Age is only a request to the browser. Without its own check the client accepts a copy of the cookie for as long as the token works.',
-    fix: 'Write the end of the session into the sealed cookie, or keep it with the session, and compare it with the clock at each request.',
+    why: 'Max-Age only tells the browser when to delete a cookie. If the client does not check the time itself, it accepts a copy of the cookie for as long as the token works.',
+    fix: 'Write the end of the session into the sealed cookie or the store, and compare it with the current time at each request.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
-      // Without a refresh token, because a session that can be renewed may go on.
+      // The token response has no refresh token, because a client may continue a session that it can renew.
       await context.order('exchange-short-session', { options: { seconds: shortLife } })
       await followCallback(context, browser, callback)
       const [exchange] = await context.exchanges()
-      if (!exchange?.fault) throw new Undecided('The exchange was answered as always.')
+      if (!exchange?.fault) throw new Undecided('The portal answered the exchange without the ordered fault.')
       const token = tokensOf(exchange)?.access_token
       const cookie = cookieHeader(context, browser, context.settings.page)
-      if (!(await isTaken(context, cookie, token))) throw new Undecided('Nobody is signed in after this answer.')
-      if (cookie === '') throw new Undecided('The login left no cookie that could be sent again.')
+      if (!(await isTaken(context, cookie, token)))
+        throw new Undecided('Nobody is signed in after this token response.')
+      if (cookie === '')
+        throw new Undecided('The client set no cookie for the session, so the check cannot send a copy.')
       await context.pause(shortLife * 1000 + 700)
       expect(
         !(await isTaken(context, cookie, token)),
@@ -71,17 +73,17 @@ export const time: Row[] = [
   },
   {
     id: 'time-token-ends-early',
-    title: 'A token that ends before expires_in says leads to a renewal or to the login',
+    title: 'When the API refuses a token before the end of expires_in, the client renews it or offers the login',
     rule: 'token-ends-early',
-    why: 'Clocks differ, and tokens can be withdrawn. The API knows better than expires_in.',
-    fix: 'Treat a 401 of the API as the end of the token, whatever the clock says: renew once, or lead to the login.',
+    why: 'The portal can revoke a token before it expires, and clocks differ. Only the API knows whether a token is valid.',
+    fix: 'Treat a 401 of the API as the end of the token, even before expires_in has passed: renew once, or redirect to the login.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-early-end-of-access-token', { options: { seconds: 1 } })
       await followCallback(context, browser, callback)
       if (!(await context.exchanges()).some(({ fault }) => fault))
-        throw new Undecided('The exchange was answered as always.')
+        throw new Undecided('The portal answered the exchange without the ordered fault.')
       await context.pause(2300)
       const { page, steps } = await visitPage(context, browser)
       const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'refresh')
@@ -104,22 +106,27 @@ export const time: Row[] = [
         page.links.some(({ url }) => url.startsWith(context.url(login))) ||
         page.forms.some(({ action }) => action.startsWith(context.url(login))) ||
         page.body.includes(login)
-      expect(isShown || isLed, `The visit ends with ${describePage(page)}, which leads to no login.`, page, ...calls)
+      expect(
+        isShown || isLed,
+        `The visit ends with ${describePage(page)}, which does not offer to sign in.`,
+        page,
+        ...calls,
+      )
     },
   },
   {
     id: 'time-left-logins',
-    title: 'A thousand unfinished logins cost neither memory nor connections',
+    title: 'After a thousand unfinished logins, the client has not used much more memory or connections',
     rule: 'DO-10',
-    why: 'Anybody can begin a login without a password, as often as they like.',
-    fix: 'Keep a login in a sealed cookie, or at the server with a limit and an expiry. Reuse connections to the portal.',
+    why: 'Anybody can begin any number of logins without a password.',
+    fix: 'Keep a login in a sealed cookie, or at the server with a limit on the number and age of logins. Reuse connections to the portal.',
     needs: ['start'],
     isAlone: true,
     async run(context) {
       const pid = context.clientProcess?.pid?.()
       if (pid === undefined || usageOf(pid) === undefined)
         throw new NotApplicable('the memory of a process can be read on Linux only')
-      // Memory that the first requests load does not count as growth.
+      // Makes some requests first, because a program loads more code during its first requests.
       for (let warmUp = 0; warmUp < 50; warmUp++)
         await context.request(context.settings.login, { headers: typedAddress })
       const before = usageOf(pid)!

@@ -1,4 +1,4 @@
-// What a process and its children use of the machine, if the system reports it.
+// The memory and connections that a process and its children use, if the system reports them.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 export interface Usage {
