@@ -5,7 +5,8 @@
 #   docker build --target conformance --tag application-conformance .
 #   docker run --rm --network host application-conformance conformance --client http://localhost:3000
 
-# A digest instead of the tag makes builds comparable: --build-arg NODE_IMAGE=docker.io/library/node@sha256:…
+# With a digest instead of the tag, each build uses the same base image:
+#   --build-arg NODE_IMAGE=docker.io/library/node@sha256:…
 ARG NODE_IMAGE=docker.io/library/node:24-slim
 
 # The packages that the lock file has for production. No package may run an install script.
@@ -25,9 +26,9 @@ FROM ${NODE_IMAGE} AS runtime
 RUN rm -rf /usr/local/lib/node_modules /opt/yarn* /usr/local/bin/npm /usr/local/bin/npx \
       /usr/local/bin/corepack /usr/local/bin/yarn /usr/local/bin/yarnpkg
 WORKDIR /app
-# Every address of the container. A port on localhost could not be published.
+# Listen on every address of the container, because Docker cannot publish a port on localhost.
 ENV HOST=0.0.0.0
-# A number shows without /etc/passwd that this user is not root.
+# The user is a number, which shows without /etc/passwd that it is not root.
 USER 1000:1000
 ENTRYPOINT ["node"]
 
@@ -61,7 +62,8 @@ LABEL org.opencontainers.image.title="Application sandbox" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 
-# The same files with the suite as the command: conformance --client URL. A command needs no health check.
+# The same files as in "sandbox". The command is the conformance suite: conformance --client URL. A command needs no health
+# check.
 FROM sandbox AS conformance
 COPY docker/programs.ts docker/
 HEALTHCHECK NONE

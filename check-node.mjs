@@ -2,8 +2,8 @@
 const major = Number(process.versions.node.split('.')[0])
 if (major < 24) {
   console.error(
-    `This project needs Node.js 24 or later; this is ${process.version}. ` +
-      'Run "npm ci" first: it installs Node.js 24, which every npm script then uses.',
+    `This project needs Node.js 24 or later. You have ${process.version}. ` +
+      'Run "npm ci" first. It installs Node.js 24, which every npm script then uses.',
   )
   process.exit(1)
 }

@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url'
 import type { Reading } from './probe.ts'
 
 export type Environment = Record<string, string>
-/** The cost of a piece of work for the server, in all its threads. */
+/** The time and memory that a server needs for some work, in all its threads. */
 export type Cost = { cpuMicroseconds: number; memoryMiB: number; milliseconds: number }
 
 /** How long a server may take to listen. */
 const patienceMs = 30_000
 const probe = fileURLToPath(new URL('probe.ts', import.meta.url))
 
-/** Starts a process whose CPU time and memory can be read. `before` has more options for Node. */
+/** Starts a process whose CPU time and memory can be read. `before` is a list of further options for Node. */
 export function startMeasuredChild(script: string, environment: Environment, before: string[] = []): ChildProcess {
   return run([...before, '--import', probe, script], environment, ['pipe', 'ipc'])
 }
@@ -23,7 +23,7 @@ export function startHelper(script: string): ChildProcess {
 }
 
 function run(parameters: string[], environment: Environment, [stdout, ...more]: ['pipe' | 'inherit', 'ipc'?]) {
-  // Without this machine's environment, because a setting in it must not change the results.
+  // The process does not inherit the environment of this machine, because a setting in it could change the results.
   const child = spawn(process.execPath, parameters, { env: environment, stdio: ['ignore', stdout, 'inherit', ...more] })
   children.add(child)
   child.once('exit', () => children.delete(child))
@@ -31,12 +31,12 @@ function run(parameters: string[], environment: Environment, [stdout, ...more]: 
 }
 
 const children = new Set<ChildProcess>()
-// No child survives this process, even if it fails.
+// All child processes stop when this process exits, even after an error.
 process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** Waits until the output of the process matches, and returns the groups of the match. Later output is read and dropped. */
+/** Waits until the output of the process matches, and returns the groups of the match. Later output is read and ignored. */
 export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Promise<string[]> {
   if (!stdout) throw new Error('The output of a server must be read.')
   let printed = ''
@@ -45,7 +45,7 @@ export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Pro
       printed += chunk
       const found = pattern.exec(printed)
       if (!found) return
-      // A server whose output nobody reads would block soon, and the results would include the waiting.
+      // If nobody read the output of a server, the server would soon wait, and the results would include that time.
       stdout.off('data', look).resume()
       resolve(found.slice(1))
     }
@@ -55,7 +55,7 @@ export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Pro
   })
 }
 
-/** The cost of the work for that child. Other processes may take part in the work. */
+/** Runs `work` and measures what it costs the given child process. Other processes may do parts of the work. */
 export async function costOf<T>(child: ChildProcess, work: () => Promise<T>): Promise<Cost & { result: T }> {
   const startedAt = performance.now()
   const before = await read(child)

@@ -4,13 +4,16 @@ export function middle(values: number[]): number {
   return percentile(values, 0.5)
 }
 
-/** `share` from 0 to 1. */
+/** `share` is a number from 0 to 1. */
 export function percentile(values: number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
-/** The median of the quotients of each round. A busy moment affects both sides of a round, so it cancels out. */
+/**
+ * Divides the two values of each round, and returns the median of the results. A busy moment affects both sides of a round,
+ * so it cancels out.
+ */
 export function middleRatio(values: number[], others: number[]): number {
   return middle(values.map((value, round) => value / others[round]!))
 }
@@ -29,13 +32,13 @@ export function align(lines: string[][]): string {
     .join('\n')
 }
 
-/** Each round begins with another element, so that no element always follows the same one. Rounds may be negative. */
+/** Returns the elements in another order for each round: each round begins with the next element. Rounds may be negative. */
 export function inTurn<T>(all: T[], round: number): T[] {
   const first = Math.abs(round) % all.length
   return [...all.slice(first), ...all.slice(0, first)]
 }
 
-/** Does the work `count` times, with `atOnce` at the same time. */
+/** Does the work `count` times, at most `atOnce` times at the same time. */
 export async function repeat<T>(count: number, work: (index: number) => Promise<T>, atOnce = 16): Promise<T[]> {
   const results: T[] = []
   let next = 0

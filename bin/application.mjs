@@ -7,10 +7,10 @@ const programs = { conformance: '../src/conformance/main.ts', sandbox: '../src/s
 const [name, ...rest] = process.argv.slice(2)
 
 if (Number(process.versions.node.split('.')[0]) < 24) {
-  process.stderr.write(`This needs Node.js 24 or later; this is ${process.version}.\n`)
+  process.stderr.write(`This program needs Node.js 24 or later. You have ${process.version}.\n`)
   process.exitCode = 1
 } else if (!Object.hasOwn(programs, name ?? '')) {
-  process.stderr.write('Say which program: conformance or sandbox. "conformance --help" lists its options.\n')
+  process.stderr.write('Name a program: conformance or sandbox. "conformance --help" lists its options.\n')
   process.exitCode = 1
 } else {
   modules.registerHooks({ load })

@@ -4,7 +4,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 
 type Package = { dependencies: Record<string, string>; [field: string]: unknown }
 
-/** The names of the packages that a source file needs at run time. Imports of types need none. */
+/** The names of the packages that a source file needs at run time. Imports of types need no package. */
 export function packagesIn(source: string): string[] {
   const imports = source.matchAll(
     /^(?:import|export)\s(?!type\b)(?:[^'"]*?\sfrom\s+)?['"]([^'"]+)['"]|\bimport(?:\.meta\.resolve)?\(\s*['"]([^'"]+)['"]/gm,
@@ -18,7 +18,7 @@ export function packagesIn(source: string): string[] {
 /** Packages for development that the code loads if they are installed. */
 const optional = ['pino-pretty']
 
-/** A package.json for `sources`. Throws an error if they import a package that is not in the dependencies. */
+/** A package.json for `sources`. Throws an error if the sources import a package that is not in the dependencies. */
 export function keepPackages(whole: Package, sources: string[]): Package {
   const { name, version, type, license, engines } = whole
   const needed = [...new Set(sources.flatMap(packagesIn))].filter(needs => !optional.includes(needs)).sort()

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 
 /**
- * Each subfolder of `folder` is a volume that only the services that need it mount, so the client cannot read the password
- * of the database. Existing secrets stay. The program may be interrupted anywhere and run again. Returns what a person types:
- * the visitor's password, and the token of the laboratory.
+ * Each subfolder of `folder` is a volume. Only the services that need its secrets mount it, so the client cannot read the
+ * password of the database. Existing secrets stay. The program can be stopped at any time and run again. Returns the two
+ * secrets that a person types: the visitor's password and the token of the laboratory.
  */
 export function makeSecrets(folder: string): { password: string; labToken: string } {
   const random = () => randomBytes(32).toString('base64url')
@@ -14,7 +14,8 @@ export function makeSecrets(folder: string): { password: string; labToken: strin
     const path = `${folder}/${name}`
     if (existsSync(path)) return readFileSync(path, 'utf8').trim()
     const value = make()
-    // Renamed when complete: a half-written secret would stay for ever.
+    // The file gets its name when it is complete, because the program never replaces an existing file, even a half-written
+    // one.
     writeFileSync(`${path}.new`, `${value}\n`, { mode: 0o600, flush: true })
     renameSync(`${path}.new`, path)
     return value
@@ -40,7 +41,7 @@ export function howToOpen(
   const lab = [
     `Lab: ${labUrl}`,
     `Lab token: ${labToken}`,
-    'A browser asks for a user name and a password: type anything and the lab token. Programs send it as',
+    'In a browser, type any user name, and the lab token as the password. Programs send the token as',
     'Authorization: Bearer with every call.',
   ]
   return `${[...client, ...(labUrl ? lab : [])].join('\n')}\n`

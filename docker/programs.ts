@@ -6,6 +6,6 @@ if (name in programs) {
   process.argv = [node, file, ...rest]
   await import(programs[name as keyof typeof programs])
 } else {
-  process.stderr.write('Say which program: conformance or sandbox. "conformance --help" lists its options.\n')
+  process.stderr.write('Name a program: conformance or sandbox. "conformance --help" lists its options.\n')
   process.exitCode = 1
 }

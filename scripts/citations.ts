@@ -4,13 +4,13 @@ import { globSync, readFileSync } from 'node:fs'
 export interface Citation {
   path: string
   line: number
-  /** The text at the place of a rule's id. */
+  /** The id of the rule, as it is written there. */
   id: string
 }
 
 /** `CL-03`, `F-26`: one or two letters, and two digits. */
 const coded = '[A-Z]{1,2}-\\d{2}'
-/** `cookie-strict`: words with hyphens. One rule has a single word. */
+/** `cookie-strict`: words with hyphens. The id of one rule is a single word. */
 const named = '(?:[a-z]+(?:-[a-z0-9]+)+|seeds)'
 const anyCoded = new RegExp(`(?<![\\w-])${coded}(?![\\w-])`, 'g')
 /** In comments, documents and the reasons of the sandbox: "(rule cookie-strict)", "rules TK-07 and api-fields". */
@@ -28,7 +28,7 @@ export function citingFiles(): string[] {
   return paths.filter(path => !notCiting.test(path)).toSorted()
 }
 
-/** A rule counts once for each line. */
+/** If a line names a rule twice, it counts once. */
 export function findCitations(path: string, text = readFileSync(path, 'utf8')): Citation[] {
   const lists = [...text.matchAll(afterTheWord), ...(path.startsWith('test/') ? text.matchAll(inTitle) : [])]
   const found = [

@@ -1,5 +1,6 @@
 // Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox]
-// It makes the starter in a copy. Then it moves the files of the copy into the project. If a move fails, all are undone.
+// The command makes the starter in a copy, and moves the files of the copy into the project. If a move fails, all moves are
+// undone.
 import { execSync, spawnSync } from 'node:child_process'
 import {
   cpSync,
@@ -23,8 +24,8 @@ import { pruneStyle } from './starter/prune-style.ts'
 import { type Move, renameAll } from './starter/rename-all.ts'
 import { formatRecord, recordFile } from './starter-record.ts'
 
-const usage = 'Give it a name: npm run eject -- --name my-client [--bare] [--sandbox]'
-/** On Windows npm is a batch file. Only a shell can start it; execSync uses one. */
+const usage = 'Give your client a name: npm run eject -- --name my-client [--bare] [--sandbox]'
+/** On Windows npm is a batch file. Only a shell can start a batch file, and execSync uses a shell. */
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 /** The copy does not need these files, and eject does not change them. */
 const notCopied = ['.git', '.tap', 'data', '.env', '.env.sandbox']
@@ -41,7 +42,7 @@ Turns this repository into a client of your own: removes the sandbox and everyth
   --name NAME   the name of your client: small letters, digits, dots, hyphens and underscores
   --bare        has one page for signed-in visitors instead of the pages for applications
   --sandbox     keeps the sandbox
-  --force       goes on even if there are changes that are not committed
+  --force       continues even if there are uncommitted changes
   --help        this text`
 const { name, force, help: isHelp, ...size } = readOptions()
 if (isHelp) {
@@ -76,7 +77,7 @@ const isDataNew = !existsSync('data')
 let work: string | undefined
 try {
   mkdirSync('data', { recursive: true })
-  // On the same disk as the project, and ignored by git.
+  // This folder is on the same disk as the project, and git ignores it.
   work = mkdtempSync('data/ejecting-')
   const copy = join(work, 'copy')
   makeStarter(copy)
@@ -154,11 +155,14 @@ function makeStarter(copy: string): void {
   }
 }
 
-/** Moves files that are removed or changed to `before`, and moves changed and new files from the copy. */
+/**
+ * Moves removed and changed files of the project to `before`. Then moves changed and new files from the copy into the
+ * project.
+ */
 function replaceWith(copy: string, before: string): void {
   const away = (path: string): Move => ({ from: path, to: join(before, path) })
   const fromCopy = (path: string): Move => ({ from: join(copy, path), to: path })
-  // With a handler, Ctrl-C ends the process only after the moves.
+  // Because of these handlers, Ctrl-C ends the process only after the moves.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
   renameAll([...[...removed, ...changed].map(away), ...[...changed, ...added].map(fromCopy)])
 }
@@ -189,7 +193,7 @@ function readOptions() {
   }
 }
 
-/** Ends the process if git could not bring back uncommitted changes. */
+/** Whether the project is in git. Ends the process if there are uncommitted changes, because git could not restore them. */
 function isInGit(): boolean {
   const git = (...parameters: string[]) => spawnSync('git', parameters, { encoding: 'utf8' })
   // The project may be in a folder of another repository that does not track it.
@@ -197,7 +201,7 @@ function isInGit(): boolean {
   const { status, stdout, stderr } = git('status', '--porcelain', '--', '.')
   if (status !== 0) fail(`git status failed, so nothing was changed: ${stderr}`)
   if (stdout.trim() && !force)
-    fail('There are changes that are not committed. Commit them first, or add --force: this removes files.')
+    fail('There are uncommitted changes, and this command removes files. Commit the changes first, or add --force.')
   return true
 }
 
@@ -209,7 +213,7 @@ function checkNpm(): void {
   }
 }
 
-/** The paths, without those inside a folder that is itself in the list. */
+/** Removes the paths that are inside a folder of the list. */
 function outermost(paths: string[]): string[] {
   const all = new Set(paths.map(normalize))
   return [...all].filter(path => ![...all].some(other => path !== other && path.startsWith(join(other, '/'))))

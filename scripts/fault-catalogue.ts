@@ -7,14 +7,14 @@ const all = Object.keys(places) as Place[]
 const calls = all.filter(place => place !== 'redirect')
 const writes = calls.filter(place => places[place].isWrite)
 
-/** Words for groups of places. */
+/** Names for groups of places, for the tables. */
 const groups: [words: string, of: readonly Place[]][] = [
   ['each call', calls],
   ['the portal’s calls', calls.filter(place => places[place].listener === 'portal')],
   ['the API’s calls', calls.filter(place => places[place].listener === 'api')],
 ]
 
-/** For a developer whose client has just signed in for the first time. */
+/** The faults that a developer tries first, after the first successful login of a client. */
 const firstOnes: [question: string, faults: string[]][] = [
   ['says so when the portal is away, and signs in when it is back', ['exchange-503', 'exchange-reset']],
   ['gives up in time', ['exchange-never', 'list-drip']],
@@ -65,7 +65,7 @@ ${optionRows().join('\n')}
 `
 }
 
-/** Throws for a name that is no fault. */
+/** Throws an error if there is no fault with this name. */
 function known(name: string): string {
   if (!catalogue.has(name)) throw new Error(`There is no fault ${name}.`)
   return code(name)

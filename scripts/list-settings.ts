@@ -10,7 +10,7 @@ const tableHead = '| Setting | Default | What it is |\n|---|---|---|\n'
 /** The text of `.env.example`. */
 export function listForEnvironment(): string {
   const head =
-    '# The settings of the client. "npm run setup" makes a .env of this with a fresh key; a setting that begins with # has its default.\n'
+    '# The settings of the client. "npm run setup" makes a .env from this file and adds a new key. Settings after # have their default values.\n'
   const lines = settings.map(setting => {
     const line = setting.default === undefined ? `${setting.name}=` : `#${setting.name}=${setting.default}`
     return `\n# ${describeSetting(setting)}\n${line}\n`

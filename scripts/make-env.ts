@@ -15,7 +15,7 @@ if (values.help) {
   process.exit()
 }
 if (existsSync('.env')) {
-  console.error('There is a .env already, and it was not changed. Move it away to make a new one.')
+  console.error('There is already a .env, and it was not changed. Move it to another place to make a new one.')
   process.exit(1)
 }
 const key = randomBytes(32).toString('base64url')
@@ -25,4 +25,4 @@ writeFileSync('.env', example.replace(/^COOKIE_KEYS=$/m, `COOKIE_KEYS=${key}`), 
 const settings = [...clientSettings, ...productSettings.list]
 const needed = settings.filter(setting => !('default' in setting) && setting.name !== 'COOKIE_KEYS')
 const names = new Intl.ListFormat('en-GB').format(needed.map(({ name }) => name))
-console.log(`Made .env with a fresh key for the cookies. Put ${names} into it, then: npm start`)
+console.log(`Made .env with a fresh key for the cookies. Put ${names} into it, then run: npm start`)

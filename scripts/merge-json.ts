@@ -4,8 +4,8 @@ import { isDeepStrictEqual } from 'node:util'
 export type Merged = { value: unknown; conflicts: string[] }
 
 /**
- * A key that only one side has changed, added or removed gets that side's value. If both have changed it differently, it keeps
- * `ours`, and `conflicts` names it.
+ * A key that only one side has changed, added or removed gets that side's value. If both sides have changed a key
+ * differently, it gets the value of `ours`, and `conflicts` contains the key.
  */
 export function mergeJson(base: unknown, ours: unknown, theirs: unknown, path = ''): Merged {
   if (isDeepStrictEqual(ours, theirs) || isDeepStrictEqual(base, theirs)) return { value: ours, conflicts: [] }

@@ -1,8 +1,9 @@
-// The examples of docs/reference/platform.md: requests to a sandbox, and its answers. Values that differ each time get names.
+// Makes the examples of docs/reference/platform.md from requests to a sandbox and its responses. Values that differ in each
+// run are replaced with names.
 import { STATUS_CODES } from 'node:http'
 import { createSandbox, type RunningSandbox } from '../src/sandbox/create-sandbox.ts'
 
-/** These headers say how to read an answer. The examples leave the others out. */
+/** Only these response headers are in the examples. */
 const shownHeaders = ['content-type', 'cache-control', 'www-authenticate', 'etag', 'retry-after', 'location']
 
 interface Call {
@@ -18,7 +19,7 @@ interface Call {
 export async function makeExamples(): Promise<Record<string, string>> {
   let now = new Date('2026-01-01T12:00:00Z')
   const sandbox = await createSandbox({ clock: () => now })
-  // Groups are listed by age. So a new group must not have the same age as the sandbox's first group.
+  // The sandbox sorts groups by age, so a new group must not have the same age as the first group.
   now = new Date('2026-01-01T12:01:00Z')
   try {
     return await runExamples(sandbox)
@@ -30,9 +31,9 @@ export async function makeExamples(): Promise<Record<string, string>> {
 async function runExamples(sandbox: RunningSandbox): Promise<Record<string, string>> {
   const { portalUrl, apiUrl, client, user } = sandbox
   const redirectUri = client.redirectUris[0]!
-  /** The request of each example, and its answer if a server of the platform gives it. */
+  /** The request of each example, and the response if it comes from the portal or the API. */
   const texts: Record<string, string[]> = {}
-  /** What the examples show instead of a value. */
+  /** The names that the examples show instead of values. */
   const names = new Map([
     [portalUrl, 'https://login.example'],
     [apiUrl, 'https://api.example'],
@@ -152,7 +153,7 @@ function linesOf(headers: Headers, shown?: string[]): string[] {
   return all.map(([name, value]) => `${name}: ${value}`)
 }
 
-/** Replaces the values that have a name. Ids and tokens without one become `ID` and `TOKEN`, and ports disappear. */
+/** Replaces values with their names. Other ids become `ID`, other tokens become `TOKEN`, and ports are removed. */
 function toExample(text: string, names: Map<string, string>): string {
   // An address or a token may be part of a longer value, and may be percent-encoded in a form or an address.
   const longestFirst = [...names].toSorted(([one], [other]) => other.length - one.length)

@@ -1,13 +1,16 @@
 // Tables of rules for the documents.
 import { originOf, platformAudiences, type Subject } from '../src/conformance/rules/rules.ts'
 
-/** A table for each subject of docs/reference/platform.md, by its name there. Each rule has its id in small letters as its anchor. */
+/**
+ * The table of rules for each subject of docs/reference/platform.md. The key is the name of the table in that document. Each
+ * rule has its id in small letters as its anchor.
+ */
 export function platformRules(): Record<string, string> {
   const subjects = platformAudiences.flatMap(audience => audience.subjects)
   return Object.fromEntries(subjects.map(subject => [`rules, ${subject.title}`, tableOf(subject)]))
 }
 
-/** The reference of a refusal, with links to its rules for a document in docs. */
+/** Adds links to the rules that the reference of a refusal names, for a document in docs. */
 export function linkRules(reference: string): string {
   return reference.replace(/\brules? [^;]+/, list =>
     list.replace(

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 
-// Removed from argv, because some files read their own parameters, and tap names folders after the parameters.
+// The names are removed from argv, because some test files read argv, and tap names folders after it.
 const names = process.argv.splice(2)
 const { default: tap } = await import('tap')
 
@@ -36,7 +36,7 @@ async function runFiles(): Promise<void> {
   // If a file ends the process with 0, tap does not notice that the next files have not run.
   process.on('exit', () => {
     if (ended === names.length) return
-    console.error('The process has ended, and these files had not:', names.slice(ended).join(', '))
+    console.error('The process has exited before these files had finished:', names.slice(ended).join(', '))
     process.exitCode = 1
   })
   for (const name of names) {
@@ -56,5 +56,5 @@ async function runFiles(): Promise<void> {
     process.exit()
   }, 10_000).unref()
 }
-// Not awaited: the files import this module, so they would wait for it.
+// This is not awaited, because the test files import this module and would wait for it forever.
 void runFiles()

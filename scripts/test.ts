@@ -34,17 +34,17 @@ const env = {
   ...process.env,
   TAP_TIMEOUT: String(timeout),
   TAP_FAIL_SKIP: t.options.failSkip ? '1' : '0',
-  // Each process would spend most of its start on compiling the same modules.
+  // Without this cache, each process would spend most of its start on compiling the same modules.
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(import.meta.dirname, '../node_modules/.cache/node'),
 }
-// tap makes each process and its child processes measure coverage, which takes a third of the CPU time of most files. It does
-// so with NODE_OPTIONS, also for a process that it starts directly. So `env` removes that variable.
+// tap sets NODE_OPTIONS so that each process and its child processes measure coverage, which takes a third of the CPU time
+// of most files. `env` removes that variable.
 const [program = '', ...parameters] = [
   ...(process.platform === 'win32' ? [] : ['env', '-u', 'NODE_OPTIONS']),
   process.execPath,
   join(import.meta.dirname, 'test-files.ts'),
 ]
-/** Returns a function: how busy the processors have been since this call, from 0 to 1. */
+/** Returns a function that returns how busy the processors have been since this call, from 0 to 1. */
 function watchProcessors(): () => number {
   const spent = () => cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
   const left = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
@@ -55,14 +55,15 @@ function watchProcessors(): () => number {
   }
 }
 
-// On a signal it reports the results so far, and stops the processes that it has started.
+// On a signal, tap reports the results so far and stops its processes.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => t.endAll())
 
 // At most eight, even on a large machine, because all tests share one browser and one PostgreSQL.
 const cores = Math.min(8, availableParallelism())
 const running = new Set<Promise<unknown>>()
 for (const group of groups) {
-  // Most tests wait half of their time. So there is one process more than cores, and more while the cores are idle.
+  // Most tests wait half of their time. So one more process than cores runs at the same time, and further processes while
+  // the cores are idle.
   while (running.size > cores) {
     const busy = watchProcessors()
     await Promise.race([...running, setTimeout(250)])
@@ -75,7 +76,7 @@ for (const group of groups) {
     // Each file has its own timeout, but that timer does not run while the thread is blocked.
     timeout: 2 * timeout * 1000,
     buffered: true,
-    // The line of this file that started the process is not helpful.
+    // A failure must not name the line of this file that started the process.
     at: null,
     stack: '',
   })

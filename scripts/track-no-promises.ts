@@ -1,5 +1,5 @@
-// Loaded into each test process before tap. tap uses async hooks to find the test that some code belongs to. Without promises
-// it finds the file that threw an error after its end, because the files of a process share their promises.
+// Loaded into each test process before tap. tap uses async hooks to find the test that some code belongs to. The files of a
+// process share promises, so with promises tap would find the wrong file for an error that a file throws after its end.
 import hooks, { type HookCallbacks } from 'node:async_hooks'
 import { syncBuiltinESMExports } from 'node:module'
 

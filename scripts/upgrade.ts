@@ -1,6 +1,7 @@
 // Brings a starter to a newer version of the reference client: npm run upgrade -- ../newer-checkout
-// It makes two starters in a temporary folder, one with the old version's eject and one with the new version's. Then git
-// applies the difference between the two to this project, like a commit. Nothing here changes before that.
+// The command makes two starters in a temporary folder: one with the eject command of the old version, and one with that of
+// the new version. Then git applies the difference between the two to this project, like a commit. Before that, nothing in
+// this project changes.
 import { execSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -72,12 +73,12 @@ function upgrade(folder: string): number {
   return conflicts.length + packageConflicts.length > 0 ? 1 : 0
 }
 
-/** Everything must be committed, so that git can undo the upgrade. */
+/** Throws an error unless all changes are committed, because only then git can undo the upgrade. */
 function checkThisProject(): void {
   if (git('.', 'ls-files', recordFile).trim() === '')
     throw new Error(`This project is not in git, or ${recordFile} is not committed. Commit everything first.`)
   if (git('.', 'status', '--porcelain', '--untracked-files=no', '--', '.').trim() !== '')
-    throw new Error('There are changes that are not committed. Commit them first.')
+    throw new Error('There are uncommitted changes. Commit them first.')
 }
 
 function findVersions(folder: string, { commit, version }: StarterRecord) {
@@ -160,7 +161,7 @@ function commitFolder(folder: string, message: string, parent?: string): string 
 
 /** Applies the commit's changes to the index and the files. git either does that or refuses and changes nothing. */
 function applyCommit(commit: string) {
-  // A file in a folder that the owner has renamed stays where the new version has it.
+  // If the owner has renamed a folder, git must not move the files that the new version adds to it.
   const parameters = ['-c', 'merge.directoryRenames=false', 'cherry-pick', '--no-commit', commit]
   const { status, stdout, stderr } = runGit('.', parameters)
   const unmerged = git('.', 'status', '--porcelain', '-z', '--untracked-files=no')
@@ -180,7 +181,9 @@ function report(upgraded: { version: string; to: string; removed: string[]; conf
   const changed = git('.', 'diff', '--cached', '--name-status', 'HEAD')
   console.log(`Upgraded to ${version} (${to}). Changed files:\n${changed}`)
   if (removed.length > 0)
-    console.log(`You have removed these, and they stay removed:\n${removed.map(path => `  ${path}`).join('\n')}\n`)
+    console.log(
+      `You had removed these files, so the upgrade does not restore them:\n${removed.map(path => `  ${path}`).join('\n')}\n`,
+    )
   if (conflicts.length > 0)
     console.log(`Conflicts to resolve:\n${conflicts.map(conflict => `  ${conflict}`).join('\n')}\n`)
   console.log(
@@ -223,7 +226,7 @@ function runGit(folder: string, parameters: string[], variables: Variables = {})
   })
 }
 
-/** The output of git. Variables may come before its parameters. */
+/** The output of git. The parameters may begin with an object of environment variables. */
 function git(folder: string, ...rest: [Variables, ...string[]] | string[]): string {
   const [first, ...others] = rest
   const [variables, parameters] = typeof first === 'object' ? [first, others] : [{}, rest]

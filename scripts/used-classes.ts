@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 export function findUsedClasses(): Set<string> {
   const read = (pattern: string[]) => globSync(pattern).map(path => readFileSync(path, 'utf8'))
   const inViews = read(['views/client/**/*.eta']).flatMap(text =>
-    // All words in class="…", even inside a tag of the template.
+    // All words in class="…", including those in template tags.
     [...text.matchAll(/class="((?:<%[\s\S]*?%>|[^"])*)"/g)].flatMap(([, names]) => names!.match(/[\w-]+/g) ?? []),
   )
   const inScripts = read(['views/client/**/*.js']).flatMap(text =>

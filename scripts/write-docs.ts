@@ -93,7 +93,10 @@ async function readDescriptions(): Promise<{ lab: OpenApi; api: OpenApi }> {
   }
 }
 
-/** Puts each table and example between the comments that name it. Throws an error if the document lacks one. */
+/**
+ * Puts each table and example between the comments that name it. Throws an error if the document does not have these
+ * comments.
+ */
 function fill(path: string, tables: Record<string, string>, examples: Record<string, string> = {}): string {
   let document = readFileSync(path, 'utf8')
   for (const [name, table] of Object.entries(tables)) document = fillOne(path, document, `table: ${name}`, table)

@@ -7,9 +7,9 @@ import { citingFiles, findCitations } from './citations.ts'
 
 export const requirementsPath = 'docs/reference/requirements.md'
 
-/** The rules that no program tests, and why. A MUST is not among them. */
+/** The rules that have no test and no check, with the reason. No MUST is one of them. */
 export const untested: Partial<Record<RuleId, string>> = {
-  'SC-06': 'People do this. A test cannot see it.',
+  'SC-06': 'People do this, so no test can check it.',
   'SE-08': 'A difference of nanoseconds cannot be measured reliably through HTTP.',
 }
 

@@ -32,9 +32,9 @@ export async function keepCertificate(folder: string): Promise<Certificate & { c
   return { ...made, certFile }
 }
 
-/** Signs only itself and names only this machine, so it is safe to trust it. */
+/** The certificate signs only itself and names only this machine, so it is safe to trust it. */
 async function makeCertificate(): Promise<Certificate> {
-  // Loaded only now, because it takes long to load.
+  // This package is loaded only if it is needed, because loading it takes long.
   const { generate } = await import('selfsigned')
   // If several trusted certificates have the same name, OpenSSL takes the first one.
   const name = `The demo on this machine ${new Date().toISOString()}`
@@ -81,7 +81,7 @@ export async function listenWithTls(certificate: Certificate, port: number, plai
   for (const address of new Set(['127.0.0.1', ...addresses.map(({ address }) => address)])) {
     const server = createServer(certificate, socket => {
       const plain = connect({ port: plainPort, host: 'localhost', noDelay: true })
-      // Either side may break the connection at any time. Then pipeline ends the other side, too.
+      // Each side may close the connection at any time. Then pipeline closes the other side, too.
       pipeline(socket, plain, socket, () => {})
     })
     server.on('connection', (socket: Socket) => {

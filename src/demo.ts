@@ -20,7 +20,7 @@ const folder = 'data'
 const secretsFile = `${folder}/demo.json`
 const email = 'developer@example.test'
 
-// Not with --env-file-if-exists, which prints a line if there is no .env.
+// The scripts do not use --env-file-if-exists, because Node then prints a line if there is no .env.
 if (existsSync('.env')) process.loadEnvFile()
 const { PORT = '3000', PORTAL_PORT = '4000', API_PORT = '4001', LAB_PORT = '4002', LOG_LEVEL = 'warn' } = process.env
 
@@ -51,7 +51,8 @@ try {
   const clientLogger = pino({ level: LOG_LEVEL, base: { app: 'client' } })
   const certificate = isHttps ? await keepCertificate(folder) : undefined
   if (certificate) trust(certificate)
-  // Not on 127.0.0.1, where the sandbox is: two ports of one host are one site, which hides SameSite problems.
+  // The client does not use 127.0.0.1, the host of the sandbox. Two ports of one host are one site, which hides SameSite
+  // problems.
   const publicUrl = originOf(isHttps ? 'https' : 'http', 'localhost', PORT)
 
   const settings = readSandboxConfig({
@@ -69,7 +70,7 @@ try {
     DATABASE_URL: `sqlite:${folder}/demo.db`,
     SEED_CLIENT_ID: secrets.clientId,
     SEED_CLIENT_SECRET: secrets.clientSecret,
-    // Both schemes, so that the seed stays the same when the demo starts with https and then without.
+    // Both schemes are registered, so that the seed is the same with and without https.
     SEED_REDIRECT_URIS: ['http', 'https'].map(scheme => `${originOf(scheme, 'localhost', PORT)}/exchangeToken`).join(),
     SEED_USER_EMAIL: email,
     SEED_USER_PASSWORD: secrets.password,
@@ -107,7 +108,7 @@ try {
   await listen(client, clientConfig.host, clientConfig.port)
   if (certificate) await listenWithTls(certificate, Number(PORT), (client.server.address() as AddressInfo).port)
 
-  // Before the first line is printed, because a program that reads it may stop the demo immediately.
+  // This is set before the first line is printed, because a program that reads that line may stop the demo immediately.
   const stop = async () => {
     setTimeout(() => process.exit(0), 2_000).unref()
     // The client may still be calling the portal.
@@ -121,7 +122,7 @@ try {
   console.log(`Open: ${publicUrl}\nE-mail: ${email}\nPassword: ${secrets.password}\nLab: ${labUrl}`)
   if (certificate)
     console.log(
-      `Your browser warns of the certificate, because the demo has made it (${certificate.certFile}). Accept it once for each address.`,
+      `Your browser warns you about the certificate, because the demo has made it (${certificate.certFile}). Accept the certificate once for each address.`,
     )
   // If the password or the client was changed, signing in with the values above may fail.
   const changes = sandbox.seedReport?.outdated ?? []
@@ -132,13 +133,13 @@ try {
   process.exit(1)
 }
 
-/** Only the product's settings. The client's settings in .env are for a real platform, and the demo has its own. */
+/** Reads only the product's settings. The client's settings in .env are for a real platform, and the demo has its own. */
 function readProductEnvironment(): NodeJS.ProcessEnv {
   const names = productSettings.list.flatMap(({ name }) => [name, `${name}_FILE`])
   return Object.fromEntries(names.map(name => [name, process.env[name]]))
 }
 
-/** Without the port if it is the default port of the scheme. */
+/** The origin has no port if it is the default port of the scheme. */
 function originOf(scheme: string, host: string, port: string): string {
   return new URL(`${scheme}://${host}:${port}`).origin
 }
@@ -183,6 +184,6 @@ function whyNot(error: unknown): string {
   return (
     `Port ${port} is in use. Stop the program that uses it, or choose other ports, for example:\n` +
     '  PORT=3100 PORTAL_PORT=4100 API_PORT=4101 LAB_PORT=4102 npm run demo\n' +
-    'To keep them, put them into .env.'
+    'To use these ports always, put them into .env.'
   )
 }

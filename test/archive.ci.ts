@@ -80,5 +80,5 @@ t.test('without the name of a program it says which there are', async t => {
   const { child, output } = start()
   const [code] = await once(child, 'close')
   t.equal(code, 1)
-  t.match(output(), 'Say which program: conformance or sandbox.')
+  t.match(output(), 'Name a program: conformance or sandbox.')
 })

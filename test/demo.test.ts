@@ -160,7 +160,7 @@ t.test('with --https a login works, the certificate is kept, and http works late
     await t.rejects(fetch(`http://localhost:${ports[0]}`), 'nothing answers without TLS')
   })
   t.match(output, `Open: https://localhost:${ports[0]}\n`)
-  t.match(output, `Lab: https://127.0.0.1:${ports[3]}\nYour browser warns of the certificate`)
+  t.match(output, `Lab: https://127.0.0.1:${ports[3]}\nYour browser warns you about the certificate`)
   t.equal(output.trim().split('\n').length, 5)
   t.equal(statSync(join(folder, 'data/demo-certificate-key.pem')).mode & 0o077, 0, 'others cannot read the key')
 

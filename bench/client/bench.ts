@@ -1,6 +1,6 @@
-// Compares our client with a bare server and three stacks of libraries that do the same, in turns, and checks its budget.
-// --quick only tries whether everything works. --no-peers leaves the libraries out. --warm-ups 500 warms up with 500 requests
-// of each kind instead of 5,000.
+// Compares our client with a bare server and with three servers that use libraries, and checks the budgets of our client.
+// The servers are measured in turns. --quick only checks that the bench works. --no-peers leaves the libraries out.
+// --warm-ups 500 warms up with 500 requests of each kind instead of 5,000.
 import { randomBytes } from 'node:crypto'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -80,7 +80,7 @@ async function warmUp(name: ServerName): Promise<void> {
   const { visitors, session, longSession } = all.get(name)!
   await visitors.finishLogins(await visitors.beginLogins(warmUps, 20))
   await visitors.readLists(warmUps, session)
-  // A long list is a hundred times the work.
+  // A long list takes a hundred times as long, so a tenth of the requests is enough.
   await visitors.readLists(warmUps / 10, longSession)
 }
 

@@ -23,7 +23,7 @@ function origin(): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** RFC 8414 and OpenID Connect Discovery. Only peers that need an ID token use the second one. */
+/** RFC 8414 and OpenID Connect Discovery. Only servers that need an ID token read the second document. */
 function documents(): Record<string, object> {
   const metadata = {
     issuer: origin(),
@@ -73,7 +73,7 @@ function send(response: ServerResponse, body: string | Buffer, status = 200): vo
   response.end(body)
 }
 
-/** As long as a real one (RFC 9068, ES256). No server here verifies it. */
+/** This access token is as long as a real one (RFC 9068, ES256). No server of this bench verifies it. */
 function accessTokenOf(listSize: number): string {
   const id = '5ab1eb9f-3c8f-4bf0-a9a6-'
   const payload = {
@@ -119,7 +119,7 @@ function applicationOf(_: unknown, index: number): object {
     '@id': id(2),
     data: {
       name: `Weather & news ${index}`,
-      description: 'Tells what tomorrow will be like.',
+      description: 'Shows the weather of tomorrow.',
       privacyPolicyUrl: 'https://weather.example/privacy',
       webPageUrl: 'https://weather.example/',
       iconUrl: 'https://weather.example/icon.png',

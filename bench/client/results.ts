@@ -2,7 +2,10 @@
 import { align, middle, middleRatio, rounded } from '../numbers.ts'
 import type { ServerName } from './server.ts'
 
-/** `budget`: how many times as much as the bare server our client may take. See docs/design/benchmarks.md for the reasons. */
+/**
+ * `budget` is the limit for the value of our client divided by the value of the bare server. See docs/design/benchmarks.md
+ * for the reasons.
+ */
 const measures = {
   redirect: { title: 'login redirect', unit: 'µs CPU', budget: 4 },
   callback: { title: 'callback, with exchange', unit: 'µs CPU', budget: undefined },

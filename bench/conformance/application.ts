@@ -1,4 +1,4 @@
-// The code that both clients need and neither library has: settings, pages, the call of the API. This code is correct, so a
+// Code for both clients that is not in their libraries: settings, pages and the call of the API. This code is correct, so a
 // failed check is about the library, or about something that its manual leaves to the application.
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 
@@ -40,11 +40,14 @@ export function buildApplication(): FastifyInstance {
 
 export const listen = (app: FastifyInstance) => app.listen({ host: 'localhost', port: Number(PORT) })
 
-/** 400 if the library refuses the callback, 401 if the API refuses the token. The page contains nothing of their messages. */
+/**
+ * 400 if the library refuses the callback, 401 if the API refuses the token. The page does not repeat the message of the
+ * library or the API.
+ */
 export const showRefusal = (reply: FastifyReply, status: 400 | 401) =>
   show(reply.code(status), 'You are not signed in', '<p><a href="/login">Sign in again</a></p>')
 
-/** The list, or undefined if the API no longer accepts the token. Rejects for any other answer. */
+/** The list, or undefined if the API no longer accepts the token. Rejects for any other status. */
 export async function readList(accessToken: string): Promise<string[] | undefined> {
   const response = await fetch(`${settings.apiUrl}/apps/v1`, {
     headers: { authorization: `Bearer ${accessToken}` },

@@ -1,5 +1,5 @@
-// Compares the sandbox with two servers from npm, in turns, and a small store with one of 1,000,000 applications, and checks
-// the budgets. --quick only tries whether everything works.
+// Compares the sandbox with two servers from npm, and a store of 100 applications with a store of 1,000,000. Checks the
+// budgets. The servers are measured in turns. --quick only checks that the bench works.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,8 +16,8 @@ const size = options.quick
   ? { warmUps: 1, rounds: 2, exchanges: 50, reads: 50, few: 100, many: 10_000 }
   : { warmUps: 10, rounds: 15, exchanges: 200, reads: 400, few: 100, many: 1_000_000 }
 /**
- * The limits, as ratios: exchanges per CPU second compared with oidc-provider, the time of a list in the large store compared
- * with the small one, and the CPU time with the laboratory compared with that without it.
+ * The limits of three ratios: exchanges per CPU second to those of oidc-provider, the time of a list in the large store to
+ * that in the small store, and the CPU time with the laboratory to that without it.
  */
 const budgets = { accessToken: 2, idToken: 2, list: 1.25, laboratory: 1.5 }
 const sandbox = 'sandbox'
@@ -68,7 +68,7 @@ console.log(
   ]),
 )
 console.log(
-  'All tokens are signed with ES256. The call is the list of 20 applications here, and /userinfo at the others.\n',
+  'All tokens are signed with ES256. The call is a list of 20 applications at the sandbox, and /userinfo at the other servers.\n',
 )
 console.log(`List of 20 in a store of ${size.few}: ${rounded(middle(of('small', 'list')))} ms.`)
 const timeInLargeStore = middleRatio(of('large', 'list'), of('small', 'list'))
@@ -108,7 +108,7 @@ async function measureWork(name: string, server: Server, round: number): Promise
   of(name, 'read').push(read.cpuMicroseconds / size.reads)
 }
 
-/** One after the other, so that no call waits for another one. */
+/** The calls run one after the other, so that no call waits for another one. */
 async function measureList(name: string, server: Server, round: number): Promise<void> {
   const { milliseconds } = await costOf(server.child, () => repeat(size.reads, () => server.read(), 1))
   if (round >= 0) of(name, 'list').push(milliseconds / size.reads)

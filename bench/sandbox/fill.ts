@@ -8,12 +8,12 @@ import { client, codeChallenge, state } from './login.ts'
 /** Every user has this many applications, in their own group. */
 const listSize = 20
 
-/** Adds applications until there are `count`, with the seeded one. The user has 20, and so has each other user. */
+/** Adds applications until there are `count`, including the seeded one. Each user has 20 of them. */
 export async function addApplications(store: Store, userId: string, count: number): Promise<void> {
-  // Literals, because SQLite treats a number in a parameter as a float.
+  // These numbers are literals in the SQL text, because SQLite treats a number in a parameter as a float.
   const now = sql.lit(Date.now())
   const owners = sql.lit(count / listSize)
-  // Numbers from 1; the first owner is the user.
+  // The numbers from 1 to `last`. The owner with the number 1 is the user.
   const numbers = (last: RawBuilder<number>) =>
     sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${last})`
   const uuid = sql`lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2)
@@ -31,7 +31,7 @@ export async function addApplications(store: Store, userId: string, count: numbe
     await sql`insert into applications (id, group_id, link_id, name, description, web_page_url, icon_url,
       privacy_policy_url, redirect_uris, default_redirect_uri, scopes, default_scopes, created_at, created_by, updated_at,
       updated_by) ${numbers(sql.lit(count - 1))} select ${uuid}, 'group-' || (n % ${owners} + 1), ${uuid},
-      'Weather ' || n, 'Tells what tomorrow will be like.', 'https://weather.example/', 'https://weather.example/icon.png',
+      'Weather ' || n, 'Shows the weather of tomorrow.', 'https://weather.example/', 'https://weather.example/icon.png',
       'https://weather.example/privacy', 'https://weather.example/exchangeToken', 'https://weather.example/exchangeToken',
       '', '', ${now} + n, ${userId}, ${now} + n, ${userId} from numbers`.execute(db)
   })

@@ -14,10 +14,10 @@ import { client, codeChallenge, state, toExchangeForm, user } from './login.ts'
 
 export interface Server {
   child: ChildProcess
-  /** Codes of finished logins. Making them is not measured. */
+  /** Codes of finished logins. The time to make them is not measured. */
   issueCodes(count: number): Promise<string[]>
   exchange(code: string): Promise<void>
-  /** A call with the access token: the list of 20 applications here, /userinfo at the others. */
+  /** A call with the access token: a list of 20 applications at the sandbox, /userinfo at the other servers. */
   read(): Promise<void>
 }
 
@@ -26,7 +26,10 @@ export const atOnce = 32
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const agent = new Agent({ connections: atOnce, pipelining: 1 })
 
-/** As in production: an answer is sent only after its data is on the disk. With `silent` there is no log, as at the others. */
+/**
+ * Starts the sandbox as in production, where a response is sent only after its data is on the disk. With `silent` it writes
+ * no log, like the other servers.
+ */
 export async function startSandbox(
   path: string,
   applications: number,
@@ -48,7 +51,7 @@ export async function startSandbox(
     SEED_USER_PASSWORD: user.password,
     ...more,
   })
-  // A server whose log nobody reads would block soon.
+  // If nobody read the log of a server, the server would soon stop and wait.
   child.stdout?.resume()
   const origin = `http://127.0.0.1:${portalPort}`
   while (!(await isReady(origin))) {
@@ -71,14 +74,14 @@ export async function startSandbox(
   }
 }
 
-/** An exchange gives an ID token with the scope `openid`, and an access token that is a JWT with `applications`. */
+/** With the scope `openid`, the token response contains an ID token. With `applications`, its access token is a JWT. */
 export async function startOidcProvider(scope: string): Promise<Server> {
   const { child, url } = await startPeer('servers/oidc-provider.ts', { SCOPE: scope })
   let accessToken: Promise<string> | undefined
   return {
     child,
     async issueCodes(count) {
-      // The exchanges remove it from this server's store.
+      // This server's store is small, so the exchanges remove the access token from it.
       accessToken = undefined
       return JSON.parse(await call(`${url}/bench/codes?count=${count}`))
     },

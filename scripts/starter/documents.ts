@@ -17,7 +17,7 @@ export function rewriteDocument(path: string, text: string, { sandbox }: Size): 
       .replace(/^\|.*`src\/client\/applications\/applications\.ts`.*\|\n/m, productRow)
       .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) && !isOfProduct(path) ? row : ''))
       .replace(sandbox ? about : new RegExp(`\\n${about.source}[\\s\\S]*`), '')
-      // Without the sandbox there is no command that makes tables.
+      // A starter without the sandbox has no command that makes tables.
       .replace(sandbox ? /(?!)/ : /^<!-- (made by npm run docs, .*|end) -->\n/gm, '')
       .replace(/\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g, (link, words, target) =>
         existsSync(join(dirname(path), target)) ? link : words,

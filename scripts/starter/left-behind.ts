@@ -4,12 +4,12 @@ import { basename } from 'node:path'
 
 export type Size = { bare: boolean; sandbox: boolean }
 
-/** Files that compare, show, test or describe this repository, and files that make starters. */
+/** Files that are only about this repository, and files that make starters. */
 const always = [
   'bench',
   'bin',
   'docs/screenshots',
-  // The index of all tests. A starter has only some of them.
+  // The index names all tests, and a starter has only some of them.
   'docs/reference/requirements.md',
   'scripts/citations.ts',
   'scripts/write-requirements.ts',
@@ -42,7 +42,7 @@ const always = [
   'SECURITY.md',
 ]
 
-/** What the client's tests need of `test/support`, one of them for its test in a browser. */
+/** The files in `test/support` that the client's tests need. One of these tests runs in a browser. */
 const keptSupport = [
   'free-port',
   'open-page',
@@ -74,7 +74,7 @@ const sandbox = [
   'scripts/write-docs.ts',
 ]
 
-/** Tests of the sandbox and the applications together, and a test that uses their browser. */
+/** Tests of the sandbox together with the pages for applications, and a test that uses the browser of those tests. */
 const together = [
   'test/journey',
   'test/browser',

@@ -1,5 +1,7 @@
-// Builds the client. buildServer registers everything that is the same for every product, in order: plugins, hooks and
-// routes. buildClient adds our product. Comments that begin with "Yours:" mark what you replace in a client of your own.
+// Builds the client's Fastify server. buildServer registers the plugins, the hooks, the login routes, the health checks and
+// the start page. buildClient calls buildServer and adds the product, which is the pages that visitors sign in for. In this
+// repository the product is the pages for applications. Comments that begin with "Yours:" mark what you replace in your own
+// client.
 import fastifyCookie from '@fastify/cookie'
 import fastifyFormbody from '@fastify/formbody'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
@@ -30,22 +32,22 @@ import { webTexts } from './web/texts.ts'
 export type ServerOptions = {
   logger: Logger
   clock?: () => Date
-  /** The connections to the portal and the API. If you pass a dispatcher, you close it. */
+  /** The connections to the portal and the API. The caller must close a dispatcher that it passes. */
   dispatcher?: Dispatcher
   /** Adds hooks to every request, for metrics. */
   observeRequests?: (app: FastifyInstance) => void
   countOutcome?: CountOutcome
   countCall?: CountCall
-  /** Aborted when the process has been told to stop. */
+  /** Aborted when the process receives SIGTERM or SIGINT. */
   draining?: AbortSignal
-  /** How long a request may take, including all calls to the portal and the API. 25,000 unless set. */
+  /** How long a request may take, including all calls to the portal and the API. The default is 25,000. */
   requestDeadlineMs?: number
   /** Reads templates again each time they are rendered, for development. */
   reloadTemplates?: boolean
 }
 
-// Yours: the name of this site, its pages, and what happens when somebody signs in.
-/** The client with the pages for applications. */
+// Yours: the name of this site, its pages, and the functions that run when somebody signs in.
+/** Builds the server with the pages for applications. */
 export async function buildClient(
   config: Config & { product: ProductConfig },
   options: ServerOptions,
@@ -67,19 +69,25 @@ export async function buildClient(
   return app
 }
 
-/** The options that a product passes to buildServer. */
+/** The options that buildClient passes to buildServer. */
 export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'clock'> &
   Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'onConnected' | 'loadSessionData'> & {
     /**
-     * Texts in place of the English ones: the same for every request, or chosen for each request, for example by its
-     * `Accept-Language` or by `visitorIfAny.data`.
+     * Texts that replace the English ones. An object applies to every request. A function chooses the texts for a request,
+     * for example by its `Accept-Language` header or by `visitorIfAny.data`.
      */
     texts?: SomeTexts | ((request: FastifyRequest) => SomeTexts)
-    /** Whether the product can serve requests, for load balancers. It must answer at once. An error means no. */
+    /**
+     * Whether the pages of the product can serve requests, for GET /health/ready. The function must be fast. An error that
+     * it throws counts as false.
+     */
     isReady?: () => boolean
   }
 
-/** The server with everything that is the same for every product. Add the product's routes to it. */
+/**
+ * Builds the server with all plugins and hooks, the login routes, the health checks and the start page. The caller adds the
+ * routes of its product, for example the pages for applications.
+ */
 export async function buildServer(config: Config, options: ServerOptions, site: SiteOptions): Promise<FastifyInstance> {
   const { logger, clock = () => new Date(), requestDeadlineMs = 25_000, countCall, reloadTemplates = false } = options
   const dispatcher = options.dispatcher ?? createDispatcher()
@@ -104,7 +112,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     // A route with `deadlineMs` has more time.
     requestTimeout: 15_000,
     http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, ...boundPipelining(logger) },
-    // Closes a connection whose client does not read the answer. Longer than requestDeadlineMs.
+    // Closes a connection on which no data was sent or received for this time, for example because the browser does not read
+    // the response. This time must be longer than requestDeadlineMs.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -117,7 +126,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     },
   })
 
-  // Only forms are parsed. A product that takes JSON or uploads adds a parser in its own scope.
+  // Only forms are parsed. If your pages accept JSON or uploads, add a parser in their own scope.
   app.removeAllContentTypeParsers()
   const handleError = createErrorHandler({
     name: site.name,
@@ -162,7 +171,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.get('/cancelled', app.signIn.decline)
   app.post('/logout', app.signIn.end)
 
-  // Yours: the start page. Its texts are in start-texts.ts.
+  // Yours: the start page, for visitors with and without a session. Its template is views/client/home.eta, and its texts are
+  // in start-texts.ts.
   app.get('/', { exposeHeadRoute: true, preHandler: app.signIn.recognise }, async (request, reply) => {
     const hasSignedOut = !request.visitorIfAny && app.signIn.hasSignedOut(request)
     const portalSignOut = hasSignedOut ? await app.signIn.findPortalSignOut(request) : undefined

@@ -13,25 +13,33 @@ const keyForm = '32 random bytes each in base64url, comma-separated, newest firs
 
 /** The settings of the client, in the order of `.env.example`. Those of the product are in settings.ts. */
 export const clientSettings: Setting[] = [
-  { name: 'LOGIN_URL', about: 'The login portal, as browsers reach it.' },
-  { name: 'API_URL', about: 'The application API, without /apps/v1.' },
-  { name: 'CLIENT_ID', about: "This client's id, from registering it as an application." },
-  { name: 'CLIENT_SECRET', isSecret: true, about: 'Its client secret.' },
+  { name: 'LOGIN_URL', about: "The login portal's address for browsers." },
+  { name: 'API_URL', about: "The application API's address, without /apps/v1." },
+  { name: 'CLIENT_ID', about: "This client's id. The platform gives it when you register the application." },
+  { name: 'CLIENT_SECRET', isSecret: true, about: "This client's secret." },
   { name: 'COOKIE_KEYS', isSecret: true, about: `One or more keys, ${keyForm}.` },
-  { name: 'HOST', default: 'localhost', about: 'Where to listen. localhost means every loopback address.' },
-  { name: 'PORT', default: '3000', about: 'Where to listen.' },
-  { name: 'PUBLIC_URL', default: 'http://localhost:PORT', about: "This client's own origin, as browsers see it." },
-  { name: 'CANCEL_URL', default: 'PUBLIC_URL/cancelled', about: 'Where the portal sends a visitor who declines.' },
-  { name: 'LOGIN_INTERNAL_URL', default: 'LOGIN_URL', about: 'The portal, as this server reaches it.' },
-  { name: 'API_INTERNAL_URL', default: 'API_URL', about: 'The API, as this server reaches it.' },
+  { name: 'HOST', default: 'localhost', about: 'The address to listen on. localhost means every loopback address.' },
+  { name: 'PORT', default: '3000', about: 'The port to listen on.' },
+  { name: 'PUBLIC_URL', default: 'http://localhost:PORT', about: "This client's origin for browsers." },
+  {
+    name: 'CANCEL_URL',
+    default: 'PUBLIC_URL/cancelled',
+    about: 'The page that the portal opens after a visitor declines.',
+  },
+  { name: 'LOGIN_INTERNAL_URL', default: 'LOGIN_URL', about: "The portal's address for this server." },
+  { name: 'API_INTERNAL_URL', default: 'API_URL', about: "The API's address for this server." },
   {
     name: 'MAX_CONNECTIONS',
     default: '1000',
-    about: 'How many connections may be open, on all addresses together. Further ones are closed immediately.',
+    about: 'How many connections may be open, on all addresses together. Further connections are closed immediately.',
   },
   { name: 'METRICS_PORT', default: '', about: 'The port that serves /metrics to Prometheus. Off unless set.' },
-  { name: 'PRESTOP_DELAY', default: '0', about: 'Seconds to go on serving after SIGTERM.' },
-  { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
+  { name: 'PRESTOP_DELAY', default: '0', about: 'How many seconds the client keeps serving requests after SIGTERM.' },
+  {
+    name: 'LOG_LEVEL',
+    default: 'info',
+    about: 'The lowest level to log: trace, debug, info, warn, error, fatal or silent.',
+  },
 ]
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -39,7 +47,7 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 /** The settings of the client. readConfig adds `product`. */
 export type Config = ReturnType<typeof readClientSettings>
 
-/** Has one line for each setting that is missing or wrong. The lines contain no secret values. */
+/** The message has one line for each setting that is missing or wrong. It contains no secret values. */
 export class ConfigError extends Error {
   readonly problems: string[]
 
@@ -83,25 +91,25 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
   const loginUrl = address('LOGIN_URL')
   const apiUrl = address('API_URL')
 
-  const clientSecret = secret('CLIENT_SECRET', 'It was shown when the application was registered.')
+  const clientSecret = secret('CLIENT_SECRET', 'The platform showed it when the application was registered.')
   const isPlaceholder = (text: string) =>
     text.length < 12 || /^(change.?me|placeholder|your.?(client.?)?secret)/i.test(text)
   if (clientSecret.reveal() && isPlaceholder(clientSecret.reveal()))
-    problem('CLIENT_SECRET looks like a placeholder: set the one that the platform gave you.')
+    problem('CLIENT_SECRET looks like a placeholder. Set the secret that the platform gave you.')
 
-  const keyList = secret('COOKIE_KEYS', 'Run "npm run setup" to make a .env with a fresh one.').reveal()
+  const keyList = secret('COOKIE_KEYS', 'Run "npm run setup" to make a .env with a new key.').reveal()
   const cookieKeys = keyList.split(',').map(key => key.trim())
   if (keyList && !cookieKeys.every(key => /^[\w-]{43}=?$/.test(key))) problem(`COOKIE_KEYS must be keys of ${keyForm}.`)
 
   if (environment.NODE_TLS_REJECT_UNAUTHORIZED === '0')
     problem(
-      'NODE_TLS_REJECT_UNAUTHORIZED=0 switches certificate checks off: name your CA in NODE_EXTRA_CA_CERTS instead.',
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off. Set NODE_EXTRA_CA_CERTS to the file of your CA instead.',
     )
 
   return {
     host: text('HOST'),
     port,
-    /** An origin, without a slash at the end. The URLs below have no slash at the end either; they may have a path. */
+    /** An origin without a slash at the end. The URLs below may have a path, and have no slash at the end. */
     publicUrl,
     redirectUri: `${publicUrl}/exchangeToken`,
     cancelUrl: address('CANCEL_URL', `${publicUrl || 'https://unknown.invalid'}/cancelled`),

@@ -5,11 +5,11 @@ import { type Sentence, say, type Texts } from './texts.ts'
 export type NextStep = { href: string; text: string }
 
 type PublicErrorOptions = {
-  /** What went wrong, for the log only. */
+  /** The cause of the error, for the log only. */
   cause?: unknown
   /** When to try again, in seconds. Sent as `Retry-After`. */
   retryAfterSeconds?: number | undefined
-  /** The link that the error page offers. Without one it links to the start page. */
+  /** The link that the error page offers. The default is a link to the start page. */
   nextStep?: NextStep | undefined
 }
 

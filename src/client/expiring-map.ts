@@ -30,11 +30,11 @@ export class ExpiringMap<V> {
   #isLive({ setAt, lifetimeMs }: Entry<V>): boolean {
     if (lifetimeMs === Number.POSITIVE_INFINITY) return true
     const ageMs = this.#clock().getTime() - setAt
-    // A negative age means that the clock was set back. Without this check the entry would live too long.
+    // A negative age means that the clock was set back. Without this check the map would keep the entry too long.
     return ageMs >= 0 && ageMs < lifetimeMs
   }
 
-  /** Removes expired entries, oldest first. If the map is full, the oldest entry goes even if it is live. */
+  /** Removes expired entries, oldest first. If the map is full, the oldest entry is removed even if it has not expired. */
   #makeRoom(): void {
     for (const [key, entry] of this.#entries) {
       if (this.#isLive(entry) && this.#entries.size < maxEntries) break

@@ -28,7 +28,7 @@ export async function start<Product extends object>(
   try {
     const config = readConfig(environment, settings)
     const { host, port, metricsPort, loginInternalUrl, apiInternalUrl } = config
-    // The metrics package is loaded only if somebody reads the metrics.
+    // The metrics package is loaded only if METRICS_PORT is set.
     const metrics = metricsPort === undefined ? undefined : (await import('./operations/metrics.ts')).createMetrics()
     const isReadable = isDevelopment || process.stdout.isTTY
     const { logger, flush } = await openLog(config.logLevel, manifest.version, isReadable)
@@ -56,7 +56,7 @@ export async function start<Product extends object>(
     })
     await listen(client, host, port)
   } catch (error) {
-    // A wrong setting needs no stack. Any other error is a bug, and its stack shows where.
+    // The message of a ConfigError is enough. Any other error is a bug, and its stack shows where it is.
     const text =
       error instanceof Error && !(error instanceof ConfigError) ? error.stack : String((error as Error).message)
     process.stderr.write(`${text}\n`)

@@ -17,7 +17,7 @@ export type ProductSettings<Product extends object> = {
   read: (reader: SettingsReader) => Product
 }
 
-/** Returns its argument. It gives `read` the types of the reader. */
+/** Returns its argument. A call gives the parameter of `read` its type. */
 export function defineSettings<Product extends object>(settings: ProductSettings<Product>): ProductSettings<Product> {
   return settings
 }
@@ -35,12 +35,15 @@ function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|.+\.localhost|\[::1\]|127(\.\d+){3})$/.test(hostname)
 }
 
-/** True for http, except to this machine: others on the network could read everything that is sent. */
+/** True for http to another machine, because others on the network can then read everything that is sent. */
 export function isPlainHttp(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopback(url)
 }
 
-/** Each problem is one line, and contains no secret value. After a problem the functions return an empty value. */
+/**
+ * Each problem is one line, and contains no secret value. After a problem, the functions of the reader return an empty
+ * value.
+ */
 export function createSettingsReader(
   list: readonly Setting[],
   environment: Environment,
@@ -57,7 +60,7 @@ export function createSettingsReader(
     return setting
   }
 
-  /** Adds a problem. Name the setting, and say what to do. */
+  /** Adds a problem. The text should name the setting and say what to do. */
   function problem(text: string): '' {
     problems.push(text)
     return ''
@@ -79,7 +82,7 @@ export function createSettingsReader(
     try {
       return new Secret(readFile(path).trim() || problem(`${name}_FILE names an empty file.`))
     } catch {
-      return new Secret(problem(`${name}_FILE names a file that cannot be read.`))
+      return new Secret(problem(`${name}_FILE names a file that this process cannot read.`))
     }
   }
 

@@ -1,5 +1,6 @@
-// Yours: the settings of your product. They are read and checked together with those of the client (config.ts), and are
-// config.product in buildClient. After a change run "npm run settings": it lists them in .env.example and the README.
+// Yours: the settings of your product. readConfig reads and checks them together with the settings of the client
+// (config.ts). buildClient gets them as config.product. After a change run "npm run settings": it lists them in .env.example
+// and the README.
 import { defineSettings } from './read-settings.ts'
 
 export const productSettings = defineSettings({ list: [], read: () => ({}) })

@@ -6,7 +6,7 @@ export const startTexts = {
   lead: 'Register an application, get its client ID and client secret, and keep its details up to date. You sign in at the platform’s login portal, so this site never sees your password.',
   /** For signed-in visitors. */
   welcome: (name: string) => `Welcome, ${name}`,
-  /** The portal does not say what the visitor is called. */
+  /** Used if the portal does not return the visitor's name. */
   welcomeWithoutName: 'Welcome',
   welcomeLead: 'What would you like to do?',
   /** The link to the site's home. */
@@ -14,7 +14,7 @@ export const startTexts = {
   homeText: 'Look up a client ID, change an application, get a new client secret, or remove an application.',
   /** The link to the page for a new application. */
   goNew: 'New application',
-  newText: 'Register an application to get a client ID and a client secret, with which it can sign people in.',
+  newText: 'Register an application to get a client ID and a client secret, which it needs to sign people in.',
   signIn: 'Sign in',
   steps: {
     title: 'How it works',

@@ -1,5 +1,5 @@
-// Combines the English texts with those that a product puts in their place. The English texts of each part are in a file of
-// their own: texts.ts in its folder, start-texts.ts or upstream-texts.ts.
+// Combines the English texts with the texts that a product sets instead. Each part has its English texts in a separate file:
+// texts.ts in its folder, start-texts.ts or upstream-texts.ts.
 
 /**
  * The texts of one language. Each part adds its own:
@@ -15,12 +15,12 @@ export interface Texts {
 
 type Text = string | ((...values: never[]) => string)
 
-/** Some of the texts. The others stay as they are. */
+/** Some of the texts, to replace the English ones. */
 export type SomeTexts<T = Texts> = { [Name in keyof T]?: T[Name] extends Text ? T[Name] : SomeTexts<T[Name]> }
 
 /**
- * A text, or a function that picks it from the texts of a language. Errors hold functions, because the code that throws an
- * error may not know the request.
+ * A text, or a function that selects a text from all texts of a language. Errors hold functions, because the code that
+ * throws an error may not know the request.
  */
 export type Sentence = string | ((texts: Texts) => string)
 
@@ -50,7 +50,7 @@ export function createTexts<R>(english: Texts, replacements: SomeTexts | ((reque
       combinations = new WeakMap()
     },
     of: (request: R): Texts => combine(typeof replacements === 'function' ? replacements(request) : replacements),
-    /** For an answer without a request, or if the product's function fails. */
+    /** For a response that belongs to no request, and for an error in the product's function. */
     withoutRequest: (): Texts => (typeof replacements === 'function' ? english : combine(replacements)),
   }
 }

@@ -3,10 +3,10 @@ import { Agent, type Dispatcher, errors, request } from 'undici'
 import { PublicError } from './errors.ts'
 import type { Texts } from './texts.ts'
 
-/** The request that a call is made for. Its id and trace are sent along, and no call outlives it. */
+/** The request that a call is made for. The call sends the id and the trace of the request, and stops at its deadline. */
 export type RequestContext = {
   requestId: string
-  /** The W3C trace context of the incoming request, passed on unchanged. */
+  /** The W3C trace context of the incoming request. Calls send the same value. */
   traceparent?: string | undefined
   /** When the whole request must be answered, on the clock of `performance.now()`. */
   endsAt: number
@@ -25,7 +25,10 @@ export type Call = {
   /** Headers of the browser are never passed on (only the request id and the trace). */
   headers?: Record<string, string>
   body?: string
-  /** For the whole call, including the body. undici's own timeouts never fire while a body drips in. */
+  /**
+   * The deadline of the whole call, including the body. undici's own timeouts start again with each piece of the body, so a
+   * slow body never reaches them.
+   */
   deadlineMs: number
   maxBytes: number
 }
@@ -46,9 +49,12 @@ export type Upstream = ReturnType<typeof createUpstream>
 /** Called when a call has ended. `status` is `failed` if there was no readable answer. */
 export type CountCall = (to: string, status: string, seconds: number) => void
 
-/** 64 calls have a connection (createDispatcher), and the others wait for one. If more are open, the other side is hanging. */
+/**
+ * At most 64 calls have a connection (createDispatcher), and the other calls wait for one. If more calls are open, the
+ * portal or the API hangs.
+ */
 const maxOpenCalls = 256
-/** For all answers of one upstream that are being read at the same time. */
+/** The limit for all responses of one upstream that are being read at the same time. */
 const maxOpenBytes = 64 * 1024 * 1024
 /** Parsed JSON takes many times the memory of its bytes, so its values are counted before it is parsed. */
 const maxJsonValues = 250_000
@@ -230,7 +236,7 @@ function isWithinJsonLimits(bytes: Buffer): boolean {
     const byte = bytes[index]!
     if (byte <= space) continue
     const isClosing = byte === closeBracket || byte === closeBrace
-    // A list or object has one value more than it has commas, unless it is empty.
+    // A list or an object contains one more value than commas, unless it is empty.
     if (isAfterOpening && !isClosing) values++
     isAfterOpening = byte === openBracket || byte === openBrace
     if (byte === quote) index = findClosingQuote(bytes, index)

@@ -83,11 +83,11 @@ for (const setting of ['PORT', 'METRICS_PORT'] as const) {
 }
 
 for (const HOST of ['no-such-host.invalid', '192.0.2.1', 'no host']) {
-  t.test(`CT-08: if nothing can listen on ${HOST}, the process exits and names HOST`, async t => {
+  t.test(`CT-08: if the client cannot listen on ${HOST}, the process exits and names HOST`, async t => {
     for (const more of [{}, { METRICS_PORT: '0' }]) {
       const { child, output } = start(t, { HOST, ...more })
       t.equal(await exitCode(child), 1)
-      t.match(output(), `\n  - HOST: nothing can listen on ${HOST} (E`)
+      t.match(output(), `\n  - HOST: the client cannot listen on ${HOST} (E`)
       t.notMatch(output(), /^ +at /m, 'no stack')
     }
   })

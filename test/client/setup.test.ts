@@ -34,7 +34,7 @@ t.test('npm run setup names exactly the settings that are still missing', async 
     .map(({ name }) => name)
   t.same(missing.toSorted(), needed.toSorted())
   t.match(output, 'LOGIN_URL, API_URL, CLIENT_ID')
-  t.match(output, /Put .* into it, then: npm start/)
+  t.match(output, /Put .* into it, then run: npm start/)
   for (const name of needed) t.match(output, name)
 
   const address = 'https://platform.test'
@@ -58,6 +58,6 @@ t.test('npm run setup makes a key in a file that only its owner can read, and ne
   if (process.platform !== 'win32') t.equal(statSync(path).mode & 0o777, 0o600)
   const again = run()
   t.equal(again.status, 1)
-  t.match(again.output, 'There is a .env already')
+  t.match(again.output, 'There is already a .env')
   t.equal(parseEnv(read()).COOKIE_KEYS, key, 'which stays as it is')
 })

@@ -106,7 +106,7 @@ t.test(
       spawnSync(process.execPath, ['docker/programs.ts', ...args], { encoding: 'utf8' })
     t.match(run('conformance', '--help'), { status: 0, stdout: '--client URL' })
     t.match(run('conformance', '--client', 'nonsense'), { status: 2, stderr: '--client must be an origin' })
-    t.match(run(), { status: 1, stderr: 'Say which program: conformance or sandbox.' })
+    t.match(run(), { status: 1, stderr: 'Name a program: conformance or sandbox.' })
   },
 )
 

@@ -126,7 +126,7 @@ t.test('npm run eject refuses a missing name and unknown options before it chang
   for (const options of [[], ['--name', 'Not A Name'], ['--name', 'my-client', '--tiny']]) {
     const { status, output } = eject(...options)
     t.equal(status, 1)
-    t.match(output, 'Give it a name: npm run eject -- --name my-client [--bare] [--sandbox]')
+    t.match(output, 'Give your client a name: npm run eject -- --name my-client [--bare] [--sandbox]')
     t.notMatch(output, /^ +at /m, 'no stack')
     t.ok(has('src/sandbox'))
   }

@@ -174,7 +174,7 @@ t.test('an upgrade keeps what the owner has changed, added and removed', async t
   t.notMatch(starter.read('src/client/applications/list.ts'), 'A new last line')
   t.ok(starter.has('src/client/fleet/fleet.ts'))
   t.notOk(starter.has('docs/operations.md'))
-  t.match(output, 'You have removed these, and they stay removed:\n  docs/operations.md\n')
+  t.match(output, 'You had removed these files, so the upgrade does not restore them:\n  docs/operations.md\n')
   const { scripts, dependencies, devDependencies } = JSON.parse(starter.read('package.json')) as Manifest
   t.match(scripts.start, / --new$/)
   t.match(scripts.job, 'src/job.ts')
@@ -230,7 +230,7 @@ t.test('an upgrade that cannot finish says why, and changes nothing', async t =>
     {
       what: 'a file is not committed',
       breakIt: () => change(starter, 'README.md', text => `${text}more\n`),
-      says: /not committed/,
+      says: /uncommitted changes/,
     },
     {
       what: 'a file that git does not track is in the way',

@@ -7,7 +7,7 @@ const changes: [line: string, bare: string][] = [
     "import type { Config } from './config.ts'\n",
     "import type { Config } from './config.ts'\nimport { home } from './home.ts'\n",
   ],
-  ['/** The client with the pages for applications. */', '/** The client with its pages. */'],
+  ['/** Builds the server with the pages for applications. */', '/** Builds the server with its pages. */'],
   ["name: 'Applications',", "name: 'My client',"],
   ["home: '/applications',", "home: '/home',"],
   ["    newPage: '/applications/new',\n", ''],
@@ -28,14 +28,14 @@ const textChanges: [line: string, bare: string][] = [
   ["  welcomeLead: 'What would you like to do?',\n", ''],
   [
     'Look up a client ID, change an application, get a new client secret, or remove an application.',
-    'The next page shows what the API of the platform answers for you.',
+    'The next page asks the API of the platform how many applications you have.',
   ],
   ["  /** The link to the page for a new application. */\n  goNew: 'New application',\n", ''],
   [
-    "  newText: 'Register an application to get a client ID and a client secret, with which it can sign people in.',\n",
+    "  newText: 'Register an application to get a client ID and a client secret, which it needs to sign people in.',\n",
     '',
   ],
-  ["goHome: 'Go to your applications'", "goHome: 'Go on'"],
+  ["goHome: 'Go to your applications'", "goHome: 'Continue'"],
 ]
 
 /** app.ts of the bare client. Throws an error if the project's app.ts has changed and this list has not. */
@@ -48,7 +48,7 @@ export function toBareStartTexts(text: string): string {
   return replaceAll('src/client/start-texts.ts', text, textChanges).replace(/ {2}steps: \{\n[\s\S]*?\n {2}\},\n/, '')
 }
 
-/** The texts of the bare client's page, as they are in src/client. */
+/** home-texts.ts with the import paths that it needs in src/client. */
 export function toBareTexts(text: string): string {
   return text.replace("'../../../src/client/texts.ts'", "'./texts.ts'")
 }
@@ -63,7 +63,7 @@ function replaceAll(path: string, text: string, lines: [line: string, bare: stri
   }, text)
 }
 
-/** The test of the bare client's page, as it is imported from test/client. */
+/** The test of the bare client's page with the import paths that it needs in test/client. */
 export function toBareTest(text: string): string {
   return text
     .replace(/ `npm run eject -- --bare` keeps this\n\/\/ test as test\/client\/home\.test\.ts\./, '')

@@ -1,4 +1,5 @@
-// Reads applications, credentials and groups from the API's answers. A missing or odd field becomes an empty value.
+// Reads applications, credentials and groups from the API's answers. A field that is missing or has the wrong type becomes
+// an empty value.
 import { isRecord } from '../upstream.ts'
 import type { ApplicationFields, Client } from './fields.ts'
 
@@ -19,8 +20,8 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
  * A client secret and app access tokens. The API returns them only once. This client keeps them in two places:
  *
  * - in a sealed cookie, until the next page has shown them or ten minutes have passed (handover.ts);
- * - in memory, so that a form that is delivered twice gets the same answer (`once` in web/forms.ts). They stay there for ten
- *   minutes, and then until another form of this kind is sent.
+ * - in memory, so that a form that the browser sends twice gets the same response (`once` in web/forms.ts). They stay there
+ *   for at least ten minutes, and are removed when the next form of this kind is sent.
  */
 export type Credentials = {
   clientId: string
@@ -95,7 +96,7 @@ export function byNewest(a: Application, b: Application): number {
   return (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0)
 }
 
-/** Frozen and shared, because a list may need it a hundred thousand times. */
+/** One frozen object for all faulty records, because a list can contain a hundred thousand of them. */
 const emptyObject: Record<string, unknown> = Object.freeze({})
 
 function objectOf(value: unknown): Record<string, unknown> {

@@ -35,7 +35,10 @@ export async function loadConfirmation(
   }
 }
 
-/** The application, if the visitor may go on. Throws FieldError if the name had to be typed and differs. */
+/**
+ * Returns the application if the visitor has confirmed the action. Throws FieldError if the visitor had to type the name of
+ * the application and typed another one.
+ */
 export async function checkConfirmation(
   { clientId }: Config,
   request: FastifyRequest,

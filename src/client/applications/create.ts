@@ -28,7 +28,7 @@ import {
 import { findOrCreateGroup, loadGroups, toChoices } from './groups.ts'
 import { applicationEnvelope, applicationSchema, collectionSchema, createdApplicationSchema } from './schemas.ts'
 
-/** There are no credentials if another process created the application: the API shows them only once. */
+/** `credentials` is missing if another process created the application, because the API returns them only once. */
 type Created = { id: string; credentials?: Credentials }
 
 /** Each candidate costs one call to the API. */
@@ -43,7 +43,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       const { groups, problem: groupsProblem } = signInHref ? {} : await loadGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
       const formFields = withLabelsAndLimits(request.texts)
-      // The form asks for two names.
+      // The form then has two names, so this label says which one it is.
       const name = { ...formFields.name, label: request.texts.applications.form.labels.nameOfApplication }
       return {
         title: request.texts.applications.form.newTitle,
@@ -82,8 +82,8 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   )
 
   /**
-   * The API has no idempotency keys and replicas share no memory. So a process that does not know the form looks for its
-   * application in the list first. Two replicas can still create two applications within one round trip to the API.
+   * The API has no idempotency keys and replicas share no memory. So a process that has not seen this form before first
+   * looks for the application in the list. Two replicas can still create two applications within one round trip to the API.
    *
    * If the list cannot be read, the application is created anyway, unless an earlier try ended without an answer.
    */

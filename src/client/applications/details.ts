@@ -1,4 +1,5 @@
-// GET /applications/:id: one application. Right after it was created or got a new secret, the page shows the credentials.
+// GET /applications/:id: one application. Right after an application was created or got a new secret, its page shows the
+// credentials.
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
@@ -15,7 +16,7 @@ const rememberGroupNameMs = 24 * 60 * 60 * 1000
 type NewCredentials = Credentials & {
   /** The name of the application. */
   name: string
-  /** The application is new, not only its secret. */
+  /** True if the application is new, and false if only its secret is new. */
   isNew: boolean
 }
 
@@ -76,8 +77,8 @@ function toSettings({ loginUrl, apiUrl }: Config, { id, client }: Application): 
 }
 
 /**
- * Redirects to the application's page, which shows the credentials once: a reload neither creates new ones nor shows these
- * again. If the credentials do not fit into a cookie, this answer shows them.
+ * Redirects to the application's page, which shows the credentials once. A reload of that page creates no credentials and
+ * shows none. If the credentials do not fit into a cookie, the response to this request shows them.
  */
 export async function sendCredentials(
   config: Config,
@@ -127,7 +128,7 @@ CLIENT_SECRET=${clientSecret}
 ${tokens.join('')}`
 }
 
-/** The text as it can be typed into a field of one line. */
+/** Replaces line breaks and repeated spaces with one space, because a visitor cannot type them into a field of one line. */
 export function toOneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }

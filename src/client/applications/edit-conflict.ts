@@ -1,4 +1,5 @@
-// What happens if somebody changes an application while the visitor edits it: the fields that differ, and the choices.
+// Handles an application that somebody else changes while the visitor edits it. The visitor chooses a value for each field
+// that differs.
 import { createHash } from 'node:crypto'
 import { PublicError } from '../errors.ts'
 import type { FormFields } from '../web/forms.ts'
@@ -44,7 +45,10 @@ export function toHiddenFields(stored: Application): { etag: string; seen: strin
   return { etag: stored.etag ?? '', seen: names.map(name => hash(values[name])).join(',') }
 }
 
-/** Forgets the choices and what was seen, so that the next submission compares everything again. */
+/**
+ * Removes the choices and the record of the values that the visitor has seen, so that the next submission compares all
+ * fields again.
+ */
 export function withoutChoices(form: FormFields): FormFields {
   return { ...form, choosing: '', etag: '', seen: '' }
 }

@@ -50,7 +50,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     }),
   )
 
-  /** Throws EditConflict if somebody has changed a field in the meantime that the visitor would overwrite. */
+  /** Throws EditConflict if the update would overwrite a change that somebody else has made in the meantime. */
   async function save(request: FastifyRequest, fields: FormFields): Promise<void> {
     let etag = strongEtag(fields.etag)
     if (fields.choosing) etag = await compareWithStored(request, fields, applyChoices)
@@ -61,7 +61,8 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
       await update(request, fields, etag)
     } catch (error) {
       if (!isChangedSince(error)) throw error
-      // If no field of this form has changed, but for example a secret, the visitor need not be asked.
+      // If the other change is not in a field of this form, such as a new secret, the update is sent without asking the
+      // visitor.
       const newEtag = await compareWithStored(request, fields, refuseConflict)
       await update(request, fields, newEtag).catch(secondError => {
         if (!isChangedSince(secondError)) throw secondError
@@ -100,7 +101,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     if (problem instanceof EditConflict) return showChoices(request, fields, problem)
     if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
     if (!fields.choosing) return { fields }
-    // The choices cannot be shown again, so the next submission is compared with the stored values again.
+    // This page cannot show the choices again, so the next submission is compared with the stored values again.
     if (problem || signInHref) return { fields: withoutChoices(fields) }
     const stored = await getApplication(request)
     const differences = readChoices(fields, stored)

@@ -14,7 +14,7 @@ type FormField = {
 }
 
 const maxUrlLength = 2_048
-/** For one field, so that a page with many problems can still be read. */
+/** The limit for one field, so that a page with many problems stays readable. */
 const maxProblems = 10
 
 const webUrlField: FormField = {
@@ -106,14 +106,15 @@ export function withLabels(errors: Record<string, string[]>, { applications }: T
 /** All ten fields, even if they are empty. The default redirect URI is the first one, unless the visitor typed another. */
 export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): ApplicationFields {
   const uris = splitUris(fields.redirectUris)
-  // The API stores each URI once. Without duplicates, the fields can be compared with what it returns.
+  // The API stores each URI once. Without duplicates, the sent fields can be compared with the returned ones.
   const redirectUris = [...new Set(uris)].join(',')
   return { ...fields, redirectUris, defaultRedirectUri: fields.defaultRedirectUri || (uris[0] ?? '') }
 }
 
 /**
- * The group of an application cannot be changed. If the API did not return the fields of the OAuth client, the form could not
- * show them. Those that are still empty are left out, because an omitted field keeps its value.
+ * The group of an application cannot be changed. If the API did not return the fields of the OAuth client, the form could
+ * not show them. The result leaves out the empty ones of these fields, because the API keeps the value of a field that is
+ * left out.
  */
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)
@@ -151,7 +152,7 @@ const redirectUriRules: RedirectUriRule[] = [
   },
 ]
 
-/** A sentence about the first rule that the URI breaks, or nothing. */
+/** Returns a sentence about the first rule that the URI breaks, or an empty list. */
 function findRedirectUriProblem(uri: string): Sentence[] {
   const quoted = uri.length > 100 ? `${uri.slice(0, 100)}…` : uri
   const url = /^https?:\/\//i.test(uri) ? URL.parse(uri) : null

@@ -6,9 +6,9 @@ import { type Group, readGroup } from './application.ts'
 import { collectionSchema, createdGroupSchema, groupEnvelope } from './schemas.ts'
 
 type LoadedGroups = {
-  /** Undefined if they could not be loaded. */
+  /** Undefined if the groups could not be loaded. */
   groups?: Group[]
-  /** Why they could not be loaded. */
+  /** Why the groups could not be loaded. */
   problem?: PublicError
 }
 
@@ -45,7 +45,10 @@ async function createGroup({ api }: Visitor, name: string): Promise<string> {
   }
 }
 
-/** The visitor's own group of this name. It is made if it does not exist; the form may have been sent before. */
+/**
+ * Returns the id of the visitor's own group with this name. Looks for the group before creating it, because the form may
+ * have been sent before.
+ */
 export async function findOrCreateGroup(visitor: Visitor, name: string): Promise<string> {
   const { groups } = await loadGroups(visitor)
   const known = groups?.find(group => group.name === name && group.isOwn !== false)

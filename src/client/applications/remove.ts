@@ -28,7 +28,7 @@ export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         app.notices.leave(reply, '/applications', 'removed')
         return reply.redirect('/applications', 303)
       }
-      // The API refuses every token of this site from now on.
+      // From now on the API refuses every token of this site, so the visitor is signed out.
       const { title, message, link } = request.texts.applications.remove.done
       return reply.message({ title, message, nextStep: { href: '/', text: link } })
     }),

@@ -1,7 +1,8 @@
 // The JSON Schemas of the application API's answers, as far as the pages depend on them.
 //
-// Only the fields that a page cannot do without are required. application.ts reads all other fields, and replaces a missing
-// or odd value with an empty one, so that one odd record does not hide the others.
+// Only the fields that a page cannot do without are required. application.ts reads all other fields. It replaces a value
+// that is missing or has the wrong type with an empty one, so that a list with one faulty record still shows the other
+// records.
 import type { JSONSchema } from 'json-schema-to-ts'
 
 /** An id that fits into an address. */
@@ -45,7 +46,7 @@ export const newSecretSchema = {
   properties: { clientSecret: { type: 'string' } },
 } as const satisfies JSONSchema
 
-/** Nothing is required: without a usable id the form says that the group could not be created. */
+/** No field is required, because without a usable id the form says that the group could not be created. */
 export const createdGroupSchema = { type: 'object', properties: { '@id': {} } } as const satisfies JSONSchema
 
 /** The query of the list page. */

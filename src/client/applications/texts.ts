@@ -25,14 +25,14 @@ export const applicationsTexts = {
     newApplication: 'New application',
     noneYet: {
       title: 'No applications yet',
-      text: 'Register one to get a client ID and a client secret, with which your own client can sign people in.',
+      text: 'Register one to get a client ID and a client secret, which your own client needs to sign people in.',
     },
     search: 'Search by name or client ID',
     searchButton: 'Search',
     showAll: 'Show all applications',
     noneFound: {
       title: 'No applications found',
-      text: (search: string) => `None of your applications has “${search}” in its name or client ID.`,
+      text: (search: string) => `No name or client ID of your applications contains “${search}”.`,
     },
     count,
     countFound: (found: number, total: number, search: string) =>
@@ -52,7 +52,7 @@ export const applicationsTexts = {
     edit: 'Edit',
     saved: 'Your changes are saved.',
     createdEarlier:
-      'The application was created when you first sent the form, but the answer got lost, and the client secret with it. Create a new client secret below.',
+      'The application was created when you first sent the form, but the response with the client secret was lost. Create a new client secret below.',
     clientId: 'Client ID',
     groupId: (id: string) => `ID: ${id}`,
     defaultUri: 'default',
@@ -66,7 +66,7 @@ export const applicationsTexts = {
       title: 'Client secrets',
       current: (age: string) => `The current secret was created ${age}.`,
       previous: (age: string) => `The previous secret was created ${age} and still works.`,
-      text: 'A client secret is shown only when it is created. If you have lost it, create a new one.',
+      text: 'This site shows a client secret only when it is created. If you have lost yours, create a new one.',
       link: 'Create new client secret…',
     },
     nextSteps: {
@@ -87,7 +87,7 @@ export const applicationsTexts = {
     copyNow: 'Copy these credentials now.',
     shownOnce: 'You will not see them again once you leave or reload this page.',
     ofThisSite:
-      'This site keeps using its previous secret until its operator puts the new one into the setting CLIENT_SECRET and restarts it.',
+      'This site uses its previous secret until its operator changes the setting CLIENT_SECRET and restarts this site.',
     client: 'Credentials',
     clientId: 'Client ID',
     clientIdHint: 'The public name of your client.',
@@ -131,7 +131,7 @@ export const applicationsTexts = {
     more: 'Default redirect URI and scopes',
     client: 'OAuth client',
     clientUnknown:
-      'The application API does not say which redirect URIs this application has. Enter all of them: saving replaces the ones that it has.',
+      'The application API does not say which redirect URIs this application has. Enter all of them, because saving replaces the stored ones.',
     labels: {
       groupId: 'Group',
       groupName: 'Name of your group',
@@ -149,7 +149,7 @@ export const applicationsTexts = {
     },
     hints: {
       groupName:
-        'An application belongs to a group of people who develop it. You have no group yet: it will be created together with the application.',
+        'An application belongs to a group of people who develop it. You have no group yet, so a group with this name will be created together with the application.',
       groupChoice: 'Its members develop the application.',
       groupId: 'The ID of one of your groups.',
       description: 'Shown to people when they are asked to allow the application.',
@@ -157,21 +157,21 @@ export const applicationsTexts = {
       redirectUris: (example: string) =>
         `Where people return after signing in, one per line. Use https://, or http:// for localhost. For example: ${example}`,
       defaultRedirectUri:
-        'The one that is used if a sign-in does not name any. If you leave this empty, it is the first.',
+        'The redirect URI for sign-ins that do not name one. If you leave this empty, it is the first one.',
       defaultRedirectUriUnknown:
-        'The one that is used if a sign-in does not name any. If you leave this empty, it stays as it is.',
+        'The redirect URI for sign-ins that do not name one. If you leave this empty, it does not change.',
       scopes:
         'Names of permissions, separated by spaces, for example: orders:read orders:write. The platform stores them for your own API and does not check them. Most applications leave this empty.',
-      defaultScopes: 'The scopes that apply if a sign-in does not name any.',
+      defaultScopes: 'The scopes for sign-ins that do not name any.',
     },
-    /** In place of the first redirect URI, in the list to choose the default from. */
+    /** The first choice for the default redirect URI. */
     firstRedirectUri: 'The first redirect URI',
     currentRedirectUri: 'The current one',
     /** If the groups cannot be loaded. `problem` says why. */
     groupsNotLoaded: (problem: string, link: string) =>
       `Your groups could not be loaded. ${problem} Until then, enter the ID of your group. You find it at ${link}.`,
     portalLink: 'the login portal',
-    groupsUnknown: 'The platform does not tell this site who you are.',
+    groupsUnknown: 'The platform does not tell this site which account is yours.',
     /** A required field is empty. */
     required: {
       groupId: 'Choose the group that the application belongs to.',
@@ -201,10 +201,10 @@ export const applicationsTexts = {
       insecure: (uri: string) =>
         `“${uri}” must begin with https://, because http:// is only for localhost, 127.0.0.1 and [::1].`,
     },
-    used: 'This form has created an application already. If you want another one, send it again.',
+    used: 'This form has created an application already. To create another one, send the form again.',
     /** `problem` says why it cannot be checked. */
     inDoubt: (problem: string) =>
-      `Your first try may have created the application, and this cannot be checked now. ${problem}`,
+      `Your first try may have created the application. This site cannot check that now. ${problem}`,
     changedJustNow: 'Somebody else has changed the application just now. Send the form again.',
   },
 
@@ -212,7 +212,7 @@ export const applicationsTexts = {
   conflict: {
     message:
       'Nothing is saved yet, because the application has changed in the meantime. For each field, choose the value to keep. Then save.',
-    preselected: 'Where only one of the two values is new, it is selected already.',
+    preselected: 'If only one of the two values is new, it is already selected.',
     typed: 'In your form',
     stored: 'Saved now',
     empty: 'Empty',
@@ -227,11 +227,11 @@ export const applicationsTexts = {
     creating: 'Creating…',
     thisSite: 'This is the site you are using.',
     thisSiteKeeps:
-      'It keeps its current secret until its operator puts the new one into its settings. If you create two in a row, nobody can sign in here.',
+      'This site uses its current secret until its operator replaces it in the settings. If you create two new secrets before that, nobody can sign in here.',
     whatHappens: 'If you create a new client secret:',
     shownOnce: 'The new secret works at once. You will see it only once.',
     currentStays: 'The current secret stays valid, so that you can replace it without a break.',
-    oldStops: 'Only the two newest secrets are valid. If there are two already, the older of them stops working.',
+    oldStops: 'Only the two newest secrets are valid. If there are already two, the older one stops working.',
   },
 
   remove: {
@@ -240,14 +240,15 @@ export const applicationsTexts = {
     button: 'Remove application',
     removing: 'Removing…',
     thisSite: 'This is the site you are using.',
-    thisSiteStops: 'Without it nobody can sign in here, you included, until its operator registers it again.',
+    thisSiteStops: 'Nobody can sign in here, not even you, until the operator of this site registers it again.',
     atOnce: 'You cannot undo this. At once:',
     noSignIn: 'nobody can sign in with this application any more;',
     secretsStop: 'its client secrets, and the tokens it was given, stop working;',
     appTokensStop: 'its app access tokens stop working.',
     done: {
       title: 'This site has been removed',
-      message: 'Nobody can sign in here until its operator registers it again, and gives it the new credentials.',
+      message:
+        'Nobody can sign in here until the operator of this site registers it again and sets the new credentials.',
       link: 'Go to the start page',
     },
   },

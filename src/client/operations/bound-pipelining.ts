@@ -11,9 +11,9 @@ const maxOpenRequests = 8
  * thousands. If the sender does not read the answers, each of these requests keeps a rendered page in memory.
  *
  * Closing the socket is not enough: Node would still parse the rest of the input and create all requests, and 300 such
- * connections exhaust 256 MiB. Node has one way to stop parsing at a request: a CONNECT request that nobody handles. So
- * the ninth open request looks like one. Open requests are counted by their responses, because Node answers some requests
- * by itself.
+ * connections exhaust 256 MiB. Node has one way to stop parsing at a request: a CONNECT request that nobody handles. So the
+ * ninth open request is made to look like a CONNECT request. Open requests are counted by their responses, because Node
+ * answers some requests by itself.
  */
 export function boundPipelining(log: Pick<Logger, 'warn'>) {
   const openRequests = new WeakMap<Socket, number>()

@@ -33,7 +33,7 @@ export function limitConnections(max: number, log: Pick<Logger, 'warn'>) {
         return
       }
       socket.destroy()
-      // One line a minute, so that a flood of connections does not flood the log.
+      // At most one line per minute, so that a flood of connections does not fill the log.
       if (performance.now() - warnedAt < 60_000) return
       warnedAt = performance.now()
       log.warn({ event: 'connections_full', max })

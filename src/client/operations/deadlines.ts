@@ -29,8 +29,8 @@ export function createDeadlines(defaultMs: number) {
         request.endsAt = performance.now() + (deadlineMs ?? defaultMs)
         if (deadlineMs !== undefined) {
           raised.set(request.raw.socket, request)
-          // While the route works, nothing is sent, and `connectionTimeout` would close the connection. Node restores that
-          // timeout for the next request.
+          // No data is sent until the route has finished, so `connectionTimeout` would close the connection. Node restores
+          // that timeout for the next request.
           if (deadlineMs > defaultMs) reply.raw.setTimeout(deadlineMs + 10_000, () => reply.raw.destroy())
         }
         done()

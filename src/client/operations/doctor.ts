@@ -1,4 +1,4 @@
-// Checks a configuration before users do, and says what to fix: npm run doctor [-- --redirect-uri URI]
+// Checks the configuration of a client, and says what to fix: npm run doctor [-- --redirect-uri URI]
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { type Dispatcher, request } from 'undici'
@@ -27,7 +27,8 @@ const largestSkewMs = 30_000
 
 /**
  * Runs every check and returns the findings in order. No finding contains a secret. If the settings are faulty, nothing else
- * is checked. With `redirectUri` the settings are those of another client, whose own routes and product are not checked.
+ * is checked. If `redirectUri` is given, the settings belong to another client. The routes and the product of that client
+ * are not checked.
  */
 export async function diagnose(
   environment: Environment,

@@ -3,9 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 type HealthOptions = {
   cookieKeyIds: string[]
-  /** Aborted when the process has been told to stop. A load balancer should send no more requests then. */
+  /** Aborted when the process receives SIGTERM or SIGINT. After that, a load balancer should send no more requests. */
   draining: AbortSignal | undefined
-  /** Whether the product can serve requests. */
+  /** Whether the pages of the product can serve requests. */
   isReady?: (() => boolean) | undefined
 }
 

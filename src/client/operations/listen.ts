@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import type { FastifyInstance } from 'fastify'
 import { ConfigError } from '../config.ts'
 
-/** Throws ConfigError. Close the client then: it may be listening on some of its addresses. */
+/** Throws ConfigError. After an error, close the client, because it may already be listening on some of its addresses. */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<void> {
   const listenAlso = prepareListeners(app)
   let taken: number | undefined
@@ -22,14 +22,14 @@ export async function listen(app: FastifyInstance, host: string, port: number): 
   if (taken === undefined) throw explain(undefined, 'PORT', host, port)
 }
 
-/** The error that says which setting to change, for a port that cannot be listened on. */
+/** Makes an error that says which setting to change if the client cannot listen on the port. */
 export function explain(error: unknown, setting: 'PORT' | 'METRICS_PORT', host: string, port: number): ConfigError {
   const code = codeOf(error) ?? 'it has no address on this machine'
   const reasons: Record<string, string> = {
     EADDRINUSE: `${setting}: another program uses ${port} on ${host}. Stop that program, or set another ${setting}.`,
     EACCES: `${setting}: this process may not listen on ${port}. Set one from 1024 on.`,
   }
-  const reason = reasons[code] ?? `HOST: nothing can listen on ${host} (${code}). Name an address of this machine.`
+  const reason = reasons[code] ?? `HOST: the client cannot listen on ${host} (${code}). Set an address of this machine.`
   return new ConfigError([reason], { cause: error })
 }
 

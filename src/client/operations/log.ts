@@ -26,12 +26,12 @@ export async function openLog(level: string, version: string, isReadable: boolea
 }
 
 /**
- * Not synchronous, because a log that nobody reads would block the process. Lines that do not fit into 1 MiB are lost. If
- * the disk is full, writing is tried again until there is space.
+ * Lines are written asynchronously, because otherwise a log that nobody reads would block the process. Lines that do not fit
+ * into 1 MiB are lost. If the disk is full, writing is tried again until there is space.
  */
 function openOutput() {
   let isFailing = false
-  // Not the number 1: reading process.stdout makes a pipe non-blocking.
+  // This uses process.stdout.fd and not the number 1, because reading process.stdout makes a pipe non-blocking.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true
@@ -40,7 +40,8 @@ function openOutput() {
     isFailing = false
   })
   setInterval(() => isFailing && output.write(''), retryMs).unref()
-  // At the exit pino would write the remaining lines, and try forever if nobody reads or the disk is full.
+  // When the process exits, pino would write the remaining lines. It would try forever if nobody reads the log or the disk
+  // is full.
   process.prependListener('exit', () => output.destroy())
   return output
 }
@@ -58,7 +59,7 @@ export async function openReadableLog(out: NodeJS.WritableStream): Promise<Desti
     messageFormat: ({ event, msg = '' }) => String(event ?? msg).replaceAll('\n', ' '),
     // These fields are for searching a log. At a terminal they only make the lines longer.
     ignore: 'event,pid,hostname,app,version,reqId,visitor',
-    // Printed with the lines of its stack.
+    // The cause of an error is printed with the lines of its stack.
     errorLikeObjectKeys: ['cause'],
   })
   // A stack can contain what somebody sent. Control characters could change what the terminal shows (LG-03).

@@ -11,9 +11,9 @@ export function createMetrics() {
     new Histogram({ name: `client_${name}`, help, labelNames, registers })
   const open = new Gauge({ name: 'client_requests_open', help: 'Requests that are being answered', registers })
   const requests = counter('requests_total', 'Requests that were answered', 'method', 'route', 'status')
-  const durations = histogram('request_seconds', 'From the request to its whole answer', 'route')
+  const durations = histogram('request_seconds', 'Seconds from the request to the end of its response', 'route')
   const upstream = histogram('upstream_seconds', 'Calls to the login portal and the application API', 'to', 'status')
-  const logins = counter('logins_total', 'Logins that came back from the portal, by outcome', 'outcome')
+  const logins = counter('logins_total', 'Logins that the portal redirected back, by outcome', 'outcome')
   const refreshes = counter('refreshes_total', 'Sessions that were due for renewal, by outcome', 'outcome')
   collectDefaultMetrics({ register: registers[0]! })
 
@@ -26,7 +26,7 @@ export function createMetrics() {
     observeRequests(app: FastifyInstance): void {
       app.addHook('onRequest', async (_request, reply) => {
         open.inc()
-        // Also emitted if the browser disconnects before the answer.
+        // The event is also emitted if the browser disconnects before the response.
         reply.raw.once('close', () => open.dec())
       })
       app.addHook('onResponse', async (request, reply) => {

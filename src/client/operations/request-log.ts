@@ -36,7 +36,7 @@ export function newRequestId(request: IncomingMessage): string {
 /** https://www.w3.org/TR/trace-context/ */
 const traceContext = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
-/** What calls to the portal and the API need to know about the request. A trace is passed on unchanged. */
+/** The data of a request that its calls to the portal and the API need. The trace context does not change. */
 export function callContext(request: FastifyRequest): RequestContext {
   const { traceparent } = request.headers
   const isTrace = typeof traceparent === 'string' && traceContext.test(traceparent)
@@ -51,15 +51,15 @@ export function logAsOwner(request: FastifyRequest, sessionOwner: string): void 
 type EventDetails = { level?: 'info' | 'warn' | 'error' } & Record<string, unknown>
 
 /**
- * Writes one log line. Operators search and count by `event`. The line has the route and not the address, because a query
- * contains codes and states.
+ * Writes one log line. Operators search and count by `event`. The line contains the route and not the address, because the
+ * query of an address can contain codes and states.
  */
 export function logEvent(request: FastifyRequest, event: string, { level = 'info', ...details }: EventDetails = {}) {
   const route = request.routeOptions.url ?? 'none'
   request.log[level]({ event, route, visitor: request.visitorHash, ...details })
 }
 
-/** Counts a login that came back from the portal. */
+/** Counts a login that the portal redirected back. */
 export function countLogin(request: FastifyRequest, outcome: string): void {
   request.server.countOutcome('login', outcome)
 }

@@ -41,7 +41,7 @@ export function endConnectionsOnClose(app: FastifyInstance): void {
   })
 }
 
-/** After an uncaught error the state of the process is unknown: it logs one line and exits. */
+/** After an uncaught error the state of the process is unknown, so the process logs one line and exits. */
 export function exitOnCrash(log: FastifyInstance['log'], flush: () => Promise<void>): void {
   process.on('uncaughtException', async ({ name, message, stack }) => {
     log.fatal({ event: 'crashed', cause: { name, message, stack } })

@@ -12,9 +12,9 @@ import {
 } from '../upstream.ts'
 
 export type CallOptions = {
-  /** For the whole call, in milliseconds. 10,000 unless set. */
+  /** The deadline of the whole call, in milliseconds. The default is 10,000. */
   deadlineMs?: number
-  /** The longest answer that is read. 8 MiB unless set. */
+  /** The size of the longest response that is read. The default is 8 MiB. */
   maxBytes?: number
   /** The ETag that the resource must still have (RFC 9110 13.1.1). Otherwise the call throws a PublicError 412. */
   ifMatch?: string | undefined
@@ -25,7 +25,8 @@ type TypeOf<S> = S extends JSONSchema ? FromSchema<S> : unknown
 
 /**
  * Every method sends the visitor's access token. If the API refuses the token with a 401, the session is renewed and the
- * call is made once more; the refused call did nothing. The answer must match `schema`, and has its type.
+ * call is sent once more. That is safe, because the API does not carry out a refused call. The answer must match `schema`,
+ * and has its type.
  *
  * All methods throw PublicError: 403, 404, 409 and 412 as the API answered, FieldError for 422, 502 for an answer that is
  * not usable, 503 and 504 if the API is busy or slow. Catch one of these to change its message.
@@ -131,7 +132,7 @@ export function createApi(options: ApiOptions): Api {
     async getWithEtag(path: string, schema: object, options?: CallOptions) {
       const answer = await call('GET', path, undefined, options)
       const { headers } = answer
-      // A resource has one ETag. Two of them cannot be told apart.
+      // A resource has one ETag. If the response has two, the client cannot know which one is right.
       const etag = typeof headers.etag === 'string' ? headers.etag : undefined
       return { data: check(answer, schema), etag, headers }
     },

@@ -50,7 +50,9 @@ export function mayWithholdCookies(request: FastifyRequest): boolean {
   return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)
 }
 
-/** A login can lead only to a page, and this address may have no page. The visitor has to start again. */
+/**
+ * A login can only lead to a page, and there may be no page (GET route) for this address. The visitor has to start again.
+ */
 function sendNothingDone(reply: FastifyReply, home: string): Promise<string> {
   const { sessionEnded, signIn } = reply.request.texts.signIn
   return reply.code(401).message({ ...sessionEnded, nextStep: loginLink(home, signIn) })

@@ -51,7 +51,8 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
       if (!userId || hashUserId(userId) !== connectsFor) throw new LoginError('other_user')
       const { refreshToken } = tokens
       if (!refreshToken) throw new LoginError('no_refresh_token')
-      if (!onConnected) throw new Error('A route calls connect, but buildServer got no onConnected.')
+      if (!onConnected)
+        throw new Error('A route calls connect, but onConnected is missing in the options of buildServer.')
       await onConnected({ userId, ...withExpiry({ ...tokens, refreshToken }) }, request)
     } catch (error) {
       await revokeToken(callContext(request), tokens.refreshToken ?? tokens.accessToken)
@@ -91,7 +92,10 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
       .catch(() => app.log.warn({ event: 'revocation_failed', reqId: context.requestId }))
   }
 
-  /** For calls without a request. Values are checked unchanged, as with `request.compileValidationSchema`. */
+  /**
+   * Checks responses to calls that do not belong to a request. Values are not changed, as with
+   * `request.compileValidationSchema`.
+   */
   const compiler = AjvCompiler()({}, { customOptions: { coerceTypes: false, removeAdditional: false } })
   const compiled = new WeakMap<object, (value: unknown) => unknown>()
   function compile(schema: object): (value: unknown) => unknown {

@@ -1,4 +1,6 @@
-// A login from start to end: GET /login, the portal, then GET /exchangeToken or GET /cancelled.
+// The handlers of the login routes. GET /login redirects the browser to the portal. After the visitor has signed in there,
+// the portal redirects the browser to GET /exchangeToken. If the visitor declines there, the portal redirects the browser to
+// GET /cancelled.
 import { hash, randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
@@ -36,21 +38,24 @@ type LoginOptions = {
   clock: () => Date
   /** The page after a login without `returnTo`. */
   home: string
-  /** Runs the product's hooks. `cookies` are the cookies that this answer sets. Never throws. */
+  /** Runs the product's hooks. `cookies` are the cookies that this response sets. Never throws. */
   afterSignIn: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookie[]) => Promise<void>
-  /** Checks the tokens of a connection and gives them to the product. Throws PublicError if they cannot be kept. */
+  /**
+   * Called after a login that `connect` began. Checks that the tokens belong to the user with the hash `connectsFor`, and
+   * passes them to the product's `onConnected`. Throws PublicError if the check or `onConnected` fails.
+   */
   keepConnection: (request: FastifyRequest, tokens: Tokens, connectsFor: string) => Promise<void>
 }
 
-/** A short hash that tells whether two logins belong to the same user. The whole id would make the login cookie too long. */
+/** A short hash that shows whether two logins belong to the same user. The whole id would make the login cookie too long. */
 export function hashUserId(userId: string): string {
   return hash('sha256', userId, 'base64url').slice(0, 16)
 }
 
 export function createLogin({ portal, loginCookies, sessions, clock, home, ...hooks }: LoginOptions) {
   /**
-   * Exchanges by state: running, or finished within the last ten minutes. A code works only once, but browsers deliver a
-   * callback again after Back, a reload or a broken connection.
+   * The code exchanges that are running or have finished within the last ten minutes, by state. A code works only once, but
+   * browsers send a callback request again after Back, a reload or a broken connection.
    */
   const exchanges = new ExpiringMap<Promise<Tokens> | 'finished'>(clock)
 
@@ -96,7 +101,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     const context = callContext(request)
     let login: PendingLogin | undefined
     try {
-      // Anybody can make such an address. Nothing is sent or set until the cookie shows that this browser began the login.
+      // Anybody can make a link to this address. The client calls nobody and sets no cookie until the login cookie shows
+      // that this browser began the login.
       const callback = readCallback(request.query as Record<string, unknown>)
       checkState(callback)
       login = findLogin(request, callback)
@@ -105,7 +111,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       if (callback.error) return await sendPortalError(reply, callback, login)
       checkCode(callback, portal)
 
-      // Server to server, with the client secret. exchangeCode checks everything in the answer, including the state.
+      // This call goes from server to server, with the client secret. exchangeCode checks every field of the response,
+      // including the state.
       const tokens = await exchangeOnce(callback, login, request)
       if (login.connectsFor) {
         logEvent(request, 'connected')
@@ -114,7 +121,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       }
       const name = await portal.fetchName(tokens, context)
 
-      // A new session that keeps nothing of an old one: the old one may have been planted by somebody else.
+      // The new session contains no data of an earlier session in this browser, because an attacker may have set its
+      // cookies.
       const { session, cookies } = sessions.begin(tokens, name, request.cookies)
       setCookies(reply, [...cookies, arrivedCookie])
       if (hasSignedOut(request)) setCookies(reply, [expire(signedOutCookie.name)])
@@ -131,7 +139,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     }
   }
 
-  /** The login that this browser began with this state. Throws LoginError if it began none (RFC 6749 10.12). */
+  /** Finds the login that this browser began with this state. Throws LoginError if there is none (RFC 6749 10.12). */
   function findLogin({ cookies }: FastifyRequest, { state }: Callback): PendingLogin {
     const login = loginCookies.find(cookies, state)
     if (login) return login
@@ -139,7 +147,10 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     throw new LoginError(Object.keys(cookies).length > 0 ? 'login_unknown' : 'login_without_cookies')
   }
 
-  /** Two deliveries at the same time share one exchange. After it has ended, the callback cannot be used again. */
+  /**
+   * Exchanges the code. If the browser sends the same callback twice at the same time, both requests share one exchange.
+   * After the exchange has finished, a further request with this callback throws LoginError.
+   */
   async function exchangeOnce(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Tokens> {
     const known = exchanges.get(callback.state)
     if (known === 'finished') throw new LoginError('login_used')
@@ -168,8 +179,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * The portal's error (RFC 6749 4.1.2.1). Its text comes from the address, which anybody can write. So the page quotes and
-   * shortens it.
+   * The portal's error (RFC 6749 4.1.2.1). Its text comes from the address, which anybody can write. So the page shows it as
+   * a quotation, and shortens it.
    */
   function sendPortalError(reply: FastifyReply, { error, error_description }: Callback, login: PendingLogin) {
     if (error === 'access_denied') return sendDeclinedPage(reply, login)

@@ -23,7 +23,7 @@ type RequireSessionOptions = {
   home: string
   apiUrl: string
   apiUpstream: Upstream
-  /** Runs the product's hook. Never throws; undefined if there is no hook or it failed. */
+  /** Runs the product's hook. Never throws. Returns undefined if there is no hook, or if the hook failed. */
   loadSessionData: (request: FastifyRequest, visitor: Visitor) => Promise<SessionData | undefined>
 }
 
@@ -73,7 +73,8 @@ export function createRequireSession(options: RequireSessionOptions) {
     { cookies: set, event }: LoadedSession,
   ): { visitor: Visitor; currentSession: () => Session } {
     const context = callContext(request)
-    // The cookies that the browser has after this answer. An earlier refresh token may have been used up.
+    // The cookies that the browser has after this answer. They replace those of the request, whose refresh token may already
+    // be used.
     let cookies: Cookies = afterSetting(request.cookies, set)
     let current = session
     let renewal: Promise<void> | undefined

@@ -33,17 +33,20 @@ export type SignIn = {
   decline: Handler
   /**
    * Begins a login whose tokens go to `onConnected` and not into the cookie, for jobs that act while the visitor is away.
-   * Return the result from the handler of a POST route in the signed-in scope. Afterwards the browser is at `returnTo`.
+   * Return the result from the handler of a POST route in the signed-in scope. After the login, the browser opens
+   * `returnTo`.
    */
   connect: (request: FastifyRequest, reply: FastifyReply, options: { returnTo: string }) => Promise<unknown>
   /**
-   * Renews the tokens of a connection. Lock the row while you call it and store what it returns: the portal ends the
-   * connection if two processes renew with the same refresh token at different times.
+   * Renews the tokens of a connection. Lock the stored row of the connection during the call, and store the result, because
+   * the portal ends the connection if two processes renew with the same refresh token at different times.
    */
   renew: (refreshToken: string) => Promise<Renewal>
   /** Ends a connection at the portal, if the portal offers revocation. Never throws. */
   revoke: (refreshToken: string) => Promise<void>
-  /** Calls the application API like `request.visitor.api`. A refused token throws a PublicError 401. */
+  /**
+   * Calls the application API like `request.visitor.api`. If the API refuses the token, the call throws a PublicError 401.
+   */
   callApi: (accessToken: string) => Api
   /** POST /logout */
   end: Handler
@@ -195,7 +198,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
   { name: 'sign-in', dependencies: ['@fastify/cookie', 'pages', 'forms'] },
 )
 
-/** Runs a hook of the product for at most the time that the request has left. Errors are logged, not thrown. */
+/** Runs a hook of the product, and stops waiting for it at the deadline of the request. Errors are logged, not thrown. */
 async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
   const timeout = Promise.withResolvers<never>()
   const timeLeftMs = callContext(request).endsAt - performance.now()

@@ -5,7 +5,7 @@ export const signInTexts = {
   signInAgain: 'Sign in again',
   signInAndContinue: 'Sign in and continue',
   continue: 'Continue',
-  /** To the page that began a connection. */
+  /** A link to the page that began a connection. */
   goBack: 'Go back',
   /** For scripts, as JSON. */
   signInRequired: 'Sign in again.',
@@ -55,20 +55,20 @@ export const signInTexts = {
       'The login portal does not say who you are, so nothing can be connected. Tell the operator of this site.',
     no_refresh_token:
       'The login portal did not give lasting access, so nothing was connected. Tell the operator of this site.',
-    not_connected: 'This site could not keep the connection, so nothing was connected. Try again.',
+    not_connected: 'This site could not store the connection, so nothing was connected. Try again.',
     token_too_long:
       'The login portal gave an access token that is too long for a cookie. Tell the operator of this site.',
     client_misconfigured:
       'This site is not set up correctly for the login portal. It is not your fault. Tell the operator of this site.',
   },
-  /** What the application API refuses. */
+  /** Calls that the application API refuses. */
   api: {
     forbidden: 'You are not allowed to do this.',
     notFound: 'This does not exist, or it is not yours.',
     changed: 'Somebody else has changed this in the meantime. Open it again, then try again.',
     /** `reason` is the API's own sentence. */
     refused: (reason: string) => `The application API did not accept this. ${reason}`,
-    refusedWithoutReason: 'The application API did not accept this. It does not say why.',
+    refusedWithoutReason: 'The application API did not accept this. It did not give a reason.',
     fieldRefused: 'Not accepted.',
   },
 }

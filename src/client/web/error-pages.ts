@@ -14,9 +14,12 @@ type ErrorHandlerOptions = {
   /** The name of this site. */
   name: string
   texts: TextsOf<FastifyRequest>
-  /** Renders the page. Not `reply.message`: for an undecodable address Fastify passes a reply without decorators. */
+  /**
+   * Renders the page. `reply.message` cannot be used here, because Fastify's reply to an undecodable address has no
+   * decorators.
+   */
   renderMessage: (request: FastifyRequest, message: Message) => string
-  /** A link for signing in again, if the visitor is signed in: the session itself may cause the error. */
+  /** A link for signing in again, if the visitor is signed in, because a faulty session may cause the error. */
   signInAgain: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
 }
 
@@ -63,8 +66,8 @@ export function createErrorHandler({ name, texts, renderMessage, signInAgain }: 
 }
 
 /**
- * A page asks for HTML, and a script for JSON or a stream of events. Without an Accept header of its own, `fetch` asks for
- * anything, but browsers then send `Sec-Fetch-Dest: empty`.
+ * True if a script sent the request. A navigation asks for HTML, and a script usually asks for JSON or a stream of events.
+ * `fetch` without an Accept header accepts any type, but browsers then send `Sec-Fetch-Dest: empty`.
  */
 export function prefersJson({ headers }: FastifyRequest): boolean {
   const { accept = '', 'sec-fetch-dest': dest } = headers
@@ -73,9 +76,9 @@ export function prefersJson({ headers }: FastifyRequest): boolean {
 }
 
 /**
- * The handler of requests without a route. An address that exists for other methods gets a 405 with `Allow` instead of a
- * 404 (RFC 9110 15.5.6). Addresses are matched by the router that Fastify uses, because they may contain parameters,
- * expressions and wildcards.
+ * The handler of requests without a route. If the address has a route for another method, the response is 405 with `Allow`
+ * instead of 404 (RFC 9110 15.5.6). Addresses are matched by the router that Fastify uses, because they may contain
+ * parameters, expressions and wildcards.
  */
 export function createNotFoundHandler(app: FastifyInstance, routerOptions: { maxParamLength: number }) {
   const router = findMyWay(routerOptions)
@@ -120,7 +123,7 @@ export function logError(request: FastifyRequest, { code, statusCode, cause }: P
   })
 }
 
-/** For errors in the templates themselves. */
+/** The page for errors in the templates. */
 function pageWithoutTemplate(message: string, siteName: string, { lang, web }: Texts): string {
   const { otherTitle, goToStart } = web.errorPage
   return [

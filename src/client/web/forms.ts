@@ -26,7 +26,10 @@ export type FormPage = {
   problem?: PublicError
   /** The fields are a draft from before the session ended. */
   hasDraft?: boolean
-  /** The session has ended and the draft fits into no cookie. There is no visitor; this link leads to the login. */
+  /**
+   * The session has ended and the draft fits into no cookie. `request.visitor` does not exist then. This link leads to the
+   * login.
+   */
   signInHref?: string
 }
 
@@ -43,7 +46,7 @@ export type Submission = {
   fields: FormFields
   token: FormToken
   /**
-   * Does the work once for this form. For ten minutes every other delivery of the same form to this process gets the same
+   * Does the work once for this form. If this process gets the same form again within ten minutes, it returns the same
    * result. Browsers send a form again by themselves when the connection breaks.
    */
   once: <T>(work: () => Promise<T>) => Promise<T>
@@ -55,7 +58,7 @@ export type FormToken = {
   /** The visitor that the form was shown to. */
   sessionOwner: string
   shownAt: number
-  /** The form was sent before. The API may have carried it out, or not. */
+  /** The form was sent before. It is unknown whether the API has carried it out. */
   mayHaveActed?: boolean
 }
 
@@ -183,7 +186,8 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         return reply.page('form', {
           ...formPage,
           title: texts.web.form.plainTitle,
-          // Not the `action` above: `data` may set another one. The address of this request accepts the form.
+          // This page must use the address of this request, because that address accepts the form. `data` may have set
+          // another `action`.
           action: request.url,
           inputs: plainInputs(formPage.fields),
           button: texts.web.form.sendAgain,
@@ -210,11 +214,15 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
     return token
   }
 
-  /** The token for a form that is shown again: the same one, so that the form still acts only once, unless it is used up. */
+  /**
+   * The token for a form that is shown again. It is the same token, so that the form is still carried out only once. If that
+   * token is used up, the form gets a new one.
+   */
   function tokenAfter({ code, statusCode }: PublicError, formToken: string | undefined): { formToken?: string } {
     const token = unsealToken(formToken)
     if (!token || !formToken || code === 'form_used') return {}
-    // The API may have carried out the request although its answer was lost. Every replica can read this in the form.
+    // The API may have carried out the request although its answer was lost. `mayHaveActed` is in the form, so every replica
+    // can read it.
     const isInDoubt = statusCode === 502 || statusCode === 504
     return { formToken: isInDoubt ? sealToken({ ...token, mayHaveActed: true }) : formToken }
   }
@@ -225,7 +233,7 @@ function isShownInForm(error: unknown): error is PublicError {
   return error instanceof PublicError && ![401, 404].includes(error.statusCode) && error.code !== 'other_visitor'
 }
 
-/** Plain inputs, labelled with the names of the fields. The sender chose the names, so odd ones are left out. */
+/** Plain inputs, labelled with the names of the fields. The sender chose the names, so unusual names are left out. */
 function plainInputs(fields: FormFields): object[] {
   const names = Object.keys(fields).filter(name => /^[\w.-]{1,100}$/.test(name))
   return names.map(name => ({ name, label: name, rows: 3 }))

@@ -17,9 +17,9 @@ export type PagesOptions = {
   name: string
   /** The page that signed-in visitors start from. */
   home: string
-  /** The page for something new. The start page links to it. */
+  /** A page where visitors create something. The start page links to it. */
   newPage?: string
-  /** The links in the header, for example more of them for an administrator. */
+  /** Returns the links in the header. They may depend on the visitor. */
   links: (visitor: VisitorInfo, texts: Texts) => NextStep[]
   texts: TextsOf<FastifyRequest>
   clock: () => Date
@@ -41,11 +41,11 @@ export type Message = {
   otherStep?: NextStep
   /** A link for signing in again, shown next to a sign-out button. */
   signInAgain?: NextStep | undefined
-  /** Says that the login portal may still be signed in. */
+  /** Adds that the visitor may still be signed in at the login portal. */
   hasSignedOut?: boolean
   /** The portal's own sign-out page. Undefined if the portal has none. */
   portalSignOut?: string | undefined
-  /** Shows the request id, by which the operator finds the error in the log. */
+  /** Shows the request id, so that the operator can find the error in the log. */
   isError?: boolean
 }
 
@@ -90,7 +90,7 @@ export const pages = fastifyPlugin<PagesOptions>(
 
     function render(request: FastifyRequest, template: string, data: object): string {
       const { visitorIfAny: visitor, id: requestId } = request
-      // Not request.texts: for an undecodable address Fastify passes a request without decorators.
+      // request.texts cannot be used here, because Fastify's request for an undecodable address has no decorators.
       const texts = allTexts.of(request)
       const visitorLinks = visitor ? links(visitor, texts) : []
       const { exact, relative } = timeFormats(texts.lang)

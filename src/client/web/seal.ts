@@ -50,11 +50,11 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
   function unseal(purpose: string, value: string | undefined): Unsealed | undefined {
     const bytes = Buffer.from(value ?? '', 'base64url')
     if (bytes.length < headerLength + tagLength || bytes[0] !== version) return undefined
-    // The decoder ignores stray characters. Only the one canonical spelling is accepted.
+    // Buffer.from ignores characters that are not base64url. This check accepts only the exact text that `seal` returned.
     if (bytes.toString('base64url') !== value) return undefined
     const header = bytes.subarray(0, headerLength)
     const key = keys.find(key => key.id.equals(header.subarray(keyIdAt, expiryAt)))
-    // Only browsers obey Max-Age. A copied cookie must expire, too.
+    // Max-Age deletes a cookie only in a browser. The sealed time also ends a copy of the cookie.
     const expiresAt = new Date(header.readUInt32BE(expiryAt) * 1000)
     if (!key || expiresAt <= clock()) return undefined
     const decipher = createDecipheriv('aes-256-gcm', key.secret, header.subarray(nonceAt), { authTagLength: tagLength })

@@ -18,7 +18,7 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
     'referrer-policy': 'same-origin',
     'cache-control': 'no-store',
   }
-  // Without includeSubDomains: other hosts below this one may not have https.
+  // includeSubDomains is not set, because subdomains of this host may not have https.
   if (config.publicUrl.startsWith('https:')) headers['strict-transport-security'] = 'max-age=31536000'
   return headers
 }
@@ -27,9 +27,9 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
  * The cross-site guard. It sets the security headers and refuses every request with an unsafe method that does not come
  * from a page of this origin: forms, JSON and everything else.
  *
- * The browser names the origin in Sec-Fetch-Site, or in Origin if it is too old for that or the page is not on a
- * trustworthy origin. `same-site` is refused as well, because pages of a sibling host send our Strict cookies along. The
- * Host header is not used: the sender chooses it.
+ * Browsers say in Sec-Fetch-Site whether the request comes from this origin. Old browsers, and pages without https on
+ * another host than localhost, send only Origin. `same-site` is refused as well, because pages of a sibling host send our
+ * Strict cookies along. The Host header is not used: the sender chooses it.
  */
 export function guardRequests(publicUrl: string, headers: Record<string, string>): onRequestHookHandler {
   const { origin } = new URL(publicUrl)
@@ -52,7 +52,7 @@ function isFromThisSite(request: FastifyRequest, fallback: boolean): boolean {
   return site === undefined ? fallback : site === 'same-origin' || site === 'none'
 }
 
-/** For /login and /exchangeToken. They accept navigations only: no frames, no scripts and no prefetching. */
+/** For /login and /exchangeToken. These routes accept only navigations, and refuse frames, scripts and prefetching. */
 export const navigationsOnly: onRequestHookHandler = (request, _reply, done) => {
   const { 'sec-fetch-mode': mode, 'sec-fetch-dest': dest, 'sec-purpose': purpose } = request.headers
   const isNavigation = (mode ?? 'navigate') === 'navigate' && (dest ?? 'document') === 'document'
@@ -68,8 +68,8 @@ export function isFromAnotherSite(request: FastifyRequest): boolean {
 const maxPathLength = 200
 
 /**
- * The value as a path of this site, for example for `returnTo`; undefined if it could lead elsewhere. The result starts
- * with exactly one slash.
+ * The value as a path of this site, for example for `returnTo`; undefined if it could lead to another site. The result
+ * starts with exactly one slash.
  *
  * There are two independent checks, because browsers drop tabs and treat backslashes as slashes: the characters that are
  * allowed, and the origin that the standard URL parser finds.

@@ -15,7 +15,7 @@ export const webTexts = {
   },
   /** Less than a minute ago, also within a sentence: “Created just now”. */
   justNow: 'just now',
-  /** A page that goes on to the next page by itself. */
+  /** A page that opens the next page by itself. */
   continue: {
     title: 'One moment',
     ifNothingHappens: (link: string) => `If nothing happens, ${link}.`,
@@ -32,7 +32,7 @@ export const webTexts = {
     nothingLost: (requestId: string) => `Nothing you typed is lost. Request ID: ${requestId}`,
     sending: 'Sending…',
     cancel: 'Cancel',
-    /** For a form that was sent and cannot be shown as it was. */
+    /** A plain form with the typed text, if the form's own page fails. */
     plainTitle: 'What you typed',
     sendAgain: 'Send again',
     fieldsRefused: 'Correct the fields that are marked.',
@@ -41,7 +41,7 @@ export const webTexts = {
     openAgain: 'Open it again',
     sessionEnded: 'Your session has ended',
     nothingDone: 'Nothing was done. Sign in and try again.',
-    draftKept: 'Nothing was sent. What you typed is kept for ten minutes, and you will find it in the form.',
+    draftKept: 'Nothing was sent. This site keeps what you typed for ten minutes and shows it in the form.',
   },
   /** The page that shows an error. */
   errorPage: {
@@ -57,7 +57,7 @@ export const webTexts = {
     otherTitle: 'That did not work',
     tryAgain: 'Try again',
     goToStart: 'Go to the start page',
-    ifThisKeepsHappening: 'If it does not work later either, your session may be the cause:',
+    ifThisKeepsHappening: 'If it still does not work later, your session may be the cause:',
     or: 'or',
     requestId: (requestId: string) => `If you ask for help, quote this request ID: ${requestId}`,
   },
@@ -66,7 +66,7 @@ export const webTexts = {
     wrongMethod: 'This page does not accept this kind of request.',
     fromAnotherSite:
       'This form was not sent from a page of this site, so nothing was done. Open the page here and try again.',
-    needsOwnTab: 'Signing in works only in a window or tab of its own.',
+    needsOwnTab: 'You can sign in only in a separate window or tab.',
     internal: 'Something went wrong on this site, and it has been logged. Try again.',
     /** For other errors, by status. */
     byStatus: {
@@ -83,8 +83,7 @@ export const webTexts = {
     otherStatus: 'The request was not accepted.',
   },
   /** Shown after three seconds without an answer. */
-  waiting:
-    'Still waiting for an answer from the platform. This page goes on by itself. You need not send anything again.',
+  waiting: 'Still waiting for the platform. This page continues by itself, and you need not do anything.',
   /** For views/client/assets/script.js. It replaces `{name}`. */
   copy: {
     button: 'Copy',

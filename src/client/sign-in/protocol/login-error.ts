@@ -8,7 +8,7 @@ const statuses = {
   login_used: 400,
   invalid_grant: 400,
   other_user: 409,
-  // The visitor can do nothing about the following ones.
+  // The visitor cannot correct the following errors.
   user_unknown: 502,
   no_refresh_token: 502,
   not_connected: 500,

@@ -22,7 +22,7 @@ type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; hasRevocation: b
 
 export type Tokens = {
   accessToken: string
-  /** In seconds from now, a whole number from 1 to 400 days. */
+  /** Seconds from now: a whole number from 1 up to 400 days. */
   expiresIn: number
   refreshToken: string | undefined
 }
@@ -51,7 +51,7 @@ const emptyMetadata: Metadata = {
 const finalRefreshErrors = ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client']
 const finalRefreshStatuses = [404, 405, 501]
 
-/** RFC 6750 2.1, b64token. Such a token contains no line break, which would begin another header. */
+/** RFC 6750 2.1, b64token. A token of this form contains no line break, so it cannot add a header to the request. */
 const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/
 /** Browsers keep no cookie for longer than 400 days. */
 const maxExpiresIn = 400 * 24 * 60 * 60
@@ -195,8 +195,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * The token response (RFC 6749 5.1, CL-17). `state` must come back as it was sent; a refresh sends none.
-   * Throws PublicError 502.
+   * The token response (RFC 6749 5.1, CL-17). `state` is the state that was sent and that the response must contain. It is
+   * undefined for a refresh, which sends none. Throws PublicError 502.
    */
   function readTokens({ json }: Answer, state: string | undefined): Tokens {
     const invalid = (detail: string) => upstream.unexpected(`token response: ${detail}`)
@@ -217,8 +217,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
 }
 
 /**
- * The `error` of an OAuth error answer (RFC 6749 5.2). The portal refuses codes, too, with 401, so the status alone does not
- * tell the kind of error.
+ * The `error` of an OAuth error answer (RFC 6749 5.2). The portal uses the status 401 for a refused code as well as for
+ * wrong credentials, so the status does not show the kind of error.
  */
 function oauthError({ status, json }: Answer): string | undefined {
   const isRefusal = status >= 400 && status < 500 && status !== 429
@@ -227,7 +227,7 @@ function oauthError({ status, json }: Answer): string | undefined {
 
 /**
  * The `sub` of an access token; undefined if the token is not a JWT. The signature is not checked: the token came from the
- * portal over our own connection, and the id is used only to tell visitors apart and to list their groups.
+ * portal over our own connection, and the id is used only to distinguish visitors and to list their groups.
  */
 export function readSubject(accessToken: string): string | undefined {
   try {
