@@ -1,8 +1,7 @@
 // Runs all tests, or those in the given files and folders: npm test -- test/client --exclude=test/client/web
 import { globSync, readFileSync, statSync } from 'node:fs'
-import { availableParallelism, cpus } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -24,12 +23,12 @@ const groups = Object.values(Object.groupBy(files, path => dirname(path))).flatM
   return Array.from({ length: processes }, (_, i) => inFolder.filter((_, j) => j % processes === i))
 })
 
+// Most tests wait half of their time. At most eight processes, because all tests share one browser and one PostgreSQL.
+t.jobs = Math.min(8, 2 * availableParallelism())
 // A developer's machine skips tests that need something it does not have, such as Chromium. In CI a skipped test is a failure.
 t.options.failSkip = Boolean(process.env.CI)
 // The timeout is for one file. All files together take longer.
 t.setTimeout(0)
-// The loop below decides which groups run at the same time.
-t.jobs = groups.length
 const env = {
   ...process.env,
   TAP_TIMEOUT: String(timeout),
@@ -37,49 +36,21 @@ const env = {
   // Without this cache, each process would spend most of its start on compiling the same modules.
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(import.meta.dirname, '../node_modules/.cache/node'),
 }
-// tap sets NODE_OPTIONS so that each process and its child processes measure coverage, which takes a third of the CPU time
-// of most files. `env` removes that variable.
-const [program = '', ...parameters] = [
-  ...(process.platform === 'win32' ? [] : ['env', '-u', 'NODE_OPTIONS']),
-  process.execPath,
-  join(import.meta.dirname, 'test-files.ts'),
-]
-/** Returns a function that returns how busy the processors have been since this call, from 0 to 1. */
-function watchProcessors(): () => number {
-  const spent = () => cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
-  const left = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
-  const [spentBefore, leftBefore] = [spent(), left()]
-  return () => {
-    const work = spent() - spentBefore
-    return work / (work + left() - leftBefore || 1)
-  }
-}
-
-// On a signal, tap reports the results so far and stops its processes.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => t.endAll())
-
-// At most eight, even on a large machine, because all tests share one browser and one PostgreSQL.
-const cores = Math.min(8, availableParallelism())
-const running = new Set<Promise<unknown>>()
-for (const group of groups) {
-  // Most tests wait half of their time. So one more process than cores runs at the same time, and further processes while
-  // the cores are idle.
-  while (running.size > cores) {
-    const busy = watchProcessors()
-    await Promise.race([...running, setTimeout(250)])
-    if (running.size < 2 * cores + 2 && busy() < 0.9) break
-  }
-  const run = t.spawn(program, [...parameters, ...group], {
+// t.spawn sets NODE_OPTIONS, so that the process and its child processes measure coverage. That takes a third of the processor
+// time of most files. So `env` removes the variable.
+const command = ['-u', 'NODE_OPTIONS', process.execPath, join(import.meta.dirname, 'run-files.ts')]
+for (const group of groups)
+  t.spawn('env', [...command, ...group], {
     name: dirname(group[0]!),
     env,
     stdio: 'inherit',
-    // Each file has its own timeout, but that timer does not run while the thread is blocked.
-    timeout: 2 * timeout * 1000,
+    // For one file, too: run-files.ts resets the timer for each file.
+    timeout: timeout * 1000,
     buffered: true,
-    // A failure must not name the line of this file that started the process.
+    // The line of this file that started the process is not helpful.
     at: null,
     stack: '',
   })
-  running.add(run)
-  run.finally(() => running.delete(run))
-}
+
+// On a signal it reports the results so far, and stops the processes that it has started.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => t.endAll())

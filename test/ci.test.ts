@@ -32,100 +32,85 @@ function run(cwd: string, environment: Record<string, string>, ...command: strin
 
 const fileOf = (lines: string) => `import t from 'tap'\n${lines}\n`
 
-/** The script of `npm test`. It runs small tests of this file. */
+/** Runs the script of `npm test` in a folder with these files. */
 function runTests(t: Test, files: Record<string, string>, environment: Record<string, string>, ...given: string[]) {
   const folder = makeFolder(t, { ...files, 'package.json': '{ "type": "module" }' })
   cpSync('.taprc', join(folder, '.taprc'))
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
-  return run(folder, environment, process.execPath, resolve('scripts/lend.ts'), resolve('scripts/test.ts'), ...given)
+  const scripts = [resolve('scripts/with-servers.ts'), resolve('scripts/test.ts')]
+  return run(folder, environment, process.execPath, ...scripts, ...given)
 }
 
 const passing = fileOf("t.pass('one')\nt.pass('two')")
 
-t.test('npm test with a folder runs the tests in it and its subfolders, and nothing else', async t => {
+t.test('npm test runs the tests in the given folders, and leaves out the excluded ones', async t => {
   const files = {
     'test/here/a.test.ts': passing,
     'test/here/deeper/b.test.ts': passing,
-    'test/here/support/c.ts': fileOf("t.fail('no test')"),
-    'test/here/e.ci.ts': fileOf("t.fail('not asked for, and by name alone')"),
-    'test/elsewhere/d.test.ts': fileOf("t.fail('not asked for')"),
+    'test/here/support/c.ts': fileOf("t.fail('this is not a test file')"),
+    'test/here/e.ci.ts': fileOf("t.fail('this file runs only if it is named')"),
+    'test/elsewhere/d.test.ts': fileOf("t.fail('this folder was not given')"),
   }
   const { code, output } = await runTests(t, files, {}, 'test/here')
-  t.match(output, '# { total: 4, pass: 4 }')
+  t.match(output, '# { total: 6, pass: 6 }', 'two assertions for each file, and one for loading it')
   t.equal(code, 0)
-  const byName = await runTests(t, { ...files, 'test/here/e.ci.ts': passing }, {}, 'test/**/*.ci.ts')
-  t.match(byName.output, '# { total: 2, pass: 2 }')
-  const without = ['--exclude=test/here/deeper', '--exclude=test/elsewhere/d.test.ts']
-  t.match((await runTests(t, files, {}, ...without)).output, '# { total: 2, pass: 2 }')
+  const parameters = ['test/**/*.ci.ts', 'test/here', '--exclude=test/here/deeper']
+  const named = await runTests(t, { ...files, 'test/here/e.ci.ts': passing }, {}, ...parameters)
+  t.match(named.output, '# { total: 6, pass: 6 }')
 })
 
-t.test(
-  'up to eight files of a folder share a process, and each finds closed what the one before has opened',
-  async t => {
-    const file = fileOf(`
+t.test('up to eight files of a folder share a process, and start with the same settings', async t => {
+  const file = fileOf(`
     t.comment('process ' + process.pid)
-    t.equal(globalThis.opened, undefined, 'nothing is open')
-    t.same(process.argv.slice(2), [], 'there are no parameters')
-    globalThis.opened = true
-    t.teardown(() => { delete globalThis.opened })
-    t.test('later', async t => t.ok(globalThis.opened))`)
-    const names = Array.from({ length: 9 }, (_, i) => `test/${i}.test.ts`)
-    const { code, output } = await runTests(t, Object.fromEntries(names.map(name => [name, file])), {})
-    t.equal(code, 0)
-    t.match(output, '# { total: 27, pass: 27 }')
-    t.equal(new Set(output.match(/# process \d+/g)).size, 2)
-  },
-)
-
-t.test('npm test ends with an error, and names the file, whatever keeps its tests from passing', async t => {
-  const files = {
-    'test/fails.test.ts': fileOf("t.fail('on purpose')"),
-    'test/leaves.test.ts': fileOf('process.exit(3)'),
-    'test/throws.test.ts': fileOf("throw new Error('before any test')"),
-    'test/throws-later.test.ts': fileOf("t.pass('one')\nsetTimeout(() => { throw new Error('nobody catches this') })"),
-    'test/rejects.test.ts': fileOf("t.pass('one')\nPromise.reject(new Error('nobody waits for this'))"),
-    'test/throws-within.test.ts': fileOf(
-      "t.test('one', () => new Promise(() => setTimeout(() => { throw new Error('on its own') })))",
-    ),
-    'test/takes-long.test.ts': fileOf(
-      "t.setTimeout(200)\nt.test('one', () => new Promise(end => setTimeout(end, 20_000)))",
-    ),
-  }
-  const runs = Object.entries(files).map(async ([name, text]) => {
-    const { code, output } = await runTests(t, { [name]: text, 'test/a.test.ts': passing }, {})
-    t.not(code, 0)
-    t.match(output, new RegExp(`^    not ok \\d+ - ${name}|^        fileName: ${name}`, 'm'))
-    t.match(output, /^ {4}ok \d+ - test\/a\.test\.ts/m)
-  })
-  await Promise.all(runs)
+    t.match({ jobs: t.jobs, timeout: t.options.timeout }, { jobs: 1, timeout: 300_000 })
+    t.match(process.argv, { length: 2, 1: import.meta.filename })
+    t.jobs = 4
+    t.setTimeout(1000)
+    t.test('first', async () => { globalThis.isRunning = true })
+    t.test('last', async () => { globalThis.isRunning = false })
+    t.notOk(globalThis.isRunning, 'the tests of the file before have ended')`)
+  const names = Array.from({ length: 9 }, (_, i) => `test/${i}.test.ts`)
+  const { code, output } = await runTests(t, Object.fromEntries(names.map(name => [name, file])), {})
+  t.equal(code, 0)
+  t.equal(new Set(output.match(/# process \d+/g)).size, 2)
+  for (const name of names) t.match(output, new RegExp(`# ${name} took \\d+ ms`))
 })
 
-t.test(
-  'npm test names the file whose process was killed, and fails where a file ends it or leaves something open',
-  async t => {
-    const killed = { 'test/a.test.ts': passing, 'test/killed.test.ts': fileOf("process.kill(process.pid, 'SIGKILL')") }
-    const open = {
-      'test/open.test.ts': fileOf("t.pass('one')\nsetInterval(() => {}, 1000)"),
-      'test/z.test.ts': passing,
-    }
-    const left = {
-      'test/a.test.ts': fileOf("t.pass('one')\nt.on('end', () => process.exit(0))"),
-      'test/b.test.ts': passing,
-    }
-    const [kill, wait, leave] = await Promise.all([killed, open, left].map(files => runTests(t, files, {})))
-    for (const ended of [kill, wait, leave]) t.not(ended?.code, 0)
-    t.match(
-      kill?.output,
-      /^ {4}ok 1 - test\/a\.test\.ts[\s\S]*^ {4}# Subtest: test\/killed\.test\.ts[\s\S]*signal: SIGKILL/m,
-    )
-    t.match(
-      wait?.output,
-      /^ {4}ok 2 - test\/z\.test\.ts[\s\S]*^ {4}not ok 3 - these files close what they open[\s\S]*Timeout/m,
-    )
-  },
-)
+t.test('a file that fails in any way fails the run, and the output names the file', async t => {
+  const failures = {
+    fails: "t.fail('on purpose')",
+    leaves: 'process.exit(3)',
+    'leaves-well': "t.test('one', async () => process.exit(0))",
+    'is-killed': "process.kill(process.pid, 'SIGKILL')",
+    throws: "throw new Error('before any test')",
+    'throws-later': "t.pass('one')\nsetTimeout(() => { throw new Error('nobody catches this') })",
+    rejects: "t.pass('one')\nPromise.reject(new Error('nobody waits for this'))",
+    'throws-within': "t.test('one', () => new Promise(() => setTimeout(() => { throw new Error('on its own') })))",
+    'takes-long': "t.setTimeout(200)\nt.test('one', () => new Promise(end => setTimeout(end, 20_000)))",
+  }
+  const files = Object.entries(failures).flatMap(([folder, lines]) => [
+    [`test/${folder}/a.test.ts`, passing],
+    [`test/${folder}/b.test.ts`, fileOf(lines)],
+  ])
+  const { code, output } = await runTests(t, Object.fromEntries(files), {})
+  t.not(code, 0)
+  for (const folder of Object.keys(failures)) {
+    const part = output.split(/^(?=# Subtest)/m).find(text => text.startsWith(`# Subtest: test/${folder}\n`)) ?? ''
+    t.match(part, new RegExp(`^not ok \\d+ - test/${folder} #`, 'm'))
+    t.match(part, new RegExp(`^    ok \\d+ - test/${folder}/a\\.test\\.ts`, 'm'))
+    t.match(part, `# npm test -- test/${folder}/b.test.ts`)
+  }
+})
 
-t.test('a skipped test is a failure in CI, but not elsewhere', async t => {
+t.test('a file that fails while it is loaded does not stop the files after it', async t => {
+  const files = { 'test/a.test.ts': fileOf("throw new Error('before any test')"), 'test/b.test.ts': passing }
+  const { code, output } = await runTests(t, files, {})
+  t.not(code, 0)
+  t.match(output, /^ {4}not ok 1 - test\/a\.test\.ts/m)
+  t.match(output, '# { total: 5, pass: 3, fail: 1, skip: 1 }')
+})
+
+t.test('a skipped test and a file without tests fail in CI, but not elsewhere', async t => {
   const files = {
     'test/a.test.ts': fileOf("t.pass('one')\nt.test('needs more', { skip: 'not here' }, async () => {})"),
     'test/b.test.ts': '// Nothing yet.',
@@ -133,7 +118,7 @@ t.test('a skipped test is a failure in CI, but not elsewhere', async t => {
   t.equal((await runTests(t, files, {})).code, 0)
   const { code, output } = await runTests(t, files, { CI: 'true' })
   t.not(code, 0)
-  t.match(output, /# \{ total: 4, pass: 2, fail: 2/)
+  t.match(output, /# \{ total: 5, pass: 3, fail: 2/)
 })
 
 type Wrote = [text: string, code: number]

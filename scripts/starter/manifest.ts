@@ -35,7 +35,7 @@ export function slim(manifest: Manifest, name: string): Manifest {
     // `npm run types` checks only the parts that still exist.
     const checked = command.replace(/tsc -p (\S+) && /g, (check, folder) => (existsSync(folder) ? check : ''))
     // Without the sandbox the tests share no PostgreSQL and no Chromium.
-    return [script, works(checked) ? checked : checked.replace('scripts/lend.ts ', '')]
+    return [script, works(checked) ? checked : checked.replace('scripts/with-servers.ts ', '')]
   })
   return {
     ...rest,

@@ -1,15 +1,15 @@
 // A page in Chromium for one test: a jar of its own, and a note of what must not happen on any page.
 import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core'
 import all from 'tap'
-import { borrow } from './borrow.ts'
 import { launchChromium } from './launch-chromium.ts'
+import { findSharedServer } from './shared-servers.ts'
 import type { Teardown } from './teardown.ts'
 
 /** One of each for all tests of a process, or of the whole run, since starting it takes longest. */
 const shared: { [what in 'chromium' | 'shell']?: Promise<Browser> } = {}
 
 async function shareChromium(what: 'chromium' | 'shell'): Promise<Browser> {
-  const address = await borrow(what)
+  const address = await findSharedServer(what)
   if (!address) return launchChromium(all, { isWhole: what === 'chromium' })
   const browser = await chromium.connect(address)
   all.teardown(() => browser.close())

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import type { Test } from 'tap'
-import { borrow } from '../../support/borrow.ts'
+import { findSharedServer } from '../../support/shared-servers.ts'
 import { makeSqliteDatabase, makeSqliteUrl } from './build-test-sandbox.ts'
 import { newDatabase, startPostgres } from './start-postgres.ts'
 
@@ -16,7 +16,7 @@ export interface TestDatabase {
 
 /** Starts the databases, and stops them at the end of the given test, which usually is the whole file. */
 export async function openDatabases(t: Test): Promise<TestDatabase[]> {
-  const url = (await borrow('postgres')) ?? (await startPostgres(t, { isShared: true })).url
+  const url = (await findSharedServer('postgres')) ?? (await startPostgres(t, { isShared: true })).url
   const postgres = new pg.Client({ connectionString: url })
   await postgres.connect()
   t.teardown(() => postgres.end())

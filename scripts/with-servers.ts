@@ -1,12 +1,12 @@
-// Runs another script, and shares PostgreSQL and Chromium between its tests, because both take long to start. Each of them
-// starts when a test file first asks for it, and stops when the script ends.
+// Runs a script whose tests share PostgreSQL and Chromium, because both take long to start. Each starts when the first test
+// asks for it, and stops when the script ends: node scripts/with-servers.ts scripts/test.ts
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { type Lent, lenderVariable } from '../test/support/borrow.ts'
+import { type SharedServer, sharedServersVariable } from '../test/support/shared-servers.ts'
 import type { Teardown } from '../test/support/teardown.ts'
 
 // The databases and browser profiles of tests are temporary. They are in memory if it has enough space.
@@ -19,8 +19,8 @@ if (folder) {
   process.env.TMPDIR = folder
 }
 
-// Loaded only when a test asks for it, because loading the browser's package takes longer than many test files.
-const starts: Record<Lent, (t: Teardown) => Promise<string>> = {
+// Imported only when a test asks for it, because loading the browser's package takes longer than many test files.
+const starts: Record<SharedServer, (t: Teardown) => Promise<string>> = {
   async postgres(t) {
     const { startPostgres } = await import('../test/sandbox/support/start-postgres.ts')
     return (await startPostgres(t, { isShared: true })).url
@@ -34,30 +34,30 @@ async function startChromium(t: Teardown, options?: { isWhole: boolean }): Promi
   return (await serveChromium(t, options)).wsEndpoint()
 }
 
+// GET /postgres starts PostgreSQL, unless it runs already, and returns its address.
 const stops: (() => Promise<void>)[] = []
 const scope: Teardown = { teardown: stop => void stops.unshift(stop) }
-const started = new Map<Lent, Promise<string>>()
-const server = createServer(async (request, response) => {
-  const what = request.url?.slice(1) as Lent
+const started = new Map<SharedServer, Promise<string>>()
+const directory = createServer(async (request, response) => {
+  const name = request.url?.slice(1) as SharedServer
   try {
-    if (!started.has(what)) started.set(what, starts[what](scope))
-    response.end(await started.get(what))
+    if (!started.has(name)) started.set(name, starts[name](scope))
+    response.end(await started.get(name))
   } catch (error) {
-    response.writeHead(500).end(`${what} did not start: ${error}`)
+    response.writeHead(500).end(`${name} did not start: ${error}`)
   }
 })
-server.listen(0, '127.0.0.1')
-await once(server, 'listening')
+directory.listen(0, '127.0.0.1')
+await once(directory, 'listening')
 
 const [script = '', ...parameters] = process.argv.slice(2)
-const borrower = fork(script, parameters, {
-  env: { ...process.env, [lenderVariable]: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
-})
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => borrower.kill(signal))
-const [code] = await once(borrower, 'close')
+const address = `http://127.0.0.1:${(directory.address() as AddressInfo).port}`
+const child = fork(script, parameters, { env: { ...process.env, [sharedServersVariable]: address } })
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
+const [code] = await once(child, 'close')
 
-server.close()
-server.closeAllConnections()
+directory.close()
+directory.closeAllConnections()
 await Promise.allSettled(started.values())
 for (const stop of stops) await stop()
 if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })

@@ -1,0 +1,28 @@
+// Runs test files in one process, one after the other: node scripts/run-files.ts FILE...
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+
+const { timeout = 0 } = t.options
+const files = process.argv.splice(2)
+for (const file of files) {
+  // What a file sets for its own tests does not apply to those of the next file.
+  t.jobs = 1
+  t.setTimeout(timeout)
+  // tap and the file see the arguments of `node FILE`. tap names the folders of t.testdir() after the file.
+  process.argv[1] = resolve(file)
+  // Not with t.comment, which writes later, so that the output names the file even if the process is killed.
+  console.log(`# npm test -- ${file}`)
+  const countBefore = t.count
+  const startedAt = performance.now()
+  // If the file throws an error while it is loaded, this test fails, and the next files run.
+  await t.test(file, async t => {
+    await import(pathToFileURL(resolve(file)).href)
+    t.pass('loaded')
+  })
+  // The tests of the file begin after this one.
+  if (!t.idle) await once(t, 'idle')
+  if (t.count === countBefore + 1) t.pass(`${file} ran no test`, { skip: true })
+  t.comment(`${file} took ${Math.round(performance.now() - startedAt)} ms`)
+}

@@ -1,0 +1,15 @@
+// PostgreSQL and Chromium take long to start, so `npm test` starts each once for all test files (scripts/with-servers.ts).
+
+export type SharedServer = 'postgres' | 'chromium' | 'shell'
+
+/** The environment variable with the address that tells where the shared servers are. */
+export const sharedServersVariable = 'SHARED_TEST_SERVERS'
+
+/** The address of a shared server. Undefined if a file runs by itself and must start its own server. */
+export async function findSharedServer(name: SharedServer): Promise<string | undefined> {
+  const directory = process.env[sharedServersVariable]
+  if (!directory) return undefined
+  const response = await fetch(`${directory}/${name}`)
+  if (!response.ok) throw new Error(await response.text())
+  return response.text()
+}
