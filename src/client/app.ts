@@ -1,7 +1,6 @@
 // Builds the client's Fastify server. buildServer registers the plugins, the hooks, the login routes, the health checks and
-// the start page. buildClient calls buildServer and adds the product, which is the pages that visitors sign in for. In this
-// repository the product is the pages for applications. Comments that begin with "Yours:" mark what you replace in your own
-// client.
+// the start page. buildClient calls buildServer and adds the product: the pages that visitors sign in for. Comments that
+// begin with "Yours:" mark what you replace in your own client.
 import fastifyCookie from '@fastify/cookie'
 import fastifyFormbody from '@fastify/formbody'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
@@ -86,7 +85,7 @@ export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'cloc
 
 /**
  * Builds the server with all plugins and hooks, the login routes, the health checks and the start page. The caller adds the
- * routes of its product, for example the pages for applications.
+ * routes of its product, which are the pages that visitors sign in for.
  */
 export async function buildServer(config: Config, options: ServerOptions, site: SiteOptions): Promise<FastifyInstance> {
   const { logger, clock = () => new Date(), requestDeadlineMs = 25_000, countCall, reloadTemplates = false } = options

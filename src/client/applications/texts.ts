@@ -66,7 +66,7 @@ export const applicationsTexts = {
       title: 'Client secrets',
       current: (age: string) => `The current secret was created ${age}.`,
       previous: (age: string) => `The previous secret was created ${age} and still works.`,
-      text: 'This site shows a client secret only when it is created. If you have lost yours, create a new one.',
+      text: 'You can see a client secret only once, when you create it. If you have lost yours, create a new one.',
       link: 'Create new client secret…',
     },
     nextSteps: {
