@@ -148,7 +148,7 @@ function makeStarter(copy: string): void {
     writeFileSync('README.md', writeReadme(name, size))
     rewrite('package.json', text => `${JSON.stringify(slim(JSON.parse(text) as Manifest, name), null, 2)}\n`)
     rewrite('package-lock.json', text => `${JSON.stringify({ ...JSON.parse(text), name }, null, 2)}\n`)
-    // npm removes unused packages from the lock file. It downloads nothing for that.
+    // npm removes unused packages from the lock file. npm downloads nothing for this step.
     execSync(`${npm} install --package-lock-only --ignore-scripts --no-audit --no-fund`, { stdio: 'inherit' })
   } finally {
     process.chdir(project)

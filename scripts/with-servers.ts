@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { type SharedServer, sharedServersVariable } from '../test/support/shared-servers.ts'
 import type { Teardown } from '../test/support/teardown.ts'
 
-// The databases and browser profiles of tests are temporary. They are in memory if it has enough space.
+// The databases and browser profiles of tests are temporary. If there is enough memory, they are stored there and not on the
+// disk.
 const memory = '/dev/shm'
 const isRoomy = existsSync(memory) && statfsSync(memory).bavail * statfsSync(memory).bsize > 4 * 2 ** 30
 const folder = isRoomy ? mkdtempSync(join(memory, 'tests-')) : undefined

@@ -66,7 +66,7 @@ export async function timeStartUp(name: ServerName, environment: Environment): P
   return ms
 }
 
-/** The stand-in for the login portal and the API. Both have the same address here. */
+/** The stand-in for the login portal and the API. In this bench, the portal and the API have the same address. */
 export async function startPlatform(): Promise<Server> {
   const child = startHelper(pathOf('platform.ts'))
   const [{ url }] = (await once(child, 'message')) as [{ url: string }]

@@ -7,7 +7,8 @@ export function pruneStyle(css: string): string {
   const isUsed = (selector: string) => [...selector.matchAll(/\.([a-z][\w-]*)/g)].every(([, name]) => used.has(name!))
   return (
     css
-      // An optional comment, the selectors, and the declarations. Only innermost blocks contain no braces.
+      // An optional comment, the selectors, and the declarations. The expression finds innermost blocks, because only these
+      // contain no braces.
       .replace(
         /^([ \t]*\/\*[^*]*\*\/\n)?([ \t]*)([^\s{}@/][^{}@/]*?) \{[^{}]*\}\n+/gm,
         (rule, comment = '', indent, selectors) => {

@@ -11,7 +11,7 @@ import { Secret } from './secret.ts'
 
 const keyForm = '32 random bytes each in base64url, comma-separated, newest first'
 
-/** The settings of the client, in the order of `.env.example`. Those of the product are in settings.ts. */
+/** The settings of the client, in the order of `.env.example`. The settings of the product are in settings.ts. */
 export const clientSettings: Setting[] = [
   { name: 'LOGIN_URL', about: "The login portal's address for browsers." },
   { name: 'API_URL', about: "The application API's address, without /apps/v1." },

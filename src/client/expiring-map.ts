@@ -44,8 +44,8 @@ export class ExpiringMap<V> {
 }
 
 /**
- * Runs `work`, unless it is already running for this key or has succeeded less than `shareMs` ago. In both cases the caller
- * gets the result of that run. Only callers that are already waiting share a failure; the next caller tries again.
+ * Runs `work`, or returns the result of an earlier run for the same key that is still running or has succeeded less than
+ * `shareMs` ago. Only callers that are already waiting share a failure; the next caller tries again.
  */
 export async function shareWork<T>(
   results: ExpiringMap<Promise<T>>,

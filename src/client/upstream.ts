@@ -12,7 +12,7 @@ export type RequestContext = {
   endsAt: number
 }
 
-/** For calls that no visitor waits for. Only the call's own deadline limits them. */
+/** For calls that no visitor waits for. They end at the call's own deadline. */
 export const backgroundContext = (requestId: string): RequestContext => ({
   requestId,
   endsAt: Number.POSITIVE_INFINITY,
@@ -120,7 +120,8 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
     try {
       return await request(url, { dispatcher, method, headers, body, signal })
     } catch (error) {
-      // The other side may close an idle connection at the moment it is reused. Only a GET may be sent again.
+      // The portal or the API may close an idle connection at the moment when the client uses it again. Then the client
+      // sends the request once more, but only if it is a GET.
       if (method !== 'GET' || !isConnectionLost(error)) throw error
       return await request(url, { dispatcher, method, headers, body, signal })
     }
@@ -227,7 +228,10 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 const space = 0x20
 
-/** Counts the values and the nesting of a JSON text. It does not check the syntax; JSON.parse does that afterwards. */
+/**
+ * Counts the values and the nesting of a JSON text. This function does not check the syntax, because JSON.parse does that
+ * afterwards.
+ */
 function isWithinJsonLimits(bytes: Buffer): boolean {
   let values = 1
   let levels = 0

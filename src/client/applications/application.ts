@@ -78,7 +78,7 @@ function readClient({ redirectUris, defaultRedirectUri, scopes, defaultScopes }:
 export function readAppAccessTokens(tokens: unknown, now: Date): Credentials['appAccessTokens'] {
   return listOf(tokens).map(item => {
     const { id, token, expires_in: seconds } = objectOf(item)
-    // 1e10 seconds are 317 years. Beyond that JavaScript may have no date for the end.
+    // 1e10 seconds are 317 years. With a much larger number, the end would not be a valid JavaScript date.
     const hasEnd = typeof seconds === 'number' && seconds > 0 && seconds < 1e10
     const end = hasEnd && { endsAt: new Date(now.getTime() + seconds * 1000).toISOString() }
     return { id: textOf(id), token: textOf(token), ...end }

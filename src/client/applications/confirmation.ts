@@ -18,7 +18,7 @@ export async function loadConfirmation(
   const texts = request.texts.applications
   const back = `/applications/${idOf(request)}`
   const crumbs = [listLink(request.texts)]
-  // Without a session the API cannot be asked for the name.
+  // The client cannot read the name from the API without a session.
   if (signInHref) return { crumbs, back, backText: texts.application }
   const { id, name } = await getApplication(request)
   const isThisSite = id === clientId

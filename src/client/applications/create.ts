@@ -1,5 +1,5 @@
-// GET /applications/new and POST /applications: creates an application. One form creates one application, however often the
-// browser delivers it.
+// GET /applications/new and POST /applications: creates an application. One form creates one application, even if the
+// browser sends the form several times.
 import type { FastifyPluginAsync } from 'fastify'
 import { FieldError, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
@@ -39,7 +39,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     page: '/applications/new',
     template: 'applications/form',
     async data(request, { fields, errors, signInHref }) {
-      // Without a session the API cannot be asked for the groups.
+      // The client cannot read the groups from the API without a session.
       const { groups, problem: groupsProblem } = signInHref ? {} : await loadGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
       const formFields = withLabelsAndLimits(request.texts)

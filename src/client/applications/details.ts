@@ -68,7 +68,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
   }
 }
 
-/** The settings of a client. Nobody can read its secret any more, so the developer fills it in. */
+/** The settings of a client. The API does not return a stored client secret, so the developer must fill it in. */
 function toSettings({ loginUrl, apiUrl }: Config, { id, client }: Application): string {
   const redirectUri = client?.defaultRedirectUri
   const lines = [`LOGIN_URL=${loginUrl}`, `API_URL=${apiUrl}`, `CLIENT_ID=${id}`, 'CLIENT_SECRET=']

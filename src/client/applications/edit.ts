@@ -78,9 +78,9 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   }
 
   /**
-   * `decide` applies the visitor's choices or refuses a conflict. In both cases the hidden fields record that the visitor has
-   * now seen the stored values. `fields` is changed in place, because a refused form shows it again. Returns the ETag of the
-   * stored application.
+   * `decide` applies the visitor's choices or refuses a conflict. After both results, the hidden fields record that the
+   * visitor has seen the stored values. `fields` is changed in place, because a refused form shows it again. Returns the
+   * ETag of the stored application.
    */
   async function compareWithStored(
     request: FastifyRequest,

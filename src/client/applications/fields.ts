@@ -26,7 +26,7 @@ const webUrlField: FormField = {
 /** By their names at the API (rule create-envelope), in the order of the form. */
 const formFields = {
   groupId: { maxlength: 200 },
-  /** Not sent to the API: the name of a group that is made together with the application. */
+  /** The name of a group that is created together with the application. This field is not sent with the application. */
   groupName: { maxlength: 200 },
   name: { maxlength: 200 },
   description: { maxlength: 2_000 },
@@ -103,7 +103,10 @@ export function withLabels(errors: Record<string, string[]>, { applications }: T
   return Object.fromEntries(Object.entries(errors).map(([name, sentences]) => [name, sentences.map(relabel)]))
 }
 
-/** All ten fields, even if they are empty. The default redirect URI is the first one, unless the visitor typed another. */
+/**
+ * Returns all ten fields, even if they are empty. The default redirect URI is the first one, unless the visitor typed
+ * another.
+ */
 export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): ApplicationFields {
   const uris = splitUris(fields.redirectUris)
   // The API stores each URI once. Without duplicates, the sent fields can be compared with the returned ones.

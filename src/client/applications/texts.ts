@@ -253,7 +253,7 @@ export const applicationsTexts = {
     },
   },
 
-  /** Before this site's own application gets a new secret or is removed. */
+  /** Asks the visitor to confirm a new secret for this site's own application, or its removal. */
   confirmation: {
     label: 'Type the application’s name to confirm',
     hint: (name: string) => `The name is “${name}”.`,

@@ -11,7 +11,9 @@ type Log = {
   flush: () => Promise<void>
 }
 
-/** `isReadable` asks for readable lines. They need pino-pretty, a development package. Without it, lines are JSON. */
+/**
+ * `isReadable` asks for readable lines. Readable lines need pino-pretty, a development package. Without it, lines are JSON.
+ */
 export async function openLog(level: string, version: string, isReadable: boolean): Promise<Log> {
   const options = { level, base: { app: 'client', version }, timestamp: pino.stdTimeFunctions.isoTime }
   const readable = isReadable ? await openReadableLog(process.stdout) : undefined

@@ -40,7 +40,7 @@ export function createMetrics() {
       upstream.observe({ to, status }, seconds)
     },
 
-    /** Serves GET /metrics and nothing else. It is for the operator's network, not for visitors. */
+    /** Serves GET /metrics and nothing else. The port should be reachable only from the operator's network. */
     async listen(host: string, port: number): Promise<Server> {
       const server = createServer(async (request, response) => {
         const isMetrics = request.method === 'GET' && request.url === '/metrics'

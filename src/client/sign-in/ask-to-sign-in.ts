@@ -22,7 +22,7 @@ export async function askToSignIn(
   reply: FastifyReply,
   { portal, home }: AskToSignInOptions,
 ): Promise<FastifyReply> {
-  // The session may have ended while the handler ran. The page must not say that somebody is signed in.
+  // The session may have ended while the handler ran. So the page must not say that somebody is signed in.
   request.visitorIfAny = undefined
   const texts = request.texts.signIn
   if (prefersJson(request)) {
@@ -43,8 +43,8 @@ export async function askToSignIn(
 }
 
 /**
- * Whether the browser may be withholding Strict cookies, because the visitor followed a link on another site. It sends
- * them once the visitor comes from a page of this site.
+ * Whether the browser may be withholding Strict cookies, because the visitor followed a link on another site. The browser
+ * sends these cookies when the visitor follows a link on this site.
  */
 export function mayWithholdCookies(request: FastifyRequest): boolean {
   return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)
@@ -58,7 +58,7 @@ function sendNothingDone(reply: FastifyReply, home: string): Promise<string> {
   return reply.code(401).message({ ...sessionEnded, nextStep: loginLink(home, signIn) })
 }
 
-/** The visitor has just signed in and there is no session. Another login would lead here again. */
+/** The visitor has just signed in and there is no session. Another login would lead to this page again. */
 function sendCouldNotStaySignedIn(request: FastifyRequest, reply: FastifyReply, path: string): Promise<string> {
   setCookies(reply, [expire(arrivedCookie.name)])
   const { couldNotStaySignedIn: texts, signIn } = request.texts.signIn

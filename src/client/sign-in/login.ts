@@ -70,9 +70,9 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * Begins a login whose tokens go to the product. It needs a signed-in visitor whose user id is known, because only the
-   * user id shows at the callback that the visitor and the new tokens belong to the same user. The session's Strict
-   * cookies do not reach the callback.
+   * Begins a login whose tokens go to the product. The visitor must be signed in, and the user id must be known. The
+   * callback does not get the session's Strict cookies, so it compares the user id in the login cookie with that of the new
+   * tokens.
    */
   async function connect(request: FastifyRequest, reply: FastifyReply, { returnTo }: { returnTo: string }) {
     if (request.method === 'GET')
@@ -179,8 +179,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * The portal's error (RFC 6749 4.1.2.1). Its text comes from the address, which anybody can write. So the page shows it as
-   * a quotation, and shortens it.
+   * The portal's error (RFC 6749 4.1.2.1). The text of the error comes from the address, and anybody can make a link with
+   * another text. So the page shows it as a quotation, and shortens it.
    */
   function sendPortalError(reply: FastifyReply, { error, error_description }: Callback, login: PendingLogin) {
     if (error === 'access_denied') return sendDeclinedPage(reply, login)

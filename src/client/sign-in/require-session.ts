@@ -65,7 +65,10 @@ export function createRequireSession(options: RequireSessionOptions) {
     request.visitorIfAny = visitor
   }
 
-  /** The visitor of a session that was loaded for this request. A refused access token renews the session once. */
+  /**
+   * Makes the visitor for a session that was loaded for this request. If the API refuses the access token, the session is
+   * renewed once.
+   */
   function createVisitor(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -73,8 +76,8 @@ export function createRequireSession(options: RequireSessionOptions) {
     { cookies: set, event }: LoadedSession,
   ): { visitor: Visitor; currentSession: () => Session } {
     const context = callContext(request)
-    // The cookies that the browser has after this answer. They replace those of the request, whose refresh token may already
-    // be used.
+    // The cookies that the browser will have after this response. The refresh token in the request's cookies may already be
+    // used.
     let cookies: Cookies = afterSetting(request.cookies, set)
     let current = session
     let renewal: Promise<void> | undefined
@@ -93,7 +96,7 @@ export function createRequireSession(options: RequireSessionOptions) {
       context,
       compile: schema => request.compileValidationSchema(schema),
       accessToken: () => current.accessToken,
-      // All calls of this request share one renewal, whenever their refusals arrive.
+      // All calls of this request share one renewal, even if the API refuses them at different times.
       renewAccessToken: () => {
         logRefused(request)
         renewal ??= renew()

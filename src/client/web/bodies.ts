@@ -1,4 +1,4 @@
-// Refuses request bodies that are too long or must not be read. It decides by the headers of the request.
+// Uses the headers of a request to refuse bodies that are too long or must not be read.
 import { errorCodes, type FastifyReply, type FastifyRequest, type preValidationHookHandler } from 'fastify'
 
 /** The longest form, in bytes. A route may raise its own limit with Fastify's `bodyLimit`. */

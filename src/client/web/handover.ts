@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Cookie, type Cookies, expire, setCookies } from './cookies.ts'
 import type { Sealer } from './seal.ts'
 
-/** `value` is JSON for the page at `path`. Only the visitor with this `sessionOwner` gets it. */
+/** `value` is JSON for the page at `path`. Only the visitor with this `sessionOwner` gets the value. */
 type Handover = { path: string; sessionOwner: string; value: unknown }
 
 export type Handovers = ReturnType<typeof createHandovers>

@@ -19,7 +19,7 @@ export type PagesOptions = {
   home: string
   /** A page where visitors create something. The start page links to it. */
   newPage?: string
-  /** Returns the links in the header. They may depend on the visitor. */
+  /** Returns the links in the header. The links may depend on the visitor. */
   links: (visitor: VisitorInfo, texts: Texts) => NextStep[]
   texts: TextsOf<FastifyRequest>
   clock: () => Date

@@ -33,7 +33,7 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
   const authenticatedData = (purpose: string, header: Buffer) =>
     Buffer.concat([header, Buffer.from(`${purpose}\n${context}`)])
 
-  /** The result is base64url. Its length is 4/3 of the payload as JSON plus 37 bytes. */
+  /** Returns base64url text. With n bytes of JSON, the text has 4/3 × (n + 37) characters. */
   function seal(purpose: string, payload: unknown, expiresAt: Date): string {
     const header = Buffer.alloc(headerLength)
     header[0] = version
@@ -70,7 +70,7 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
   return {
     seal,
     unseal,
-    /** Newest first. Not secret: replicas that report different ids cannot read each other's sessions. */
+    /** Newest first. The key ids are not secret. Replicas with different key ids cannot read each other's sessions. */
     keyIds: keys.map(key => key.id.toString('hex')),
 
     sealCookie(name: string, payload: unknown, expiresAt: Date, sameSite: 'lax' | 'strict'): Cookie {

@@ -71,8 +71,8 @@ const maxPathLength = 200
  * The value as a path of this site, for example for `returnTo`; undefined if it could lead to another site. The result
  * starts with exactly one slash.
  *
- * There are two independent checks, because browsers drop tabs and treat backslashes as slashes: the characters that are
- * allowed, and the origin that the standard URL parser finds.
+ * The first check allows only some characters, because browsers drop tabs and treat backslashes as slashes. The second check
+ * compares the origin that the standard URL parser finds.
  */
 export function localPath(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
@@ -81,6 +81,6 @@ export function localPath(value: unknown): string | undefined {
   const url = URL.parse(value, base)
   if (!url || url.origin !== base || url.pathname.startsWith('//')) return undefined
   const path = url.pathname + url.search
-  // Checked last, because the parser percent-encodes some characters.
+  // The length is checked last, because the parser percent-encodes some characters.
   return path.length <= maxPathLength ? path : undefined
 }

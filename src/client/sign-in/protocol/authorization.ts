@@ -25,7 +25,9 @@ export function authorizationUrl(registration: Registration, state: string, code
   return `${loginUrl}/?${parameters}`
 }
 
-/** `redirect_uri` and `subject` come from the browser and may be forged. They are checked for their form and never used. */
+/**
+ * `redirect_uri` and `subject` come from the browser and may be forged. The client checks their form and never uses them.
+ */
 const callbackParameters = [
   'state',
   'code',
@@ -38,7 +40,7 @@ const callbackParameters = [
 ] as const
 const maxParameterLength = 2048
 
-/** The query of the portal's redirect (rule callback-required-parameters). A missing parameter is an empty string. */
+/** Reads the query of the callback (rule callback-required-parameters). A missing parameter is an empty string. */
 export type Callback = Record<(typeof callbackParameters)[number], string>
 
 /** Throws LoginError. No parameter may come twice (RFC 6749 3.1). */
@@ -61,7 +63,7 @@ export function checkState({ state }: Callback): void {
 
 /**
  * Throws LoginError if the answer comes from another authorization server (RFC 9207). `iss` may be missing, unless the
- * portal's metadata promises it.
+ * portal's metadata says that it is always sent.
  */
 export async function checkIssuer({ iss }: Callback, portal: Portal, context: RequestContext): Promise<void> {
   if (iss && iss.replace(/\/+$/, '') !== portal.loginUrl) throw invalidCallback('iss')

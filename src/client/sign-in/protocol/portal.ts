@@ -17,7 +17,10 @@ export type Registration = {
   cancelUrl: string
 }
 
-/** What the portal's metadata document offers (RFC 8414). No address is taken from it: all addresses are settings. */
+/**
+ * What the portal's metadata document offers (RFC 8414). The client uses no address from this document, because all
+ * addresses are settings.
+ */
 type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; hasRevocation: boolean; hasSignOutPage: boolean }
 
 export type Tokens = {
@@ -47,7 +50,10 @@ const emptyMetadata: Metadata = {
   hasSignOutPage: false,
 }
 
-/** After these errors a refresh can never succeed. A portal may support only the authorization_code grant. */
+/**
+ * If the portal returns one of these errors, a refresh can never succeed. A portal may support only the authorization_code
+ * grant.
+ */
 const finalRefreshErrors = ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client']
 const finalRefreshStatuses = [404, 405, 501]
 
@@ -106,7 +112,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     if (answer.status !== 200) throw refusal(answer)
   }
 
-  /** The visitor's name for the page header. Empty if the portal returns none; that is not an error. */
+  /** The visitor's name for the page header. Returns an empty string if the portal returns no name. */
   async function fetchName({ accessToken }: Tokens, context: RequestContext): Promise<string> {
     const url = `${loginInternalUrl}/api/me`
     const headers = { authorization: `Bearer ${accessToken}` }

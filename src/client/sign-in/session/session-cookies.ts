@@ -91,7 +91,8 @@ export function unsealSession(
   cookies: Cookies,
 ): (Session & { isSealedWithOldKey: boolean }) | undefined {
   const value = cookies[sessionName]
-  // A second part may be left over from an older session. It counts only if the first part cannot be unsealed without it.
+  // A second part may be left over from an older session. The second part is used only if the first part cannot be unsealed
+  // alone.
   const secondPart = value?.length === maxPartLength ? cookies[secondPartName] : undefined
   const unsealed =
     sealer.unseal(sessionName, value) ?? (secondPart ? sealer.unseal(sessionName, value + secondPart) : undefined)
@@ -126,7 +127,10 @@ export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date)
   return name ? sealRefreshToken(sealer, { ...token, name: '' }, now) : undefined
 }
 
-/** Newest first. There can be several, because a callback does not see the Strict cookies of an earlier visitor. */
+/**
+ * Newest first. There can be several refresh cookies, because a callback does not see the Strict cookies of an earlier
+ * visitor.
+ */
 export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefreshToken[] {
   const tokens = refreshCookieNames(cookies).flatMap(cookieName => {
     const unsealed = sealer.unsealCookie(cookieName, cookies)

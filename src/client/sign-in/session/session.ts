@@ -38,13 +38,16 @@ export type LoadedSession = {
 // Yours: after this time a visitor signs in again. Renewals do not extend it.
 const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
-/** For this long, requests with the old refresh token reuse the result of its renewal. */
+/** During this time, requests with the old refresh token get the result of the finished renewal. */
 const shareRenewalMs = 10_000
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date) {
   const renewals = new ExpiringMap<Promise<Tokens>>(clock)
 
-  /** Begins a session after a login. Nothing of an earlier session is kept. Throws LoginError if a token is too long. */
+  /**
+   * Begins a session after a login. The new session contains no data of an earlier session. Throws LoginError if a token is
+   * too long.
+   */
   function begin(tokens: Tokens, name: string, cookies: Cookies): { session: Session; cookies: Cookie[] } {
     const owner = readSubject(tokens.accessToken) ?? randomUUID()
     const signInEndsAt = new Date(clock().getTime() + maxSessionMs)
@@ -101,7 +104,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     } catch (error) {
       // The refresh token has been used and the new tokens cannot be kept.
       if (error instanceof LoginError && error.code === 'token_too_long') return end(cookies, 'session_ended')
-      // Another replica may have renewed at the same time. Its refresh cookie has another name, and its session stays.
+      // Another replica may have renewed at the same time. The refresh cookie of that replica has another name, so its
+      // session stays.
       if (error instanceof RefreshRefused) {
         const outdated = [expire(refreshToken.cookieName)]
         return { session: fallback, cookies: outdated, event: 'session_ended', owner, cause: error.message }
