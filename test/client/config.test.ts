@@ -98,7 +98,7 @@ t.test('metrics are served only if their port is set', async t => {
   t.equal(readConfig({ ...good, METRICS_PORT: '9464' }).metricsPort, 9464)
 })
 
-t.test('the public address follows the port', async t => {
+t.test('the default public address contains the port', async t => {
   t.equal(readConfig({ ...good, PORT: '8080' }).publicUrl, 'http://localhost:8080')
 })
 
@@ -161,7 +161,7 @@ for (const [name, value] of [
   ['LOGIN_INTERNAL_URL', 'portal:4000'],
   ['API_INTERNAL_URL', 'file:///etc/passwd'],
 ] as const) {
-  t.test(`CT-08: ${name}=${value} is refused by name`, async t => {
+  t.test(`CT-08: ${name}=${value} is refused, and the message names ${name}`, async t => {
     refuses(t, { [name]: value }, name)
   })
 }
@@ -243,7 +243,7 @@ for (const name of secretNames) {
     t.same(problemsOf({ [name]: ' ', [`${name}_FILE`]: path }), [], 'an empty one is not set')
   })
 
-  t.test(`${name}_FILE that is empty, missing or a folder is refused by name`, async t => {
+  t.test(`if ${name}_FILE is empty, missing or a folder, the message names ${name}_FILE`, async t => {
     const folder = t.testdir({ empty: '' })
     for (const path of [join(folder, 'empty'), join(folder, 'missing'), folder])
       refuses(t, { [name]: undefined, [`${name}_FILE`]: path }, `${name}_FILE`)
@@ -316,7 +316,7 @@ t.test('CT-08: problems with the settings of the client and of the product are r
   ])
 })
 
-t.test('a mistake in the list of a product is named at the start', async t => {
+t.test('if a product lists its settings wrongly, the start fails with a message that names the setting', async t => {
   const read = (list: Setting[], name: string, isSecret = false) =>
     readConfig(
       good,

@@ -39,7 +39,7 @@ function startDev(t: Test) {
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   })
   const output = createInterface(child.stdout)[Symbol.asyncIterator]()
-  /** The next line that matches. Waits for it. */
+  /** Resolves to the next line that matches. Waits for it. */
   async function nextLine(pattern: RegExp): Promise<string> {
     for (;;) {
       const { value, done } = await output.next()

@@ -1,4 +1,5 @@
-// ExpiringMap forgets entries when they expire or when there are too many. shareWork does a piece of work once for everybody.
+// ExpiringMap forgets entries when they expire or when there are too many. shareWork starts a piece of work once for
+// all callers that ask at the same time.
 import t from 'tap'
 import { ExpiringMap, shareWork } from '../../src/client/expiring-map.ts'
 import { TestClock } from './support/build-test-client.ts'
@@ -11,7 +12,7 @@ function createMap<V>() {
   return { clock, map: new ExpiringMap<V>(clock.read) }
 }
 
-/** Work that ends when the test says so. `timesStarted` counts how often it was started. */
+/** Work that the test ends. `timesStarted` counts how often it was started. */
 function createWork() {
   let timesStarted = 0
   const runs: PromiseWithResolvers<string>[] = []
@@ -89,7 +90,7 @@ t.test('a full map removes its oldest entry and no other', async t => {
   t.equal(map.get('4'), 4)
 })
 
-t.test('work that is running is shared, however long it takes and wherever the clock goes', async t => {
+t.test('running work is shared, even if it takes long or the clock is changed', async t => {
   const { map, clock } = createMap<Promise<string>>()
   const { work, runs, timesStarted } = createWork()
   const share = () => shareWork(map, 'key', minute, work)
@@ -138,7 +139,7 @@ t.test('a failure is shared by those who wait for it and is not kept', async t =
   t.equal(await next, 'works again')
 })
 
-t.test('a flood of work leaves ten thousand entries, while it runs and afterwards', async t => {
+t.test('thirty thousand pieces of work leave at most ten thousand entries, while they run and afterwards', async t => {
   const { map } = createMap<Promise<void>>()
   const gate = Promise.withResolvers<void>()
   const keys = Array.from({ length: 3 * maxEntries }, (_, index) => `${index}`)

@@ -66,35 +66,41 @@ function isPage({ statusCode, headers, body }: { statusCode: number; headers: ob
   return (statusCode < 500 || [502, 503, 504].includes(statusCode)) && (isRedirect || isHtml) && !hasForeignMarkup
 }
 
-t.test('F-44: any JSON as the list of applications is shown as a list, or a page says that it is unusable', async t => {
-  const { browser, platform } = await start(t)
-  const anyList = fc.oneof(fc.array(fc.oneof(anyRecord, anyValue)).map(collection), anyValue)
-  await fc.assert(
-    fc.asyncProperty(anyList, async body => {
-      platform.answer('GET /apps/v1', { body: JSON.stringify(body) })
-      const page = await browser.get('/applications')
-      return isPage(page) && (page.statusCode === 200 || page.statusCode === 502)
-    }),
-    runs,
-  )
-  t.pass('200 lists')
-})
+t.test(
+  'F-44: if the API returns any JSON as the list of applications, the client shows a list or an error page',
+  async t => {
+    const { browser, platform } = await start(t)
+    const anyList = fc.oneof(fc.array(fc.oneof(anyRecord, anyValue)).map(collection), anyValue)
+    await fc.assert(
+      fc.asyncProperty(anyList, async body => {
+        platform.answer('GET /apps/v1', { body: JSON.stringify(body) })
+        const page = await browser.get('/applications')
+        return isPage(page) && (page.statusCode === 200 || page.statusCode === 502)
+      }),
+      runs,
+    )
+    t.pass('200 lists')
+  },
+)
 
-t.test('F-44: any JSON as one application can be shown and edited, or a page says that it is unusable', async t => {
-  const { browser, platform } = await start(t)
-  await fc.assert(
-    fc.asyncProperty(fc.oneof(anyRecord, anyValue), async body => {
-      platform.answer('GET /apps/v1/app-1', { body: JSON.stringify(body) })
-      for (const path of ['/applications/app-1', '/applications/app-1/edit', '/applications/app-1/delete']) {
-        const page = await browser.get(path)
-        if (!isPage(page) || (page.statusCode !== 200 && page.statusCode !== 502)) return false
-      }
-      return true
-    }),
-    runs,
-  )
-  t.pass('200 applications')
-})
+t.test(
+  'F-44: if the API returns any JSON as an application, the visitor can open and edit it, or gets an error page',
+  async t => {
+    const { browser, platform } = await start(t)
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(anyRecord, anyValue), async body => {
+        platform.answer('GET /apps/v1/app-1', { body: JSON.stringify(body) })
+        for (const path of ['/applications/app-1', '/applications/app-1/edit', '/applications/app-1/delete']) {
+          const page = await browser.get(path)
+          if (!isPage(page) || (page.statusCode !== 200 && page.statusCode !== 502)) return false
+        }
+        return true
+      }),
+      runs,
+    )
+    t.pass('200 applications')
+  },
+)
 
 t.test('F-18: any status and body of the API leads to a page with an expected status', async t => {
   const { browser, platform } = await start(t)
@@ -111,7 +117,7 @@ t.test('F-18: any status and body of the API leads to a page with an expected st
     fc.asyncProperty(anyStatus, anyType, anyRetry, fc.oneof(anyFault, anyValue), async (status, type, retry, body) => {
       const headers = { 'content-type': type, 'retry-after': retry }
       platform.answer('GET /apps/v1', { status, headers, body: JSON.stringify(body) })
-      // A 401 ends the session; each run has its own.
+      // A 401 ends the session, so each run uses its own copy of the signed-in browser.
       return isPage(await browser.copy().get('/applications'))
     }),
     runs,

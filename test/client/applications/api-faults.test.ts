@@ -126,17 +126,20 @@ t.test('the page for a refused list does not mention an application', async t =>
   t.match(page.body, `<p class="lead">${signInTexts.api.forbidden}</p>`)
 })
 
-t.test('UP-04: a list with the largest number of JSON values is shown, and one more value is too many', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
-  await signIn(browser)
-  const listOf = (count: number) => JSON.stringify({ ItemList: Array(count).fill(0) })
-  platform.answer('GET /apps/v1', { body: listOf(249_998) })
-  t.equal((await browser.get('/applications')).statusCode, 200)
-  platform.answer('GET /apps/v1', { body: listOf(249_999) })
-  t.equal((await browser.get('/applications')).statusCode, 502)
-})
+t.test(
+  'UP-04: a list with the largest allowed number of JSON values is shown, and a longer list is refused',
+  async t => {
+    const { browser, platform } = await buildApplicationsClient(t)
+    await signIn(browser)
+    const listOf = (count: number) => JSON.stringify({ ItemList: Array(count).fill(0) })
+    platform.answer('GET /apps/v1', { body: listOf(249_998) })
+    t.equal((await browser.get('/applications')).statusCode, 200)
+    platform.answer('GET /apps/v1', { body: listOf(249_999) })
+    t.equal((await browser.get('/applications')).statusCode, 502)
+  },
+)
 
-t.test('UP-14: an API that always answers 403 ends no session and renews nothing', async t => {
+t.test('UP-14: if the API always answers 403, the session continues and is not renewed', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   const forbidden = { status: 403, body: { error: { status: 403, message: 'Permission denied' } } }
@@ -155,7 +158,7 @@ t.test('UP-14: an API that always answers 403 ends no session and renews nothing
   t.ok(browser.cookie('__Host-session'))
 })
 
-t.test('UP-14: a 422 to a call that sent nothing is an unexpected answer', async t => {
+t.test('UP-14: a 422 to a call without a body is an unexpected answer', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   platform.answer('GET /apps/v1', { status: 422, body: { error: { message: { name: ['canary'] } } } })
@@ -163,7 +166,7 @@ t.test('UP-14: a 422 to a call that sent nothing is an unexpected answer', async
   t.equal(list.statusCode, 502)
   t.notMatch(list.body, /canary|fields that are marked/)
 
-  // Before a new application the list is read, and that may fail.
+  // Before the client creates an application, it reads the list. It continues if that fails.
   platform.answer('POST /apps/v1', { status: 403, body: {} })
   const form = readForm(await browser.get('/applications/new'), '/applications')
   const page = await browser.post('/applications', { ...form, ...typed })
@@ -171,24 +174,27 @@ t.test('UP-14: a 422 to a call that sent nothing is an unexpected answer', async
   t.match(textOf(page, 'problem'), applicationsTexts.form.problems.notAMember)
 })
 
-t.test('UP-14: if the token of two calls is refused at different times, the session is renewed once', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
-  await signIn(browser)
-  const renewed = accessTokenOf('visitor-1', { jti: 'renewed' })
-  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: renewed, refresh_token: 'second' }))
-  const accept = (request: Received, response: ServerResponse, body: object) => {
-    const isNew = request.headers.authorization === `Bearer ${renewed}`
-    send(response, isNew ? { body } : { status: 401, body: {} })
-  }
-  platform.answer('GET /apps/v1/app-1', (request, response) => accept(request, response, applicationRecord('app-1')))
-  // The groups are refused only after the application was read with the renewed token.
-  const link = { to: 'group-1', data: { name: 'Weather people' } }
-  platform.answer('GET /identities/v1/visitor-1/links', async (request, response) => {
-    await platform.isAsked('GET /apps/v1/app-1', 2)
-    accept(request, response, collection([link]))
-  })
-  const page = await browser.get('/applications/app-1', { site: 'same-origin' })
-  t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'Weather people')
-  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
-})
+t.test(
+  'UP-14: if the API refuses the token of two calls at different times, the client renews the session once',
+  async t => {
+    const { browser, platform } = await buildApplicationsClient(t)
+    await signIn(browser)
+    const renewed = accessTokenOf('visitor-1', { jti: 'renewed' })
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: renewed, refresh_token: 'second' }))
+    const accept = (request: Received, response: ServerResponse, body: object) => {
+      const isNew = request.headers.authorization === `Bearer ${renewed}`
+      send(response, isNew ? { body } : { status: 401, body: {} })
+    }
+    platform.answer('GET /apps/v1/app-1', (request, response) => accept(request, response, applicationRecord('app-1')))
+    // The groups are refused only after the application was read with the renewed token.
+    const link = { to: 'group-1', data: { name: 'Weather people' } }
+    platform.answer('GET /identities/v1/visitor-1/links', async (request, response) => {
+      await platform.waitForRequests('GET /apps/v1/app-1', 2)
+      accept(request, response, collection([link]))
+    })
+    const page = await browser.get('/applications/app-1', { site: 'same-origin' })
+    t.equal(page.statusCode, 200)
+    t.match(textOf(page), 'Weather people')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+  },
+)

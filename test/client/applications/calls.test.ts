@@ -1,4 +1,5 @@
-// The API calls of the pages for applications: their number, their content, and their addresses, which only the settings decide.
+// The API calls of the pages for applications: their number and their content. Only the settings decide their
+// addresses.
 import t, { type Test } from 'tap'
 import { clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
@@ -10,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: a page makes one call, or two if it names the group, and never more than two if the session is renewed',
+  'DO-14: a page makes one call, two calls if it names the group, and at most two calls if the session is renewed',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
@@ -39,7 +40,7 @@ t.test(
 )
 
 t.test(
-  'DO-14: a new application takes the list and one call, and up to three more calls if similar applications exist',
+  'DO-14: creating an application takes two calls, and up to three more if similar applications exist',
   async t => {
     const clock = new TestClock()
     const api = rememberingApi(clock)
@@ -95,7 +96,7 @@ async function start(t: Test) {
 }
 
 for (const status of [301, 302, 303, 307, 308, 300, 304]) {
-  t.test(`UP-02, F-14: the client does not follow a ${status} of the API`, async t => {
+  t.test(`UP-02, F-14: the client does not follow a redirect of the API with status ${status}`, async t => {
     const { browser, platform, listener } = await start(t)
     const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
     const form = readForm(await browser.get('/applications/new'), '/applications')

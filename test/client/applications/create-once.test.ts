@@ -80,31 +80,34 @@ t.test(
   },
 )
 
-t.test('PG-15: a replica that does not know the form reads the list first, and offers a new secret', async t => {
-  const test = await openForm(t)
-  const { browser, platform, form, clock } = test
-  // The answer was lost, so the browser did not get the cookie.
-  await browser.copy().post('/applications', form)
-  clock.advance(2)
-  browser.client = await anotherReplica(t, test)
-  const calls = platform.received().length
-  const answer = await browser.post('/applications', form)
-  t.equal(answer.statusCode, 303)
-  t.same(
-    platform
-      .received()
-      .slice(calls)
-      .map(({ method, url }) => `${method} ${url}`)
-      .filter(call => !call.includes('.well-known')),
-    ['GET /apps/v1', 'GET /apps/v1/app-1'],
-  )
+t.test(
+  'PG-15: a replica that does not know the form finds the application in the list, and offers a new client secret',
+  async t => {
+    const test = await openForm(t)
+    const { browser, platform, form, clock } = test
+    // The answer was lost, so the browser did not get the cookie.
+    await browser.copy().post('/applications', form)
+    clock.advance(2)
+    browser.client = await anotherReplica(t, test)
+    const calls = platform.received().length
+    const answer = await browser.post('/applications', form)
+    t.equal(answer.statusCode, 303)
+    t.same(
+      platform
+        .received()
+        .slice(calls)
+        .map(({ method, url }) => `${method} ${url}`)
+        .filter(call => !call.includes('.well-known')),
+      ['GET /apps/v1', 'GET /apps/v1/app-1'],
+    )
 
-  const page = await browser.get(String(answer.headers.location))
-  t.equal(new URL(String(answer.headers.location), 'http://here').pathname, '/applications/app-1')
-  t.match(textOf(page), applicationsTexts.details.createdEarlier)
-  t.ok(linksOf(page).includes('/applications/app-1/secret'))
-  t.equal(platform.received('POST /apps/v1').length, 1)
-})
+    const page = await browser.get(String(answer.headers.location))
+    t.equal(new URL(String(answer.headers.location), 'http://here').pathname, '/applications/app-1')
+    t.match(textOf(page), applicationsTexts.details.createdEarlier)
+    t.ok(linksOf(page).includes('/applications/app-1/secret'))
+    t.equal(platform.received('POST /apps/v1').length, 1)
+  },
+)
 
 t.test('PG-15: a form creates its own application, even if an older one has the same fields', async t => {
   const clock = new TestClock()
@@ -128,7 +131,7 @@ for (const [field, value] of [
   ['privacyPolicyUrl', 'https://another.test/privacy'],
   ['groupId', 'group-2'],
 ] as const) {
-  t.test(`PG-15: a newer application that differs in ${field} is not mistaken for the one of this form`, async t => {
+  t.test(`PG-15: a form that differs from a newer application in ${field} creates its own application`, async t => {
     const test = await openForm(t)
     const { browser, platform, form } = test
     await browser.copy().post('/applications', form)
@@ -211,40 +214,37 @@ for (const [what, failing] of Object.entries({
   'that the API answers with a 500': { status: 500, body: {} },
   'whose answer is unusable': { status: 201, body: {} },
 })) {
-  t.test(
-    `F-28: after a creation ${what}, the form creates nothing on any replica until the list can be read`,
-    async t => {
-      const test = await openForm(t)
-      const { browser, platform, form, api } = test
-      const script = api.scripts['POST /apps/v1'] as (request: Received, response: ServerResponse) => unknown
-      platform.answer('POST /apps/v1', (request, response) => {
-        api.losesAnswers = true
-        if (failing) script(request, { destroy() {} } as ServerResponse)
-        else script(request, response)
-        api.losesAnswers = false
-        if (failing) send(response, failing)
-      })
-      const lost = await browser.post('/applications', form)
-      t.equal(lost.statusCode, 502)
-      t.equal(api.records.size, 1)
-      platform.answer('POST /apps/v1', script)
+  t.test(`F-28: after a creation ${what}, the form creates no second application on any replica`, async t => {
+    const test = await openForm(t)
+    const { browser, platform, form, api } = test
+    const script = api.scripts['POST /apps/v1'] as (request: Received, response: ServerResponse) => unknown
+    platform.answer('POST /apps/v1', (request, response) => {
+      api.losesAnswers = true
+      if (failing) script(request, { destroy() {} } as ServerResponse)
+      else script(request, response)
+      api.losesAnswers = false
+      if (failing) send(response, failing)
+    })
+    const lost = await browser.post('/applications', form)
+    t.equal(lost.statusCode, 502)
+    t.equal(api.records.size, 1)
+    platform.answer('POST /apps/v1', script)
 
-      const broken = { status: 500, body: {} }
-      platform.answer('GET /apps/v1', broken)
-      browser.client = await anotherReplica(t, test)
-      const doubtful = await browser.post('/applications', readForm(lost, '/applications'))
-      t.equal(doubtful.statusCode, 502)
-      t.match(textOf(doubtful, 'problem'), applicationsTexts.form.inDoubt(upstreamTexts.api.failed))
-      t.equal(readForm(doubtful, '/applications').name, typed.name)
-      t.equal(api.records.size, 1)
+    const broken = { status: 500, body: {} }
+    platform.answer('GET /apps/v1', broken)
+    browser.client = await anotherReplica(t, test)
+    const doubtful = await browser.post('/applications', readForm(lost, '/applications'))
+    t.equal(doubtful.statusCode, 502)
+    t.match(textOf(doubtful, 'problem'), applicationsTexts.form.inDoubt(upstreamTexts.api.failed))
+    t.equal(readForm(doubtful, '/applications').name, typed.name)
+    t.equal(api.records.size, 1)
 
-      platform.answer('GET /apps/v1', api.scripts['GET /apps/v1']!)
-      browser.client = await anotherReplica(t, test)
-      const found = await browser.post('/applications', readForm(doubtful, '/applications'))
-      t.equal(found.headers.location, '/applications/app-1')
-      t.equal(api.records.size, 1)
-    },
-  )
+    platform.answer('GET /apps/v1', api.scripts['GET /apps/v1']!)
+    browser.client = await anotherReplica(t, test)
+    const found = await browser.post('/applications', readForm(doubtful, '/applications'))
+    t.equal(found.headers.location, '/applications/app-1')
+    t.equal(api.records.size, 1)
+  })
 }
 
 t.test(
@@ -259,7 +259,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: if the API returns whole seconds, an application of the second when the form was shown is found',
+  'PG-15: if the API cuts times to whole seconds, an application created in the same second as the form is found',
   async t => {
     const clock = new TestClock()
     clock.advance(0.7)

@@ -143,7 +143,7 @@ t.test('groups are offered by name, and a group that the visitor created is pres
   }
 })
 
-t.test('PG-16: a created application answers 303, and a reload sends nothing again', async t => {
+t.test('PG-16: creating an application is answered with 303, and a reload does not send the form again', async t => {
   const { browser, platform, form } = await openForm(t)
   const answer = await browser.post('/applications', { ...form, ...typed })
   t.equal(answer.statusCode, 303)
@@ -235,7 +235,7 @@ t.test('credentials with tokens of the platform’s size and a long name fit int
   for (const { token } of tokens) t.match(page.body, `>${token}<`)
 })
 
-t.test('a name of several lines adds no setting to the file', async t => {
+t.test('a name with line breaks adds no setting to the .env file', async t => {
   const { browser, form } = await openForm(t)
   await browser.post('/applications', { ...form, ...typed, name: 'Weather\r\nCLIENT_ID=planted\rAPI_URL=planted' })
   const file = linksOf(await browser.get('/applications/app-1')).find(link => link.startsWith('data:'))!
@@ -244,7 +244,7 @@ t.test('a name of several lines adds no setting to the file', async t => {
   t.notOk(lines.some(line => line.endsWith('=planted') && !line.includes('#')))
 })
 
-t.test('F-44: tokens without a valid lifetime are shown without an end', async t => {
+t.test('F-44: tokens without a valid lifetime are shown without an expiry time', async t => {
   const { browser, platform, form } = await openForm(t)
   const tokens = [undefined, null, '5', -1, 0, 1e300, {}].map((expires_in, index) => ({
     token: `t-${index}`,
@@ -324,15 +324,18 @@ for (const [status, words] of [
   [403, applicationsTexts.form.problems.notAMember],
   [404, applicationsTexts.form.problems.noGroup],
 ] as const) {
-  t.test(`UP-14: a ${status} to a new application is shown as a problem of its group`, async t => {
-    const { browser, platform, form } = await openForm(t)
-    platform.answer('POST /apps/v1', { status, body: { error: { status, message: 'No.' } } })
-    const page = await browser.post('/applications', { ...form, ...typed })
-    t.equal(page.statusCode, 422)
-    t.equal(faultOf(page, 'groupId'), words)
-    t.equal(readForm(page, '/applications').name, typed.name)
-    t.equal(platform.received('POST /api/exchangeToken').length, 1, 'the session is not renewed')
-  })
+  t.test(
+    `UP-14: if the API answers a new application with ${status}, the page shows a problem of the group field`,
+    async t => {
+      const { browser, platform, form } = await openForm(t)
+      platform.answer('POST /apps/v1', { status, body: { error: { status, message: 'No.' } } })
+      const page = await browser.post('/applications', { ...form, ...typed })
+      t.equal(page.statusCode, 422)
+      t.equal(faultOf(page, 'groupId'), words)
+      t.equal(readForm(page, '/applications').name, typed.name)
+      t.equal(platform.received('POST /api/exchangeToken').length, 1, 'the session is not renewed')
+    },
+  )
 }
 
 for (const [what, answer, status, words] of [
@@ -343,7 +346,7 @@ for (const [what, answer, status, words] of [
   ['answers 200 without a client', { status: 200, body: { '@id': 'app-1' } }, 502, upstreamTexts.api.unexpected],
   ['reports a conflict', { status: 409, body: { error: { status: 409, message: 'x' } } }, 409, signInTexts.api.changed],
 ] as const) {
-  t.test(`no typed text is lost if the API ${what}`, async t => {
+  t.test(`the form keeps the typed text if the API ${what}`, async t => {
     const { browser, platform, form } = await openForm(t)
     platform.answer('POST /apps/v1', answer)
     const page = await browser.post('/applications', { ...form, ...typed })

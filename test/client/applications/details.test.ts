@@ -79,7 +79,7 @@ t.test('the page of an application says how old its client secrets are, and what
   }
 })
 
-t.test('the page of an application works if the API does not return the client', async t => {
+t.test('the page of an application works if the API does not return the OAuth client', async t => {
   const { browser, platform } = await withApplications(t)
   platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
   const page = await browser.get('/applications/app-1')
@@ -190,7 +190,7 @@ for (const [status, secret, shown] of [
   })
 }
 
-t.test('F-41: a form for a new client secret that is delivered twice creates one secret', async t => {
+t.test('F-41: if a form for a new client secret is delivered twice, the client creates one secret', async t => {
   const { browser, platform, api } = await withApplications(t)
   const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
   const copies = [browser.copy(), browser.copy()]
@@ -233,7 +233,7 @@ t.test('the title of every page of an application names it', async t => {
   ])
 })
 
-t.test('a form of one application creates no secret for another application, and removes no other', async t => {
+t.test('a form of one application cannot create a secret for another application, and cannot remove it', async t => {
   const { browser, platform, api } = await withApplications(t)
   const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
   await browser.copy().post('/applications/app-1/secret', form)
@@ -272,7 +272,7 @@ t.test('after a removal, the list says so and no longer has the application', as
 })
 
 t.test(
-  'F-41: a removal that is delivered twice is carried out once, and both deliveries get the same answer',
+  'F-41: if the form for a removal is delivered twice, the client removes once, and both requests get the same answer',
   async t => {
     const { browser, platform } = await withApplications(t)
     const form = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')

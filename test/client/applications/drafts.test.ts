@@ -5,7 +5,7 @@ import { around } from '../../../src/client/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
-import { goesOnTo, setCookieLine } from '../support/read-response.ts'
+import { refreshTarget, setCookieLine } from '../support/read-response.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
 import { applicationRecord } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
@@ -25,7 +25,7 @@ const typed = {
 }
 const long = { ...typed, description: 'x'.repeat(2_000), redirectUris: `https://weather.test/${'y'.repeat(1_500)}` }
 
-/** A visitor with `path` open. Then the session ends, because the portal refuses to renew it. */
+/** A visitor who has opened `path`. Then the session ends, because the portal refuses to renew it. */
 async function openFormAndWait(t: Test, path: string, action: string) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -42,7 +42,7 @@ async function openFormAndWait(t: Test, path: string, action: string) {
     platform.answer(`GET /identities/v1/${visitor}/links`, { status: 404, body: {} })
     const link = linksOf(page).find(href => href.startsWith('/login?'))!
     const started = await beginLogin(browser, new URL(link, 'http://here').searchParams.get('returnTo')!)
-    return goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' }))
+    return refreshTarget(await browser.get(callbackUrl(started), { site: 'cross-site' }))
   }
   const changes = () =>
     platform
@@ -53,7 +53,7 @@ async function openFormAndWait(t: Test, path: string, action: string) {
 }
 
 t.test(
-  'PG-14: a new application that is sent after the session ended waits unsent in the form after signing in',
+  'PG-14: a form for a new application that is sent after the session ended is kept until the visitor signs in',
   async t => {
     const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
     const page = await browser.post('/applications', { ...form, ...typed })
@@ -75,7 +75,7 @@ t.test(
   },
 )
 
-t.test('PG-14: changes that are sent after the session ended wait in the form of that application', async t => {
+t.test('PG-14: changes that are sent after the session ended are in the form again after signing in', async t => {
   const action = '/applications/app-1/edit'
   const { browser, form, signInAgain, changes } = await openFormAndWait(t, action, action)
   const page = await browser.post(action, { ...form, name: 'Tides', redirectUris: 'https://typed.test/back' })
@@ -93,15 +93,18 @@ for (const [path, action] of [
   ['/applications/app-1/secret', '/applications/app-1/secret'],
   ['/applications/app-1/delete', '/applications/app-1/delete'],
 ] as const) {
-  t.test(`PG-14: ${action} after the session ended does nothing, and offers a next step`, async t => {
-    const { browser, form, signInAgain, changes } = await openFormAndWait(t, path, action)
-    const page = await browser.post(action, form)
-    t.equal(page.statusCode, 401)
-    t.match(textOf(page), webTexts.form.nothingDone)
-    t.equal(await signInAgain(page), path)
-    t.equal((await browser.get(path)).statusCode, 200)
-    t.same(changes(), [])
-  })
+  t.test(
+    `PG-14: a POST to ${action} after the session ended changes nothing, and the page offers a next step`,
+    async t => {
+      const { browser, form, signInAgain, changes } = await openFormAndWait(t, path, action)
+      const page = await browser.post(action, form)
+      t.equal(page.statusCode, 401)
+      t.match(textOf(page), webTexts.form.nothingDone)
+      t.equal(await signInAgain(page), path)
+      t.equal((await browser.get(path)).statusCode, 200)
+      t.same(changes(), [])
+    },
+  )
 }
 
 t.test(
@@ -144,7 +147,7 @@ for (const [what, description] of [
     const known = wasTold
       ? 'which fields of a known client were emptied'
       : 'which fields of an unknown client are empty'
-    t.test(`PG-14: a form that is ${what} after the end of the session still knows ${known}`, async t => {
+    t.test(`PG-14: if the session ends, a form that is ${what} still says ${known}`, async t => {
       const action = '/applications/app-1/edit'
       const { api, browser, signInAgain, platform, clock } = await openFormAndWait(t, action, action)
       const record = (isTold: boolean) =>
@@ -160,7 +163,7 @@ for (const [what, description] of [
       const page = await browser.post(action, typed)
       t.equal(page.statusCode, 401)
       t.equal(/name="description"/.test(page.body), what === 'shown again')
-      // The API now returns the client if it did not before, and the other way round.
+      // From now on the API does the opposite: it returns the OAuth client only if it did not before.
       api.records.set('app-1', record(!wasTold) as never)
       const path = await signInAgain(page)
       const again = readForm(what === 'kept' ? await browser.get(path!) : page, action)
@@ -184,7 +187,7 @@ t.test('F-42: the draft of one visitor is not shown to another visitor who signs
 })
 
 t.test(
-  'PG-14: a form that was open for more than a day is shown again with its text, and then with a new token',
+  'PG-14: if a form was open for more than a day, the client shows it again with the text and a new form token',
   async t => {
     const { browser, form, signInAgain, changes, clock } = await openFormAndWait(
       t,

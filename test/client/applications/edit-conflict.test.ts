@@ -5,7 +5,7 @@ import { applicationsTexts } from '../../../src/client/applications/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
-import { goesOnTo } from '../support/read-response.ts'
+import { refreshTarget } from '../support/read-response.ts'
 import { giveTokens, type Received, send } from '../support/scripted-platform.ts'
 import { applicationRecord } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
@@ -27,8 +27,8 @@ const client = {
 }
 
 /**
- * A signed-in visitor with the form open. The API keeps what it is sent, and `change` is somebody else's update; with
- * `hasTags` it sends and compares entity tags.
+ * A signed-in visitor who has opened the form. The API stores each update. `change` is an update by another person.
+ * With `hasTags` the API sends and compares entity tags.
  */
 async function openForm(t: Test, { hasTags = true, tagOf = (version: number) => `"${version}"` } = {}) {
   const clock = new TestClock()
@@ -59,7 +59,7 @@ async function openForm(t: Test, { hasTags = true, tagOf = (version: number) => 
   const form = readForm(await browser.get(action), action)
   const puts = () => platform.received('PUT /apps/v1/app-1')
   const fields = () => ({ ...stored.data, ...stored.client })
-  /** The fields as a browser sends them, with the radio buttons that are checked or given. */
+  /** The fields as a browser sends them. A radio button is sent if it is checked on the page or given in `choices`. */
   const choose = (page: { body: string }, choices: Record<string, string> = {}) => {
     const shown = readForm(page, action)
     const keeps = Object.keys(shown).filter(name => name.startsWith('keep-'))
@@ -171,7 +171,7 @@ t.test('a new secret changes the ETag but causes no conflict', async t => {
   )
 })
 
-t.test('if the application changes twice in a row, the form comes back with the typed text', async t => {
+t.test('if the application changes twice in a row, the form is shown again with the typed text', async t => {
   const { browser, form, platform, puts } = await openForm(t)
   platform.answer('PUT /apps/v1/app-1', { status: 412, body: {} })
   const page = await browser.post(action, { ...form, name: 'Mine' })
@@ -198,7 +198,7 @@ t.test('a missing or invalid choice is asked for again, and the other choices st
   }
 })
 
-t.test('a change made after the choices were shown is asked about, and only that change', async t => {
+t.test('if somebody changes a field after the choices were shown, the page asks about this field only', async t => {
   const { browser, form, change, fields, choose } = await openForm(t)
   change({ description: 'Theirs', scopes: 'read' })
   const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
@@ -215,7 +215,7 @@ t.test('a change made after the choices were shown is asked about, and only that
   t.match(fields(), { name: 'Mine', description: 'Theirs, later', scopes: 'read' })
 })
 
-t.test('if the chosen values contradict each other, the form comes back with them', async t => {
+t.test('if the chosen values contradict each other, the form is shown again with these values', async t => {
   const { browser, form, change, choose, fields } = await openForm(t)
   change({ redirectUris: 'https://new.test/back', defaultRedirectUri: 'https://new.test/back' })
   const page = await browser.post(action, { ...form, defaultRedirectUri: 'https://weather.test/back' })
@@ -243,7 +243,7 @@ t.test('a refused form keeps its ETag, so a conflict is found after the correcti
   t.equal(fields().name, 'Weather')
 })
 
-t.test('a form without an ETag or with a forged one overwrites nothing that it has not shown', async t => {
+t.test('a form with a missing or forged ETag overwrites no value that it has not shown', async t => {
   for (const made of [
     { etag: '*' },
     { etag: '', seen: '' },
@@ -268,7 +268,7 @@ t.test('values of other people are shown as text, even if they contain HTML', as
   t.match(textOf(page), '"><script>alert(1)</script>')
 })
 
-t.test('no text is lost if the API fails while the values are compared', async t => {
+t.test('the form keeps the typed text if the API fails while the values are compared', async t => {
   for (const hasTags of [true, false]) {
     const { browser, form, change, platform, choose, fields } = await openForm(t, { hasTags })
     change({ description: 'Theirs' })
@@ -286,7 +286,7 @@ t.test('no text is lost if the API fails while the values are compared', async t
   }
 })
 
-t.test('if the API does not return the client, only the other fields are compared', async t => {
+t.test('if the API does not return the OAuth client, only the other fields are compared', async t => {
   const { browser, change, platform, stored } = await openForm(t, { hasTags: false })
   const answer = () => ({ body: applicationRecord('app-1', stored.data) })
   platform.answer('GET /apps/v1/app-1', (_request, response) => send(response, answer()))
@@ -303,7 +303,7 @@ for (const [when, isChoosing] of [
   ['the form was sent', false],
   ['the choices were sent', true],
 ] as const) {
-  t.test(`PG-14: a draft from before the session ended is still compared after signing in (${when})`, async t => {
+  t.test(`PG-14: a draft is compared with the application after the visitor has signed in again (${when})`, async t => {
     const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
     const typed = { ...form, name: 'Mine', description: 'Also mine' }
     if (isChoosing) change({ description: 'Theirs' })
@@ -317,7 +317,7 @@ for (const [when, isChoosing] of [
     platform.answer('POST /api/exchangeToken', giveTokens())
     const link = linksOf(ended).find(href => href.startsWith('/login?'))!
     const started = await beginLogin(browser, new URL(link, 'http://here').searchParams.get('returnTo')!)
-    const path = goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' }))
+    const path = refreshTarget(await browser.get(callbackUrl(started), { site: 'cross-site' }))
     t.equal(path, action)
     const again = await browser.get(action)
     t.match(textOf(again), webTexts.form.hasDraft)
@@ -334,26 +334,29 @@ for (const [when, isChoosing] of [
   })
 }
 
-t.test('PG-14: choices too long for a cookie are asked for again after signing in in another tab', async t => {
-  const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
-  const description = 'x'.repeat(1_900)
-  const redirectUris = `https://weather.test/${'y'.repeat(1_900)}`
-  change({ description: 'Theirs' })
-  const page = await browser.post(action, { ...form, description, redirectUris, defaultRedirectUri: '' })
-  t.equal(page.statusCode, 409)
-  const choices = { 'keep-description': 'stored', 'keep-redirectUris': 'typed', 'keep-defaultRedirectUri': 'typed' }
-  clock.advance(3601)
-  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-  const ended = await browser.post(action, choose(page, choices))
-  t.equal(ended.statusCode, 401)
-  t.match(textOf(ended), webTexts.form.signInFirstLink)
-  const back = readForm(ended, action)
-  t.equal(back.description, description)
-  platform.answer('POST /api/exchangeToken', giveTokens())
-  await signIn(browser)
-  const again = await browser.post(action, back)
-  t.equal(again.statusCode, 409)
-  t.equal(fields().description, 'Theirs')
-  t.equal((await browser.post(action, choose(again, choices))).statusCode, 303)
-  t.match(fields(), { description: 'Theirs', redirectUris })
-})
+t.test(
+  'PG-14: the page asks for choices that are too long for a cookie again after signing in in another tab',
+  async t => {
+    const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
+    const description = 'x'.repeat(1_900)
+    const redirectUris = `https://weather.test/${'y'.repeat(1_900)}`
+    change({ description: 'Theirs' })
+    const page = await browser.post(action, { ...form, description, redirectUris, defaultRedirectUri: '' })
+    t.equal(page.statusCode, 409)
+    const choices = { 'keep-description': 'stored', 'keep-redirectUris': 'typed', 'keep-defaultRedirectUri': 'typed' }
+    clock.advance(3601)
+    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+    const ended = await browser.post(action, choose(page, choices))
+    t.equal(ended.statusCode, 401)
+    t.match(textOf(ended), webTexts.form.signInFirstLink)
+    const back = readForm(ended, action)
+    t.equal(back.description, description)
+    platform.answer('POST /api/exchangeToken', giveTokens())
+    await signIn(browser)
+    const again = await browser.post(action, back)
+    t.equal(again.statusCode, 409)
+    t.equal(fields().description, 'Theirs')
+    t.equal((await browser.post(action, choose(again, choices))).statusCode, 303)
+    t.match(fields(), { description: 'Theirs', redirectUris })
+  },
+)

@@ -27,9 +27,12 @@ const client = {
   defaultScopes: 'read',
 }
 
-/** A signed-in visitor with the form open. With `isClientTold` the API returns the OAuth client. The published API did not. */
-async function openForm(t: Test, { isClientTold }: { isClientTold: boolean }) {
-  const record = applicationRecord('app-1', data, isClientTold ? { client } : {})
+/**
+ * A signed-in visitor who has opened the form. With `returnsClient` the API returns the OAuth client. The API of the
+ * real platform does not return it.
+ */
+async function openForm(t: Test, { returnsClient }: { returnsClient: boolean }) {
+  const record = applicationRecord('app-1', data, returnsClient ? { client } : {})
   const scripts: Record<string, Script> = {
     'GET /apps/v1/app-1': { body: record },
     'PUT /apps/v1/app-1': { body: { ...record, client } },
@@ -42,16 +45,16 @@ async function openForm(t: Test, { isClientTold }: { isClientTold: boolean }) {
 }
 
 t.test('the form has the values of the application, and no field for the group', async t => {
-  const { page, form } = await openForm(t, { isClientTold: true })
-  const { clientId: _, ...toldClient } = client
+  const { page, form } = await openForm(t, { returnsClient: true })
+  const { clientId: _, ...clientFields } = client
   t.equal(page.statusCode, 200)
   const redirectUris = 'https://weather.test/back\nhttp://localhost:3000/back'
-  t.hasStrict(form, { ...data, ...toldClient, redirectUris }, 'one redirect URI a line')
+  t.hasStrict(form, { ...data, ...clientFields, redirectUris }, 'one redirect URI a line')
   t.notOk('groupId' in form)
 })
 
 t.test('PG-16: saved changes answer 303, and the page of the application says that they are saved', async t => {
-  const { browser, form, sent, platform } = await openForm(t, { isClientTold: true })
+  const { browser, form, sent, platform } = await openForm(t, { returnsClient: true })
   const answer = await browser.post(action, { ...form, name: 'Tides', description: '', scopes: '' })
   t.equal(answer.statusCode, 303)
   t.same(sent(), {
@@ -73,7 +76,7 @@ t.test('PG-16: saved changes answer 303, and the page of the application says th
 })
 
 t.test('after saving, the title of the page begins with “Saved”', async t => {
-  const { browser, form } = await openForm(t, { isClientTold: true })
+  const { browser, form } = await openForm(t, { returnsClient: true })
   const { headers } = await browser.post(action, form)
   const { body } = await browser.get(String(headers.location))
   t.match(body, `<title>${applicationsTexts.details.titleAfterSaving('Weather')} · Applications</title>`)
@@ -81,7 +84,7 @@ t.test('after saving, the title of the page begins with “Saved”', async t =>
 })
 
 t.test('a refused form keeps its title, even if the API cannot return the name', async t => {
-  const { browser, form, platform } = await openForm(t, { isClientTold: true })
+  const { browser, form, platform } = await openForm(t, { returnsClient: true })
   for (const [answer, changes] of [
     [{ body: {} }, { name: '' }],
     [{ status: 500, body: '' }, { name: 'Tides' }],
@@ -98,21 +101,21 @@ t.test('a refused form keeps its title, even if the API cannot return the name',
 })
 
 t.test('an emptied default redirect URI becomes the first redirect URI, as its hint says', async t => {
-  const { browser, page, form, sent } = await openForm(t, { isClientTold: true })
+  const { browser, page, form, sent } = await openForm(t, { returnsClient: true })
   t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUri)
   await browser.post(action, { ...form, defaultRedirectUri: '' })
   t.equal(sent().data.defaultRedirectUri, 'https://weather.test/back')
 })
 
 t.test('an unknown default redirect URI stays unchanged, as its hint says', async t => {
-  const { browser, page, form, sent } = await openForm(t, { isClientTold: false })
+  const { browser, page, form, sent } = await openForm(t, { returnsClient: false })
   t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUriUnknown)
   await browser.post(action, { ...form, redirectUris: 'https://typed.test/back', defaultRedirectUri: '' })
   t.notOk('defaultRedirectUri' in sent().data)
 })
 
-t.test('if the API does not return the client, the page says so and asks for the redirect URIs', async t => {
-  const { browser, page, form, platform } = await openForm(t, { isClientTold: false })
+t.test('if the API does not return the OAuth client, the page says so and asks for the redirect URIs', async t => {
+  const { browser, page, form, platform } = await openForm(t, { returnsClient: false })
   t.match(textOf(page), applicationsTexts.form.clientUnknown)
   t.hasStrict(form, { ...data, redirectUris: '', defaultRedirectUri: '', scopes: '', defaultScopes: '' })
 
@@ -122,27 +125,30 @@ t.test('if the API does not return the client, the page says so and asks for the
   t.equal(platform.received('PUT /apps/v1/app-1').length, 0, 'nothing is guessed')
 })
 
-t.test('if the API does not return the client, only the typed fields of it are sent', async t => {
-  const { browser, form, sent } = await openForm(t, { isClientTold: false })
-  await browser.post(action, { ...form, redirectUris: 'https://typed.test/back' })
-  t.same(sent().data, { ...data, redirectUris: 'https://typed.test/back' })
+t.test(
+  'if the API does not return the OAuth client, the client sends only the fields that the visitor has filled in',
+  async t => {
+    const { browser, form, sent } = await openForm(t, { returnsClient: false })
+    await browser.post(action, { ...form, redirectUris: 'https://typed.test/back' })
+    t.same(sent().data, { ...data, redirectUris: 'https://typed.test/back' })
 
-  await browser.post(action, {
-    ...form,
-    redirectUris: 'https://typed.test/back',
-    scopes: 'read',
-    defaultRedirectUri: 'https://typed.test/back',
-  })
-  t.same(sent().data, {
-    ...data,
-    redirectUris: 'https://typed.test/back',
-    defaultRedirectUri: 'https://typed.test/back',
-    scopes: 'read',
-  })
-})
+    await browser.post(action, {
+      ...form,
+      redirectUris: 'https://typed.test/back',
+      scopes: 'read',
+      defaultRedirectUri: 'https://typed.test/back',
+    })
+    t.same(sent().data, {
+      ...data,
+      redirectUris: 'https://typed.test/back',
+      defaultRedirectUri: 'https://typed.test/back',
+      scopes: 'read',
+    })
+  },
+)
 
-t.test('a refused form still says that the client is unknown, and sends no guessed values', async t => {
-  const { browser, form, sent } = await openForm(t, { isClientTold: false })
+t.test('a refused form still says that the OAuth client is unknown, and sends no guessed values', async t => {
+  const { browser, form, sent } = await openForm(t, { returnsClient: false })
   const refused = await browser.post(action, { ...form, name: '' })
   t.match(textOf(refused), applicationsTexts.form.clientUnknown)
   const again = readForm(refused, action)
@@ -150,15 +156,15 @@ t.test('a refused form still says that the client is unknown, and sends no guess
   t.same(sent().data, { ...data, name: 'Tides', redirectUris: 'https://typed.test/back' })
 })
 
-t.test('a refused form of a known client can still empty a field', async t => {
-  const { browser, form, sent } = await openForm(t, { isClientTold: true })
+t.test('in a refused form of a known OAuth client the visitor can still empty a field', async t => {
+  const { browser, form, sent } = await openForm(t, { returnsClient: true })
   const again = readForm(await browser.post(action, { ...form, name: '' }), action)
   await browser.post(action, { ...again, name: 'Tides', scopes: '' })
   t.equal(sent().data.scopes, '')
 })
 
 t.test('problems that the API finds are shown next to their fields, and the typed text stays', async t => {
-  const { browser, form, platform } = await openForm(t, { isClientTold: true })
+  const { browser, form, platform } = await openForm(t, { returnsClient: true })
   platform.answer('PUT /apps/v1/app-1', {
     status: 422,
     body: { error: { status: 422, message: { defaultRedirectUri: ['Must be one of redirectUris.'] } } },
@@ -193,7 +199,7 @@ for (const [what, body, words] of [
   ['a page', '<html>No</html>', signInTexts.api.refusedWithoutReason],
 ] as const) {
   t.test(`UP-14: a 422 with ${what} is shown above the form, and the typed text stays`, async t => {
-    const { browser, form, platform } = await openForm(t, { isClientTold: true })
+    const { browser, form, platform } = await openForm(t, { returnsClient: true })
     platform.answer('PUT /apps/v1/app-1', { status: 422, body })
     const { formToken, ...fields } = form
     const typed = { ...fields, name: 'Tides', scopes: '' }
@@ -206,13 +212,13 @@ for (const [what, body, words] of [
 }
 
 t.test('UP-14: a field that the API refuses without a reason is marked', async t => {
-  const { browser, form, platform } = await openForm(t, { isClientTold: true })
+  const { browser, form, platform } = await openForm(t, { returnsClient: true })
   platform.answer('PUT /apps/v1/app-1', { status: 422, body: { error: { status: 422, message: { name: [] } } } })
   t.equal(faultOf(await browser.post(action, form), 'name'), signInTexts.api.fieldRefused)
 })
 
 t.test('a field that is sent twice counts as not sent', async t => {
-  const { browser, client: server, form, platform } = await openForm(t, { isClientTold: true })
+  const { browser, client: server, form, platform } = await openForm(t, { returnsClient: true })
   const answer = await server.inject({
     method: 'POST',
     url: action,
@@ -239,8 +245,8 @@ for (const [what, answer, status, words] of [
   ['answers something else', { status: 200, body: '<html>' }, 502, upstreamTexts.api.unexpected],
   ['is busy', { status: 503, headers: { 'retry-after': '9' }, body: '' }, 503, upstreamTexts.api.busy(9)],
 ] as const) {
-  t.test(`no typed text is lost if the API ${what} when changes are saved`, async t => {
-    const { browser, form, platform } = await openForm(t, { isClientTold: true })
+  t.test(`the form keeps the typed text if the API ${what} when changes are saved`, async t => {
+    const { browser, form, platform } = await openForm(t, { returnsClient: true })
     platform.answer('PUT /apps/v1/app-1', answer)
     const page = await browser.post(action, { ...form, name: 'Typed <at length>' })
     t.equal(page.statusCode, status)
@@ -251,7 +257,7 @@ for (const [what, answer, status, words] of [
 }
 
 t.test('changes to an application that no longer exists lead to a page with a link to the list', async t => {
-  const { browser, form, platform } = await openForm(t, { isClientTold: true })
+  const { browser, form, platform } = await openForm(t, { returnsClient: true })
   platform.answer('PUT /apps/v1/app-1', { status: 404, body: { error: { status: 404, message: 'App not found.' } } })
   const page = await browser.post(action, form)
   t.equal(page.statusCode, 404)

@@ -5,7 +5,7 @@ import { around } from '../../../src/client/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
-import { goesOnTo, setCookieLines } from '../support/read-response.ts'
+import { refreshTarget, setCookieLines } from '../support/read-response.ts'
 import { applicationRecord } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
@@ -20,7 +20,7 @@ const pages = [
   '/applications/app-1/delete',
 ]
 
-/** A signed-in visitor, and for each form the fields that would make it act. */
+/** A signed-in visitor, and valid fields for each form. */
 async function start(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -37,7 +37,7 @@ async function start(t: Test) {
     '/applications/app-1/secret': await read('/applications/app-1/secret'),
     '/applications/app-1/delete': await read('/applications/app-1/delete'),
   }
-  /** Sends the Strict cookies, as a page of a sibling host or a redirect through another site would. */
+  /** Sends the Strict cookies. Browsers do so for a page of a sibling host. */
   const send = (url: string, headers: Record<string, string>) =>
     client.inject({
       method: 'POST',
@@ -54,14 +54,14 @@ for (const [what, headers] of Object.entries({
   'another origin': { origin: 'https://evil.test' },
   'neither Sec-Fetch-Site nor Origin': {},
 })) {
-  t.test(`PG-01: a POST with ${what} is refused, and nothing is called`, async t => {
+  t.test(`PG-01: a POST with ${what} is refused, and no call is made`, async t => {
     const { forms, send, platform } = await start(t)
     const calls = platform.received().length
     for (const url of Object.keys(forms)) {
       const page = await send(url, headers as Record<string, string>)
       t.equal(page.statusCode, 403, url)
       t.match(page.body, webTexts.errors.fromAnotherSite, url)
-      t.equal(goesOnTo(page), undefined, url)
+      t.equal(refreshTarget(page), undefined, url)
       t.same(setCookieLines(page), [], url)
     }
     t.equal(platform.received().length, calls)
@@ -123,7 +123,7 @@ t.test('PG-12: a link from another site leads to its page, signed in, after two 
   const { browser } = await start(t)
   for (const path of pages) {
     const first = await browser.get(path, { site: 'cross-site' })
-    t.equal(goesOnTo(first), path)
+    t.equal(refreshTarget(first), path)
     t.same(setCookieLines(first), [], path)
     const second = await browser.get(path, { site: 'same-origin' })
     t.equal(second.statusCode, 200, path)
@@ -137,7 +137,7 @@ t.test(
     const { browser } = await start(t)
     browser.cookies.clear()
     for (const path of pages) {
-      t.equal(goesOnTo(await browser.get(path, { site: 'cross-site' })), path)
+      t.equal(refreshTarget(await browser.get(path, { site: 'cross-site' })), path)
       const second = await browser.get(path, { site: 'same-origin' })
       t.equal(second.statusCode, 302, path)
       t.equal(second.headers.location, `/login?${new URLSearchParams({ returnTo: path })}`)

@@ -48,7 +48,7 @@ const bounds: [field: string, most: number, value: string][] = [
 ]
 
 for (const [field, most, value] of bounds) {
-  t.test(`PG-17: ${field} may have ${most} characters, and one more is refused next to the field`, async t => {
+  t.test(`PG-17: ${field} may have ${most} characters, and a longer text is refused next to the field`, async t => {
     const { browser, page, form, edit, platform } = await openForm(t)
     t.match(page.body, new RegExp(`<(input|textarea)[^>]* name="${field}"[^>]* maxlength="${most}"`))
 

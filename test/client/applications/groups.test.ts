@@ -187,7 +187,7 @@ t.test('DO-14: the name of a group that was seen before is shown after a renewal
   t.equal(platform.received('GET /identities/v1/visitor-1/links').length, calls)
 })
 
-t.test('the names of groups that no opened application belongs to are not kept', async t => {
+t.test('only the names of groups whose applications the visitor has opened are kept', async t => {
   const { browser, platform, clock } = await buildApplicationsClient(t)
   const inOtherGroup = applicationRecord('app-2', {}, { inLinks: [{ '@type': 'DeveloperOf', from: 'group-2' }] })
   platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
@@ -202,28 +202,34 @@ t.test('the names of groups that no opened application belongs to are not kept',
   t.notMatch(page, 'Bus people')
 })
 
-t.test('F-23: if the API refuses the token for the groups, it is renewed once, and the page is complete', async t => {
-  const { browser, platform, api, groups } = await withoutGroup(t)
-  api.records.set('app-1', applicationRecord('app-1'))
-  groups.push(own('group-1', 'Weather people'))
-  let calls = 0
-  platform.answer('GET /identities/v1/visitor-1/links', (_, response) =>
-    send(response, calls++ === 0 ? { status: 401, body: {} } : { body: collection(groups) }),
-  )
-  t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
-  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
-})
+t.test(
+  'F-23: if the API refuses the token for the list of groups, the client renews it once and shows the complete page',
+  async t => {
+    const { browser, platform, api, groups } = await withoutGroup(t)
+    api.records.set('app-1', applicationRecord('app-1'))
+    groups.push(own('group-1', 'Weather people'))
+    let calls = 0
+    platform.answer('GET /identities/v1/visitor-1/links', (_, response) =>
+      send(response, calls++ === 0 ? { status: 401, body: {} } : { body: collection(groups) }),
+    )
+    t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+  },
+)
 
-t.test('F-23: if the token is refused for a new group, it is renewed once, and the form succeeds', async t => {
-  const { browser, platform, create, form, made } = await withoutGroup(t)
-  let calls = 0
-  platform.answer('POST /identities/v1', (request, response) =>
-    calls++ === 0 ? send(response, { status: 401, body: {} }) : create(request, response),
-  )
-  t.equal((await browser.post('/applications', { ...form, groupName: 'Weather people' })).statusCode, 303)
-  t.equal(made().length, 2, 'refused, and done')
-  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
-})
+t.test(
+  'F-23: if the API refuses the token for a new group, the client renews it once, and the form succeeds',
+  async t => {
+    const { browser, platform, create, form, made } = await withoutGroup(t)
+    let calls = 0
+    platform.answer('POST /identities/v1', (request, response) =>
+      calls++ === 0 ? send(response, { status: 401, body: {} }) : create(request, response),
+    )
+    t.equal((await browser.post('/applications', { ...form, groupName: 'Weather people' })).statusCode, 303)
+    t.equal(made().length, 2, 'refused, and done')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+  },
+)
 
 t.test('if the groups cannot be loaded, the form says why and links to the portal', async t => {
   const { browser, platform, config } = await buildApplicationsClient(t)

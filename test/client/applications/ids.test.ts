@@ -1,4 +1,5 @@
-// Addresses with something else in the place of an application's id. No request to the API may be made from them.
+// Addresses that contain another text instead of an application's id. The client must not send a request to the API for
+// such an address.
 import t from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { publicUrl, signIn } from '../support/build-test-client.ts'

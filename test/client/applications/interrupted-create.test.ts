@@ -22,7 +22,7 @@ t.test('F-40: after Stop, the list shows the new application, and the form creat
   const shown = readForm(await browser.get('/applications/new'), '/applications')
   const form = { ...shown, name: 'Weather', redirectUris: 'https://weather.test/' }
   await postAndHangUp(client, browser, '/applications', form, held.asked)
-  held.goOn()
+  held.release()
   while (api.records.size === 0) await new Promise(setImmediate)
 
   t.ok(linksOf(await browser.get('/applications')).includes('/applications/app-1'))
@@ -38,7 +38,7 @@ t.test('F-40: after Stop, the list shows the new application, and the form creat
 })
 
 t.test(
-  'F-28: if a replica is killed while it creates, and the browser sends the form to another one, there is one application',
+  'F-28: if a replica is killed while it creates an application, a second replica creates no duplicate for the same form',
   async t => {
     const api = rememberingApi({ read: () => new Date() })
     const platform = await startScriptedPlatform(t, { ...api.scripts, 'POST /api/exchangeToken': giveTokens() })

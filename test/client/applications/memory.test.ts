@@ -10,7 +10,7 @@ import { applicationRecord, collection } from './support/application-record.ts'
 t.test(
   'DO-07: 200 visitors who read the longest list at a byte per second leave memory for other visitors',
   async t => {
-    // Ten pages with the longest descriptions that the platform allows. Each of their characters becomes five in HTML.
+    // Ten pages with the longest descriptions that the platform allows. In HTML each `&` takes five characters.
     const records = Array.from({ length: 500 }, (_, index) =>
       applicationRecord(`app-${index}`, { description: '&'.repeat(2_000) }),
     )
@@ -37,7 +37,7 @@ t.test('UP-04: 40 visitors who open the longest list at once do not exhaust a cl
   const list = () => client.browser.get('/applications', { site: 'same-origin' })
   const asking = Array.from({ length: 40 }, list)
   t.equal((await client.get('/health/live')).statusCode, 200)
-  // 408 if the client had no time to read a request before its deadline.
+  // The status is 408 if the client had no time to read a request before its deadline.
   for (const { statusCode } of await Promise.all(asking))
     t.ok([200, 408, 503, 504].includes(statusCode), `${statusCode}`)
   const before = workOf(client.child.pid)

@@ -1,4 +1,5 @@
-// Notices, which a page shows once after a form was sent. The words are in the page, and the reason is in a sealed cookie.
+// Notices, which a page shows once after a form was sent. A sealed cookie says which notice to show, and the page has
+// its text.
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -101,7 +102,7 @@ for (const { notice, text, page, act } of cases) {
     t.notMatch(textOf(await browser.get(page, { headers: { cookie } })), text)
   })
 
-  t.test(`the notice “${notice}” stays while its page fails, and is shown when the page works again`, async t => {
+  t.test(`the notice “${notice}” is kept if its page fails, and is shown when the page works again`, async t => {
     const setting = await withApplications(t)
     const { browser, platform } = setting
     await act(setting)
@@ -161,7 +162,7 @@ for (const url of [
     )
   })
 
-t.test('if the client did not seal a cookie for a notice, the cookie shows no notice', async t => {
+t.test('a cookie that the client has not sealed as a notice shows no notice', async t => {
   const { browser, save } = await withApplications(t)
   await save()
   const sealed = browser.cookie(name)!

@@ -78,7 +78,7 @@ t.test('lists, details and notices', async t => {
   shows('forbidden', await open('/applications/app-1'))
 })
 
-t.test('forms, and what is wrong in them', async t => {
+t.test('forms, and the problems in them, show nothing but texts and data', async t => {
   const { api, shows, open, platform, browser } = await start(t)
   const path = '/applications'
   const shown = await open('/applications/new')
@@ -130,7 +130,7 @@ t.test('forms, and what is wrong in them', async t => {
   shows('undecided', await browser.post(address, undecided))
 })
 
-t.test('this site: a new secret, a wrong name, a removal, and a draft', async t => {
+t.test('the pages for this site’s own application show nothing but texts and data', async t => {
   const { api, shows, open, browser, platform } = await start(t)
   api.records.set(clientId, applicationRecord(clientId, { name: 'Weather' }, { client }))
   const get = () => ({ body: api.records.get(clientId) })

@@ -1,4 +1,4 @@
-// This site is an application, too, and stands in the list of whoever registered it.
+// The client itself is an application of the platform. The visitor who registered it finds it in the list.
 
 import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
@@ -22,7 +22,7 @@ async function start(t: Test, name = 'Reference  client') {
   return { ...test, api }
 }
 
-t.test('this site is marked in the list and on its page, and no other application is', async t => {
+t.test('only this site’s own application is marked in the list and on its page', async t => {
   const { browser } = await start(t)
   for (const path of ['/applications', here])
     t.equal((await browser.get(path)).body.split(`>${applicationsTexts.thisSite}<`).length, 2, path)
@@ -64,7 +64,7 @@ for (const [action, call, words] of [
     },
   )
 
-  t.test(`the ${action} of another application asks first, and does not ask for the name`, async t => {
+  t.test(`the ${action} page of another application asks for confirmation, but not for the name`, async t => {
     const { browser } = await start(t)
     const other = `/applications/app-1/${action}`
     const page = await browser.get(other)
@@ -76,22 +76,31 @@ for (const [action, call, words] of [
   })
 }
 
-t.test('F-41: this site that is removed by a form sent twice is answered twice, and removed once', async t => {
-  const { browser, platform } = await start(t)
-  const form = { ...readForm(await browser.get(`${here}/delete`), `${here}/delete`), confirmation: 'Reference client' }
-  t.equal((await browser.post(`${here}/delete`, form)).statusCode, 200)
-  t.equal((await browser.post(`${here}/delete`, form)).statusCode, 200)
-  t.equal(platform.received(`DELETE /apps/v1/${clientId}`).length, 1)
-})
+t.test(
+  'F-41: if the form that removes this site’s own application is sent twice, the client removes it once',
+  async t => {
+    const { browser, platform } = await start(t)
+    const form = {
+      ...readForm(await browser.get(`${here}/delete`), `${here}/delete`),
+      confirmation: 'Reference client',
+    }
+    t.equal((await browser.post(`${here}/delete`, form)).statusCode, 200)
+    t.equal((await browser.post(`${here}/delete`, form)).statusCode, 200)
+    t.equal(platform.received(`DELETE /apps/v1/${clientId}`).length, 1)
+  },
+)
 
-t.test('PG-14: if a name is typed after the session ended, the form shows it again, and nothing is done', async t => {
-  const { browser, platform } = await start(t)
-  const form = readForm(await browser.get(`${here}/delete`), `${here}/delete`)
-  for (const name of browser.names()) browser.cookies.delete(name)
-  for (const confirmation of ['Reference client', 'long '.repeat(1_000)]) {
-    const page = await browser.post(`${here}/delete`, { ...form, confirmation })
-    t.equal(page.statusCode, 401)
-    t.match(page.body, webTexts.form.sessionEnded)
-  }
-  t.equal(platform.received(`DELETE /apps/v1/${clientId}`).length, 0)
-})
+t.test(
+  'PG-14: a name that is sent after the session ended is shown again in the form, and changes nothing',
+  async t => {
+    const { browser, platform } = await start(t)
+    const form = readForm(await browser.get(`${here}/delete`), `${here}/delete`)
+    for (const name of browser.names()) browser.cookies.delete(name)
+    for (const confirmation of ['Reference client', 'long '.repeat(1_000)]) {
+      const page = await browser.post(`${here}/delete`, { ...form, confirmation })
+      t.equal(page.statusCode, 401)
+      t.match(page.body, webTexts.form.sessionEnded)
+    }
+    t.equal(platform.received(`DELETE /apps/v1/${clientId}`).length, 0)
+  },
+)

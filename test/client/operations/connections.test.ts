@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { addresses, nameBoth, preload } from '../../support/start-conditions.ts'
-import { listensOn, smallHeap, spawnClient } from '../support/spawn-client.ts'
+import { smallHeap, spawnClient, waitUntilListening } from '../support/spawn-client.ts'
 
 const health = 'GET /health/live HTTP/1.1\r\nhost: localhost:3000\r\n\r\n'
 
@@ -31,7 +31,7 @@ async function openSoon(tryToOpen: () => Promise<Socket | undefined>): Promise<S
 t.test('DO-06: beyond MAX_CONNECTIONS, on all addresses together, a new connection is closed at once', async t => {
   const settings = { HOST: 'localhost', MAX_CONNECTIONS: '4', METRICS_PORT: '0' }
   const client = await spawnClient(t, { ...settings, NODE_OPTIONS: preload(nameBoth(addresses)) })
-  for (const address of addresses) await listensOn(client, address)
+  for (const address of addresses) await waitUntilListening(client, address)
   const { port } = new URL(client.url)
   const metrics = new URL(client.metricsUrl)
   const metricsHost = metrics.hostname.replace(/[[\]]/g, '')

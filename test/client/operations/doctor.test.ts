@@ -10,7 +10,10 @@ import { nowhere } from '../support/nowhere.ts'
 import { type Script, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { noSettings } from '../support/test-product.ts'
 
-/** A platform that knows this client, and settings that reach it. `scripts` change what it answers. */
+/**
+ * A platform that knows this client, and settings with the addresses of the platform. `scripts` replace answers of the
+ * platform.
+ */
 async function setUp(t: Test, scripts: Record<string, Script> = {}) {
   const platform = await startScriptedPlatform(t, {
     'GET /': { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Sign in</h1>' },
@@ -36,7 +39,7 @@ async function ask(environment: Record<string, string>, begin: string): Promise<
   return finding && `${finding.answer}: ${finding.text}`
 }
 
-t.test('a good configuration gets no "no", and the findings hold no secret', async t => {
+t.test('the doctor finds no problem in a good configuration, and prints no secret', async t => {
   const { environment } = await setUp(t)
   const findings = await diagnose(environment, noSettings)
   t.same(
@@ -71,7 +74,7 @@ t.test('the doctor names the missing settings of the product with those of the c
   )
 })
 
-t.test('the doctor says which of portal and API does not answer', async t => {
+t.test('the doctor says whether the portal or the API does not answer', async t => {
   const { environment } = await setUp(t)
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'portal:'), /^no: .*does not answer \(ECONNREFUSED\)/)
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'API:'), /^yes/)
@@ -139,7 +142,7 @@ t.test('with --redirect-uri the doctor checks another client, without COOKIE_KEY
   ])
 })
 
-t.test('invalid_client means a wrong client secret', async t => {
+t.test('if the portal answers invalid_client, the doctor reports wrong credentials', async t => {
   const { environment, platform } = await setUp(t, {
     'POST /api/exchangeToken': { status: 401, body: { error: 'invalid_client' } },
   })
@@ -159,7 +162,7 @@ t.test('the doctor notices a wrong clock', async t => {
   t.ok(seconds >= 600 && seconds <= Math.ceil(most), `${seconds} s`)
 })
 
-t.test('client and portal must not share a host name', async t => {
+t.test('the doctor notices if the client and the portal share a host name', async t => {
   const { environment } = await setUp(t)
   t.match(await ask(environment, 'sites:'), /^yes/)
   t.match(await ask({ ...environment, PUBLIC_URL: 'http://127.0.0.1:3000' }, 'sites:'), /^no/)

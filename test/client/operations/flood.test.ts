@@ -59,7 +59,7 @@ t.test(
     t.same(await visit(), [200, 200, 200])
 
     const flood = await openConnections(client, 300)
-    // Or they wait, if a file descriptor has become free in the meantime.
+    // Not all are refused: a connection waits if a file descriptor has become free in the meantime.
     t.ok(flood.refused() > 0, `${flood.refused()} refused`)
     t.same(await visit(), [200, 200, 200], 'on a connection that is there')
 
@@ -72,7 +72,7 @@ t.test(
   },
 )
 
-t.test('F-37: a page that was never shown before is shown even if no file can be opened', async t => {
+t.test('F-37: the client can show a page for the first time even if it can open no file', async t => {
   const { browser } = await buildTestClient(t)
   await browser.get('/health/live')
   openNoMoreFiles(t)

@@ -9,7 +9,7 @@ import { addresses, nameBoth, preload } from '../../support/start-conditions.ts'
 import { publicUrl, signIn } from '../support/build-test-client.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { listensOn, spawnClient } from '../support/spawn-client.ts'
+import { spawnClient, waitUntilListening } from '../support/spawn-client.ts'
 
 const poolMain = fileURLToPath(new URL('../support/pool-main.ts', import.meta.url))
 
@@ -17,7 +17,7 @@ t.test(`F-46, CT-06: HOST=localhost listens on ${addresses.join(' and ')}`, asyn
   const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) })
   const { port } = new URL(client.url)
   for (const address of addresses) {
-    await listensOn(client, address)
+    await waitUntilListening(client, address)
     const socket = connect(Number(port), address)
     await once(socket, 'connect')
     socket.destroy()
@@ -26,9 +26,9 @@ t.test(`F-46, CT-06: HOST=localhost listens on ${addresses.join(' and ')}`, asyn
 })
 
 for (const address of addresses) {
-  t.test(`F-26: a request on ${address} is finished when the client is told to stop, and then it stops`, async t => {
+  t.test(`F-26: a client that gets SIGTERM answers an open request on ${address}, and then stops`, async t => {
     const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) })
-    await listensOn(client, address)
+    await waitUntilListening(client, address)
     const socket = connect(Number(new URL(client.url).port), address)
     await once(socket, 'connect')
     const idle = connect(Number(new URL(client.url).port), address)
@@ -36,7 +36,7 @@ for (const address of addresses) {
     await once(idle, 'data')
     socket.write(`POST /logout HTTP/1.1\r\nhost: x\r\norigin: ${publicUrl}\r\n`)
     socket.write('content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=')
-    // Earlier bytes have arrived when this request is answered.
+    // When the client has answered this request, it has also read the bytes that were sent before.
     t.equal((await client.get('/health/live')).statusCode, 200)
     const answer = text(socket)
     client.child.kill('SIGTERM')
@@ -50,7 +50,7 @@ for (const address of addresses) {
 t.test('F-26: when a client on two addresses stops, it runs the asynchronous onClose hook of its product', async t => {
   const environment = { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) }
   const client = await spawnClient(t, environment, { program: poolMain })
-  for (const address of addresses) await listensOn(client, address)
+  for (const address of addresses) await waitUntilListening(client, address)
   client.child.kill('SIGTERM')
   const stillRunning = setTimeout(15_000, 'it still runs after 15 seconds', { ref: false })
   t.same(await Promise.race([client.exited, stillRunning]), [0, null])
@@ -61,12 +61,12 @@ for (const address of addresses) {
   t.test(`F-26: the onClose hook of a product runs after the last answer on ${address}`, async t => {
     const environment = { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) }
     const client = await spawnClient(t, environment, { program: poolMain })
-    for (const one of addresses) await listensOn(client, one)
+    for (const one of addresses) await waitUntilListening(client, one)
     const socket = connect(Number(new URL(client.url).port), address)
     await once(socket, 'connect')
     socket.write(`POST /logout HTTP/1.1\r\nhost: x\r\norigin: ${publicUrl}\r\n`)
     socket.write('content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=')
-    // Bytes that were sent earlier are read earlier.
+    // When the client has answered this request, it has also read the bytes that were sent before.
     t.equal((await client.get('/health/live')).statusCode, 200)
     const answer = text(socket)
     client.child.kill('SIGTERM')
@@ -91,7 +91,7 @@ async function accepts(url: string, address: string): Promise<boolean> {
 }
 
 for (const address of addresses) {
-  t.test(`F-46: a platform at http://localhost that listens on ${address} alone is reached`, async t => {
+  t.test(`F-46: the client reaches a platform at http://localhost that listens only on ${address}`, async t => {
     const scripts = { 'POST /api/exchangeToken': giveTokens(), ...smallApi }
     const { url } = await startScriptedPlatform(t, scripts, address)
     const platformUrl = `http://localhost:${new URL(url).port}`

@@ -1,4 +1,4 @@
-// No secret is in any line of the log, during a walk through everything that every product has.
+// The log contains no secret. The test uses everything that the client offers for every product.
 import t from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
@@ -15,7 +15,7 @@ t.test('LG-01, LG-02, SE-04: no code, state, token, cookie or secret is in any l
     { scripts: smallApi },
   )
 
-  // Logins that succeed and logins that fail.
+  // Successful and failed logins.
   t.equal((await login()).statusCode, 200)
   await login({ state: plant() })
   await login({ client_id: plant() })
@@ -38,7 +38,7 @@ t.test('LG-01, LG-02, SE-04: no code, state, token, cookie or secret is in any l
   clock.advance(3_590)
   t.equal((await browser.get('/page')).statusCode, 200, 'renewed')
 
-  // Answers that hold what they should not, and answers that break.
+  // Answers with secrets in unexpected places, and broken answers.
   const answers: Parameters<typeof send>[1][] = [
     { body: tokens({ access_token: `${plant()} x` }) },
     { body: { ...tokens(), token_type: plant() } },

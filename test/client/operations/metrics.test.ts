@@ -50,7 +50,7 @@ t.test('LG-08: events that a product logs are not counted as logins or renewals'
   const client = await spawnClient(t, environment, { program })
   t.equal((await signIn(client.browser)).statusCode, 200)
   t.equal((await client.browser.get('/own')).statusCode, 200)
-  await client.says('session_exported')
+  await client.waitForOutput('session_exported')
   const text = await (await request(`${client.metricsUrl}/metrics`)).body.text()
   t.same(text.match(/^client_(logins|refreshes)_total.*$/gm), ['client_logins_total{outcome="login_succeeded"} 1'])
 })

@@ -55,7 +55,7 @@ for (const [request, connections] of [
   ['GET /health/ready', 30],
 ] as const) {
   t.test(
-    `DO-07: ${connections} connections that pipeline ${request} and read nothing leave the client to others`,
+    `DO-07: the client answers other requests while ${connections} connections pipeline ${request} and read nothing`,
     async t => {
       t.equal((await small.get('/')).statusCode, 200)
       const flooded = flood(t, small, request, connections)

@@ -17,7 +17,7 @@ import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 // The tests mostly wait for processes.
 t.jobs = 4
 
-/** PRESTOP_DELAY is a minute, and ends at a signal. */
+/** The test sets PRESTOP_DELAY to a minute. With this script the delay ends when the process gets SIGUSR2. */
 const endDelay = `
   const { setTimeout } = globalThis
   globalThis.setTimeout = (done, ms, ...more) =>
@@ -38,13 +38,13 @@ async function openRequest({ url }: SpawnedClient) {
 }
 
 t.test(
-  'F-26, CT-05: when it stops, it is no longer ready, still answers new and open requests, and exits with 0',
+  'F-26, CT-05: a client that gets SIGTERM is no longer ready, still answers requests, and exits with 0',
   async t => {
     const client = await spawnClient(t, { PRESTOP_DELAY: '60', NODE_OPTIONS: preload(endDelay) })
     t.equal((await client.get('/health/ready')).statusCode, 200)
     const begun = await openRequest(client)
     client.child.kill('SIGTERM')
-    await client.says('"event":"stopping"')
+    await client.waitForOutput('"event":"stopping"')
 
     const ready = await client.get('/health/ready')
     t.equal(ready.statusCode, 503)
@@ -87,13 +87,13 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`F-27: a second ${signal} ends the process at once`, async t => {
     const client = await spawnClient(t, { PRESTOP_DELAY: '60' })
     client.child.kill(signal)
-    await client.says('"event":"stopping"')
+    await client.waitForOutput('"event":"stopping"')
     client.child.kill(signal)
     t.same(await client.exited, [1, null])
   })
 }
 
-/** For the tests that do not stop the client. */
+/** One client for all tests that do not stop it. */
 const lasting = await spawnClient(t, {})
 
 t.test('F-27: SIGHUP is ignored', async t => {
@@ -111,7 +111,7 @@ t.test('CT-06: the client listens on HOST, which may be an IPv6 address', async 
 
 t.test('LG-05: every line has the time in UTC, the app and its version', async t => {
   await lasting.get('/')
-  await lasting.says('"event":"request"')
+  await lasting.waitForOutput('"event":"request"')
   const lines = lasting.log()
   t.ok(lines.length >= 3)
   for (const line of lines) {

@@ -37,7 +37,7 @@ t.test(
     const late = Array.from({ length: 5 }, visit)
     while (asked.length < 10) await setTimeout(10)
     client.child.kill('SIGUSR2')
-    await client.says('stalled')
+    await client.waitForOutput('stalled')
     const health = client.get('/health/ready')
     asked.forEach(answer)
     await setTimeout(500)

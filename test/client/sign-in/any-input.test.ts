@@ -5,7 +5,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
-import { goesOnTo, setCookieLines } from '../support/read-response.ts'
+import { refreshTarget, setCookieLines } from '../support/read-response.ts'
 import { type Received, send, tokenAnswer } from '../support/scripted-platform.ts'
 
 const runs = { numRuns: 200 }
@@ -26,7 +26,8 @@ function isFine(response: LightMyRequestResponse, statuses: number[]) {
   if (body.includes('<script>alert')) throw new Error('markup that is not ours')
   if (headers.location !== undefined) throw new Error(`led to ${headers.location}`)
   const session = cookies.find(({ name }) => name === '__Host-session')
-  if (Boolean(session?.value) !== (statusCode === 200 && goesOnTo(response) !== undefined)) throw new Error('a session')
+  if (Boolean(session?.value) !== (statusCode === 200 && refreshTarget(response) !== undefined))
+    throw new Error('a session')
   const maxAge = session?.maxAge ?? 1
   if (!Number.isInteger(maxAge) || maxAge < 1 || maxAge > 400 * 24 * 3600) throw new Error(`Max-Age ${maxAge}`)
 }
@@ -66,7 +67,7 @@ t.test('any bytes as the query of the callback are answered by a page', async t 
   t.equal(platform.received('POST /api/exchangeToken').length, 0)
 })
 
-t.test('any returnTo ends on this site', async t => {
+t.test('a login with any returnTo ends on this site', async t => {
   const { browser } = await buildTestClient(t, { environment })
   const piece = fc.constantFrom(
     '/',
@@ -101,7 +102,7 @@ t.test('any returnTo ends on this site', async t => {
     fc.asyncProperty(anyAddress, async returnTo => {
       const page = await signIn(browser, returnTo)
       isFine(page, [200])
-      const target = goesOnTo(page) ?? ''
+      const target = refreshTarget(page) ?? ''
       const url = new URL(target, publicUrl)
       if (!/^\/(?![/\\])/.test(target) || url.origin !== publicUrl || url.pathname.startsWith('//'))
         throw new Error(target)
@@ -164,7 +165,7 @@ async function buildAnswering(t: Test) {
   return { ...test, answer }
 }
 
-t.test('any answer to the exchange is a session, or a page that says why not', async t => {
+t.test('any answer to the exchange leads to a session, or to a page that says why the login failed', async t => {
   const { browser, answer } = await buildAnswering(t)
   let sessions = 0
   await fc.assert(
@@ -179,21 +180,25 @@ t.test('any answer to the exchange is a session, or a page that says why not', a
   t.ok(sessions >= 10 && sessions <= 190, `${sessions} of them good`)
 })
 
-t.test('any answer to a renewal is a session, the login, or a page that says why not', async t => {
-  const { browser, platform, clock, answer } = await buildAnswering(t)
-  platform.answer('GET /things', { body: [] })
-  await signIn(browser)
-  const signedIn = browser.copy()
-  await fc.assert(
-    fc.asyncProperty(anyAnswer, async given => {
-      answer(given)
-      clock.advance(3601)
-      const jar = signedIn.copy()
-      const page = await jar.get('/page', { site: 'same-origin' })
-      if (![200, 302, 502, 503, 504].includes(page.statusCode)) throw new Error(`status ${page.statusCode}`)
-      if (page.statusCode >= 500 && setCookieLines(page).length > 0) throw new Error('a passing fault ended something')
-    }),
-    runs,
-  )
-  t.pass('all were')
-})
+t.test(
+  'any answer to a renewal leads to a session, to the login, or to a page that says why the renewal failed',
+  async t => {
+    const { browser, platform, clock, answer } = await buildAnswering(t)
+    platform.answer('GET /things', { body: [] })
+    await signIn(browser)
+    const signedIn = browser.copy()
+    await fc.assert(
+      fc.asyncProperty(anyAnswer, async given => {
+        answer(given)
+        clock.advance(3601)
+        const jar = signedIn.copy()
+        const page = await jar.get('/page', { site: 'same-origin' })
+        if (![200, 302, 502, 503, 504].includes(page.statusCode)) throw new Error(`status ${page.statusCode}`)
+        if (page.statusCode >= 500 && setCookieLines(page).length > 0)
+          throw new Error('a passing fault ended something')
+      }),
+      runs,
+    )
+    t.pass('all were')
+  },
+)

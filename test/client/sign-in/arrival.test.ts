@@ -1,9 +1,9 @@
-// The page at the end of a login, which goes on by itself, and browsers that keep no cookies.
+// The page at the end of a login, which continues by itself, and browsers that keep no cookies.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
-import { goesOnTo, setCookieLine } from '../support/read-response.ts'
+import { refreshTarget, setCookieLine } from '../support/read-response.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
 import { TestBrowser } from '../support/test-browser.ts'
 
@@ -12,26 +12,26 @@ const scripts = { 'GET /things': { body: ['first thing'] } }
 t.test('a login leads back to the page where it began, signed in', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   const page = await signIn(browser, '/page?q=weather')
-  t.equal(goesOnTo(page), '/page?q=weather')
+  t.equal(refreshTarget(page), '/page?q=weather')
   const shown = await browser.get('/page?q=weather', { site: 'same-origin' })
   t.equal(shown.statusCode, 200)
   t.match(shown.body, 'first thing')
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
 })
 
-t.test('CL-26: a login ends with 200 and a page that goes on by itself, not with a redirect', async t => {
+t.test('CL-26: a login ends with 200 and a page that continues by itself, not with a redirect', async t => {
   const { browser } = await buildTestClient(t)
   const page = await signIn(browser)
   t.equal(page.statusCode, 200)
   t.equal(page.headers.location, undefined)
   t.equal(page.headers.refresh, undefined)
   t.match(page.headers['content-type'], 'text/html; charset=utf-8')
-  t.equal(goesOnTo(page), '/page')
+  t.equal(refreshTarget(page), '/page')
   t.match(page.body, /<a href="\/page">[^<]+<\/a>/, 'a link for a browser that does not go on')
 })
 
 t.test(
-  'CL-27: that page is not stored, sends no Referer, loads only the icon and contains no code or state',
+  'CL-27: the page that continues is not stored, sends no Referer, loads only the icon, and has no code or state',
   async t => {
     const { browser } = await buildTestClient(t)
     const started = await beginLogin(browser)
@@ -55,10 +55,10 @@ t.test(
   },
 )
 
-t.test('the page that goes on links its icon, so that no browser asks for /favicon.ico', async t => {
+t.test('the page that continues links its icon, because otherwise browsers ask for /favicon.ico', async t => {
   const { browser, client } = await buildTestClient(t)
   for (const page of [await signIn(browser), await browser.copy().get('/page', { site: 'cross-site' })]) {
-    t.ok(goesOnTo(page))
+    t.ok(refreshTarget(page))
     const [, icon] = /<link rel="icon" href="(\/assets\/[^"]+)" type="image\/svg\+xml">/.exec(page.body) ?? []
     const answer = await client.inject(icon ?? '/no-icon')
     t.equal(answer.statusCode, 200)
@@ -67,7 +67,7 @@ t.test('the page that goes on links its icon, so that no browser asks for /favic
   }
 })
 
-t.test('CL-28: browsers may not store the answer to a callback; one that is sent again is refused', async t => {
+t.test('CL-28: browsers may not store the answer to a callback, and a repeated callback is refused', async t => {
   const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   for (const expected of [200, 400, 400]) {
@@ -92,7 +92,7 @@ t.test('CL-33: a browser that keeps no cookies gets an explanation after at most
   t.equal(back.statusCode, 400)
   t.match(back.body, signInTexts.loginErrors.login_without_cookies)
   t.equal(back.headers.location, undefined)
-  t.equal(goesOnTo(back), undefined)
+  t.equal(refreshTarget(back), undefined)
   t.equal(platform.received('POST /api/exchangeToken').length, 0)
 })
 
@@ -100,7 +100,7 @@ t.test('CL-33: a browser that keeps no Strict cookies gets an explanation after 
   const { browser } = await buildTestClient(t)
   const page = await signIn(browser)
   for (const [name, { sameSite }] of browser.cookies) if (sameSite === 'Strict') browser.cookies.delete(name)
-  const next = await browser.get(goesOnTo(page)!, { site: 'same-origin' })
+  const next = await browser.get(refreshTarget(page)!, { site: 'same-origin' })
   t.equal(next.statusCode, 401)
   t.match(next.body, signInTexts.couldNotStaySignedIn.noCookie)
   t.match(next.body, 'href="/login?returnTo=%2Fpage"')
@@ -138,14 +138,14 @@ t.test('a link from another site leads once through a page of this site, and the
   await signIn(browser)
   const bounce = await browser.get('/page', { site: 'cross-site' })
   t.equal(bounce.statusCode, 200)
-  t.equal(goesOnTo(bounce), '/page')
+  t.equal(refreshTarget(bounce), '/page')
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
   const stranger = new TestBrowser(client, publicUrl, clock.read)
-  t.equal(goesOnTo(await stranger.get('/page', { site: 'cross-site' })), '/page')
+  t.equal(refreshTarget(await stranger.get('/page', { site: 'cross-site' })), '/page')
   t.equal((await stranger.get('/page', { site: 'same-origin' })).statusCode, 302)
 })
 
-t.test('the cookie that marks a finished login is short-lived, and has the attributes of all others', async t => {
+t.test('the cookie that marks a finished login is short-lived, HttpOnly, Secure and Lax', async t => {
   const { browser } = await buildTestClient(t)
   const line = setCookieLine(await signIn(browser), '__Host-arrived=') ?? ''
   t.match(line, /; Max-Age=30; Path=\/; HttpOnly; Secure; SameSite=Lax$/)

@@ -14,7 +14,7 @@ async function callback(t: Parameters<typeof buildTestClient>[0], query: (good: 
 }
 
 for (const name of ['code', 'state', 'client_id', 'subject', 'redirect_uri', 'error', 'error_description', 'iss']) {
-  t.test(`CL-09: a callback with ${name} twice is refused`, async t => {
+  t.test(`CL-09: a callback that contains ${name} twice is refused`, async t => {
     const { response, exchanges } = await callback(t, good => `${good}&${name}=b&${name}=b`)
     t.equal(response.statusCode, 400)
     t.match(response.body, signInTexts.loginErrors.login_callback_invalid)
@@ -23,7 +23,7 @@ for (const name of ['code', 'state', 'client_id', 'subject', 'redirect_uri', 'er
   })
 }
 
-t.test('CL-09: parameters that the platform does not name are ignored, once or twice', async t => {
+t.test('CL-09: the client ignores parameters that the platform does not define, even if they occur twice', async t => {
   const { response } = await callback(t, good => `${good}&extra=1&extra=2&session_state=x`)
   t.equal(response.statusCode, 200)
 })
@@ -116,7 +116,7 @@ t.test('CL-13: the page shows only the beginning of a long error description', a
   t.ok(shown > 1 && shown <= 100, `${shown} times`)
 })
 
-t.test('CL-13: if the state is not from this browser, the page shows nothing of the error', async t => {
+t.test('CL-13: if the state is not from this browser, the page shows no text of the error', async t => {
   const { browser, platform } = await buildTestClient(t)
   const change = { code: undefined, error: 'server_error', error_description: 'call 555-1234' }
   const response = await browser.get(callbackUrl(new URLSearchParams({ state: 'forged' }), change), {

@@ -16,7 +16,7 @@ import { TestBrowser } from '../support/test-browser.ts'
 
 type Response = Awaited<ReturnType<TestBrowser['get']>>
 
-/** A 400 page, nothing sent to the portal, no session. */
+/** Checks that the answer is a page with status 400, that no code was exchanged, and that no session was begun. */
 function refused(t: Test, { platform }: TestClient, response: Response) {
   t.equal(response.statusCode, 400)
   t.match(response.headers['content-type'], 'text/html')
@@ -99,13 +99,13 @@ for (const [what, spoil] of Object.entries(badCookies)) {
   })
 }
 
-t.test('CL-04: a callback without a state and without a cookie is refused, too', async t => {
+t.test('CL-04: a callback without a state and without a cookie is refused', async t => {
   const test = await buildTestClient(t)
   refused(t, test, await test.browser.get('/exchangeToken?code=a&subject=b', { site: 'cross-site' }))
   refused(t, test, await test.browser.get('/exchangeToken', { site: 'cross-site' }))
 })
 
-t.test('CL-04: the cookie of another login does not open this one', async t => {
+t.test('CL-04: a callback with the login cookie of another login is refused', async t => {
   const test = await buildTestClient(t)
   const [first, second] = [await beginLogin(test.browser), await beginLogin(test.browser)]
   const value = test.browser.cookie(`__Host-login-${first.get('state')}`)
@@ -163,7 +163,7 @@ for (const [outcome, change] of [
   ['an error of the portal', { code: undefined, error: 'server_error' }],
   ['a refusal of the visitor', { code: undefined, error: 'access_denied' }],
 ] as const) {
-  t.test(`CL-05: ${outcome} uses the state up, too`, async t => {
+  t.test(`CL-05: after ${outcome} the state cannot be used again`, async t => {
     const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
     const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
@@ -187,13 +187,13 @@ t.test('CL-05: after a failed exchange the state cannot be used again, and the e
 })
 
 const otherSettings: Record<string, Record<string, string>> = {
-  client: { CLIENT_ID: 'another-client' },
-  portal: { LOGIN_URL: 'https://other-portal.test' },
-  'address of its own': { PUBLIC_URL: 'https://client.test' },
+  CLIENT_ID: { CLIENT_ID: 'another-client' },
+  LOGIN_URL: { LOGIN_URL: 'https://other-portal.test' },
+  PUBLIC_URL: { PUBLIC_URL: 'https://client.test' },
 }
 
 for (const [what, environment] of Object.entries(otherSettings)) {
-  t.test(`CL-24: a login that began before the settings got another ${what} is refused`, async t => {
+  t.test(`CL-24: a login that began before ${what} was changed is refused`, async t => {
     const test = await buildTestClient(t, { environment: { COOKIE_KEYS: cookieKey } })
     const { platform, clock } = test
     const started = await beginLogin(test.browser)
@@ -208,7 +208,7 @@ for (const [what, environment] of Object.entries(otherSettings)) {
   })
 }
 
-t.test('CL-20: a planted session cookie is not adopted', async t => {
+t.test('CL-20: a login replaces a session cookie that somebody else has planted', async t => {
   const { browser } = await buildTestClient(t)
   const thief = browser.copy()
   await signIn(thief)

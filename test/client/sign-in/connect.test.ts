@@ -5,7 +5,7 @@ import type { Connection } from '../../../src/client/sign-in/connections.ts'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
-import { goesOnTo } from '../support/read-response.ts'
+import { refreshTarget } from '../support/read-response.ts'
 import { accessTokenOf, giveTokens, send } from '../support/scripted-platform.ts'
 import { smallApi, smallProduct } from '../support/small-product.ts'
 
@@ -66,7 +66,7 @@ t.test('the tokens of a connection go to the product, and the session stays as i
   t.equal(started.get('code_challenge_method'), 'S256')
   const page = await browser.get(callbackUrl(started), { site: 'cross-site' })
   t.equal(page.statusCode, 200)
-  t.equal(goesOnTo(page), '/page/1')
+  t.equal(refreshTarget(page), '/page/1')
   t.same(sessionOf(test), before)
   t.same(connected, [
     {
@@ -83,7 +83,7 @@ t.test('the tokens of a connection go to the product, and the session stays as i
   )
 })
 
-t.test('CL: the callback of a connection has the same checks as that of a login', async t => {
+t.test('CL: the callback of a connection is checked like the callback of a login', async t => {
   const { browser, connected, connect, platform } = await start(t)
   const started = await connect()
   const before = platform.received('POST /api/exchangeToken').length
@@ -119,7 +119,7 @@ t.test(
   },
 )
 
-t.test('if the product cannot store the tokens, they are revoked and the visitor reads it', async t => {
+t.test('if the product cannot store the tokens, the client revokes them and tells the visitor', async t => {
   const { browser, connect, revoked, log } = await start(t, () => Promise.reject(new Error('the database is gone')))
   const page = await browser.get(callbackUrl(await connect()), { site: 'cross-site' })
   t.equal(page.statusCode, 500)

@@ -56,7 +56,7 @@ t.test('CL-15: a code that looks like header lines is refused', async t => {
 
 const one = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
 
-/** A login of a new visitor. The portal answers the exchange with this text, or with tokens that it changes. */
+/** A login of a new visitor. `answer` is the body of the portal's answer to the exchange, or replaces members of it. */
 async function loginAnswered(answer: Record<string, unknown> | string) {
   const { platform, log } = one
   const browser = one.browser.copy()
@@ -89,7 +89,7 @@ for (const [what, state] of Object.entries({
   })
 }
 
-t.test('CL-17: a token response whose state is a list of the right one gives no session', async t => {
+t.test('CL-17: a token response whose state is a list that contains the right state gives no session', async t => {
   const { browser, platform } = await buildTestClient(t)
   platform.answer('POST /api/exchangeToken', (request, response) =>
     send(response, { body: tokenAnswer(request, { state: [request.form.get('state')] }) }),
@@ -112,7 +112,7 @@ t.test('CL-18: members that the platform does not name are ignored, whatever the
   t.equal(response.statusCode, 200)
 })
 
-t.test('CL-18: a member of a member may have any name', async t => {
+t.test('CL-18: members inside other members may have any name', async t => {
   const { response } = await loginAnswered({ extra: { state: 'x', access_token: 'y', list: [{ expires_in: 1 }] } })
   t.equal(response.statusCode, 200)
 })

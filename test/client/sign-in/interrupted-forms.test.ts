@@ -8,7 +8,7 @@ import { around } from '../../../src/client/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
-import { goesOnTo, setCookieLine } from '../support/read-response.ts'
+import { refreshTarget, setCookieLine } from '../support/read-response.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
 import { smallProduct } from '../support/small-product.ts'
 import type { TestProduct } from '../support/test-product.ts'
@@ -28,7 +28,7 @@ async function openForm(t: Test, product: TestProduct = smallProduct) {
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(visitor) }))
     const link = linksOf(page).find(href => href.startsWith('/login?'))!
     const started = await beginLogin(browser, new URL(link, 'http://here').searchParams.get('returnTo')!)
-    return goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' }))
+    return refreshTarget(await browser.get(callbackUrl(started), { site: 'cross-site' }))
   }
   const sent = () => platform.received('POST /things').map(({ body }) => JSON.parse(body).note)
   return { ...test, form, signInAgain, sent }
@@ -111,15 +111,18 @@ t.test(
   },
 )
 
-t.test('PG-14: a form without fields does nothing after the session has ended, and links to the login', async t => {
-  const { browser, form, signInAgain, sent } = await openFormAndWait(t)
-  const page = await browser.post('/note', { formToken: form.formToken! })
-  t.equal(page.statusCode, 401)
-  t.match(textOf(page), signInTexts.sessionEnded.message)
-  t.equal(setCookieLine(page, '__Host-handover'), undefined)
-  t.equal(await signInAgain(page), '/note')
-  t.same(sent(), [])
-})
+t.test(
+  'PG-14: after the session has ended, a form without fields changes nothing, and its page links to the login',
+  async t => {
+    const { browser, form, signInAgain, sent } = await openFormAndWait(t)
+    const page = await browser.post('/note', { formToken: form.formToken! })
+    t.equal(page.statusCode, 401)
+    t.match(textOf(page), signInTexts.sessionEnded.message)
+    t.equal(setCookieLine(page, '__Host-handover'), undefined)
+    t.equal(await signInAgain(page), '/note')
+    t.same(sent(), [])
+  },
+)
 
 t.test('PG-14: a form with a forged token leaves no draft, so nobody can plant one', async t => {
   const { browser } = await openFormAndWait(t)
@@ -130,7 +133,7 @@ t.test('PG-14: a form with a forged token leaves no draft, so nobody can plant o
 })
 
 t.test(
-  'PG-14: a form that was open for more than a day comes back with its text, and then with a new token',
+  'PG-14: if a form was open for more than a day, the client shows it again with the text and a new form token',
   async t => {
     const { browser, form, signInAgain, sent, clock } = await openFormAndWait(t)
     clock.advance(24 * 60 * 60)
@@ -225,7 +228,7 @@ for (const [what, text] of [
   ['does not fit into a cookie', long],
 ] as const)
   t.test(
-    `PG-21: if the session ends while a form is handled, the page shows nobody as signed in; the text ${what}`,
+    `PG-21: if the session ends while a form with a text that ${what} is handled, the page shows nobody as signed in`,
     async t => {
       const { browser, form } = await endWhileHandled(t)
       const page = await browser.post('/note', { ...form, note: text })
@@ -245,7 +248,7 @@ t.test('PG-21: if the API refuses the token right after the login, the page show
   t.notMatch(page.body, /Signed in as|visitor-1|Sign out|You are signed in until/)
 })
 
-/** A product whose form shows its visitor, so that its page cannot be rendered without a session. */
+/** A product whose form shows its visitor. The page of the form cannot be rendered without a session. */
 const greeting: TestProduct = {
   ...smallProduct,
   home: '/note',
@@ -276,7 +279,7 @@ for (const [when, open] of Object.entries({
   'before it is sent': (t: Test) => openFormAndWait(t, greeting),
   'while it is handled': (t: Test) => endWhileHandled(t, greeting),
 }))
-  t.test(`PG-14: a form whose page needs a visitor loses no text if the session ends ${when}`, async t => {
+  t.test(`PG-14: if the session ends ${when}, a form whose page needs a visitor keeps the typed text`, async t => {
     const { browser, platform, form, log, signInAgain, sent } = await open(t)
     const earlier = sent().length
     const page = await browser.post('/note', { ...form, note: long })
@@ -311,7 +314,10 @@ t.test('PG-14: field names that the sender made up do not become part of the pag
   t.notMatch(page.body, /alert\(1\)|"a b"/)
 })
 
-/** A product whose form calls the API to be shown, as the list of groups of a new application does. */
+/**
+ * A product that calls the API before it shows its form. The form for a new application does so, too: it lists the
+ * groups.
+ */
 const asking: TestProduct = {
   ...smallProduct,
   home: '/note',
@@ -340,7 +346,7 @@ for (const [what, text] of [
   ['does not fit into a cookie', long],
 ] as const)
   t.test(
-    `PG-21: a session that ends while a refused form is shown again leads to the login; the text ${what}`,
+    `PG-21: if the session ends while a refused form with a text that ${what} is shown, the page links to the login`,
     async t => {
       const { browser, form, log } = await endWhileHandled(t, asking)
       const page = await browser.post('/note', { ...form, note: text })
@@ -354,7 +360,7 @@ for (const [what, text] of [
     },
   )
 
-t.test('PG-14: a long text is shown even if the product refuses to show its form to nobody', async t => {
+t.test('PG-14: a long text is shown even if the product does not show its form without a visitor', async t => {
   const { browser, form } = await openFormAndWait(t, {
     ...smallProduct,
     home: '/note',

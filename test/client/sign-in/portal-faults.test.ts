@@ -5,12 +5,15 @@ import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { timed } from '../../support/stopwatch.ts'
 import { beginLogin, buildTestClient, callbackUrl, clientSecret } from '../support/build-test-client.ts'
-import { goesOnTo, setCookieLines } from '../support/read-response.ts'
+import { refreshTarget, setCookieLines } from '../support/read-response.ts'
 import { accessTokenOf, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
 
 const one = await buildTestClient(t)
 
-/** A login whose exchange gets this answer. Checks that there is no session and no second exchange. Returns the log, too. */
+/**
+ * A failed login: the portal answers the exchange with `answer`. Checks that there is no session and no second
+ * exchange. Returns the log, too.
+ */
 async function failedLogin(t: Test, answer: Script) {
   const browser = one.browser.copy()
   one.platform.answer('POST /api/exchangeToken', answer)
@@ -19,7 +22,7 @@ async function failedLogin(t: Test, answer: Script) {
   const response = await browser.get(callbackUrl(started), { site: 'cross-site' })
   t.match(response.headers['content-type'], 'text/html')
   t.equal(response.headers.location, undefined)
-  t.equal(goesOnTo(response), undefined)
+  t.equal(refreshTarget(response), undefined)
   const cleared = `__Host-login-${started.get('state')}=; Max-Age=0`
   t.same(
     setCookieLines(response).map(line => line.split('; Path')[0]),
@@ -111,13 +114,13 @@ for (const [retryAfter, shown] of [
 
 for (const skew of [-300, 300]) {
   t.test(
-    `F-20: a login succeeds if the portal’s clock differs by ${skew} s, because expires_in counts from its arrival`,
+    `F-20: a login succeeds if the portal’s clock differs by ${skew} s, because the client uses only expires_in`,
     async t => {
       const { browser, clock, platform } = await buildTestClient(t, {
         scripts: {
           'POST /api/exchangeToken': (request, response) => {
             const issuedAt = Math.floor(clock.read().getTime() / 1000) + skew
-            // By its own claims this token has expired when it arrives, or is not valid yet.
+            // According to its claims, this token has expired when it arrives, or is not valid yet.
             const access_token = accessTokenOf('visitor-1', { iat: issuedAt, nbf: issuedAt, exp: issuedAt + 120 })
             send(response, { body: tokenAnswer(request, { access_token, expires_in: 120, refresh_token: undefined }) })
           },

@@ -5,7 +5,7 @@ import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { exchangeRaw, openSocket, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
-import { goesOnTo, setCookieLine } from '../support/read-response.ts'
+import { refreshTarget, setCookieLine } from '../support/read-response.ts'
 import { send, tokenAnswer } from '../support/scripted-platform.ts'
 
 /** A portal that answers the exchange only when told to. */
@@ -56,7 +56,7 @@ t.test(
     t.match(again.body, signInTexts.loginErrors.login_used)
     t.match(again.body, 'href="/login"')
     t.equal(again.headers.location, undefined)
-    t.equal(goesOnTo(again), undefined)
+    t.equal(refreshTarget(again), undefined)
     t.equal(platform.received('POST /api/exchangeToken').length, 1)
   },
 )

@@ -6,7 +6,7 @@ import { webTexts } from '../../../src/client/web/texts.ts'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf } from '../support/read-form.ts'
-import { goesOnTo } from '../support/read-response.ts'
+import { refreshTarget } from '../support/read-response.ts'
 import { leaving, leavingLater, staying } from '../support/redirect-vectors.ts'
 import { giveTokens, type Script } from '../support/scripted-platform.ts'
 
@@ -16,7 +16,7 @@ for (const value of [...leaving, ...leavingLater, ...staying]) {
   t.test(`CL-25: a login with returnTo ${JSON.stringify(value)} ends on this site`, async t => {
     const page = await signIn(stranger.copy(), value)
     t.equal(page.statusCode, 200)
-    const target = goesOnTo(page) ?? ''
+    const target = refreshTarget(page) ?? ''
     t.match(target, /^\/(?![/\\])/)
     const { origin, pathname } = new URL(target, publicUrl)
     t.equal(origin, publicUrl)
@@ -26,14 +26,14 @@ for (const value of [...leaving, ...leavingLater, ...staying]) {
 
 t.test('CL-25: a returnTo that is not a path of this site leads to the home page', async t => {
   const { browser } = await buildTestClient(t)
-  t.equal(goesOnTo(await signIn(browser, 'https://evil.test/')), '/page')
+  t.equal(refreshTarget(await signIn(browser, 'https://evil.test/')), '/page')
 })
 
 t.test('CL-25: a returnTo that comes twice leads to the home page', async t => {
   const { browser } = await buildTestClient(t)
   const { headers } = await browser.get('/login?returnTo=/note&returnTo=//evil.test/')
   const started = new URL(String(headers.location)).searchParams
-  t.equal(goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' })), '/page')
+  t.equal(refreshTarget(await browser.get(callbackUrl(started), { site: 'cross-site' })), '/page')
 })
 
 const deepLinks = [...leaving, ...leavingLater, ...staying].filter(value => /^\/[!-~]*$/.test(value))
@@ -56,7 +56,7 @@ t.test('CL-25: if a visitor without a session opens a signed-in page, the login 
   t.equal(redirect.statusCode, 302)
   t.equal(redirect.headers.location, '/login?returnTo=%2Fnote%3Fx%3D1%26y%3D%252F')
   const returnTo = new URL(String(redirect.headers.location), publicUrl).searchParams.get('returnTo')
-  t.equal(goesOnTo(await signIn(browser, returnTo!)), '/note?x=1&y=%2F')
+  t.equal(refreshTarget(await signIn(browser, returnTo!)), '/note?x=1&y=%2F')
 })
 
 const failures: Record<string, [change: Record<string, string | undefined>, exchange: Script, status: number]> = {
@@ -84,7 +84,7 @@ for (const [what, [change, exchange, status]] of Object.entries(failures)) {
     platform.answer('POST /api/exchangeToken', giveTokens())
     const { headers } = await browser.get(link!, { site: 'same-origin' })
     const again = new URL(String(headers.location)).searchParams
-    t.equal(goesOnTo(await browser.get(callbackUrl(again), { site: 'cross-site' })), '/note?x=1&y=%2F')
+    t.equal(refreshTarget(await browser.get(callbackUrl(again), { site: 'cross-site' })), '/note?x=1&y=%2F')
   })
 }
 
@@ -108,7 +108,7 @@ t.test(
     await signIn(browser)
     platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
     const started = await beginLogin(browser, '/note')
-    // A portal on the same site: the browser sends the Strict cookies along.
+    // The portal is on the same site, so the browser sends the Strict cookies with the callback.
     const page = await browser.get(callbackUrl(started), { site: 'same-site' })
     t.equal(page.statusCode, 502)
     t.match(page.body, webTexts.page.signOut)

@@ -66,7 +66,7 @@ t.test('links can read the session data, in the signed-in scope and on public pa
   }
 })
 
-t.test('links of a visitor without this role', async t => {
+t.test('a visitor without the role does not see the link of the role', async t => {
   const { browser } = await start(t, async () => ({ role: 'reader' }))
   await signIn(browser)
   t.notOk(linksOf(await browser.get('/page', { site: 'same-origin' })).includes('/admin'))

@@ -147,8 +147,8 @@ t.test('RF-11: revocation starts before the product’s sign-out hook, and does 
     requestDeadlineMs: 5_000,
     product: {
       ...smallProduct,
-      // Ends only once the portal has been asked.
-      beforeSignOut: () => platform.isAsked(revokeRoute),
+      // The hook ends only after the portal has received the revocation.
+      beforeSignOut: () => platform.waitForRequests(revokeRoute),
     },
   })
   t.equal((await browser.post('/logout')).statusCode, 303)
@@ -176,7 +176,7 @@ for (const [what, beforeSignOut] of [
     t.match(log.join(''), '"event":"hook_failed"', 'and the operator learns of it')
   })
 
-t.test('RF-11: if the portal does not list revocation, the client does not call it', async t => {
+t.test('RF-11: if the portal’s metadata does not list revocation, the client does not revoke tokens', async t => {
   const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
   t.equal((await browser.post('/logout')).statusCode, 303)
@@ -266,22 +266,27 @@ for (const [what, site, headers] of [
   ['another site, in a browser that does not say so', undefined, { referer: 'https://evil.test/' }],
   ['somewhere untold, in a browser that does not say so', undefined, {}],
 ] as const)
-  t.test(`logout-not-silent: after signing out, a link to /login from ${what} asks first`, async t => {
-    const { browser, client } = await buildSignedIn(t)
-    await browser.post('/logout')
-    const url = '/login?returnTo=%2Fnote'
-    const cookie = browser.cookieHeader()
-    const page = site ? await browser.get(url, { site }) : await client.inject({ url, headers: { cookie, ...headers } })
-    t.equal(page.statusCode, 401)
-    t.equal(page.headers.location, undefined)
-    t.match(page.body, signInTexts.signedOut.title)
-    t.match(page.body, `href="${url}"`)
-    t.same(setCookieLines(page), [], 'no login has begun')
-    const chosen = site
-      ? await browser.get(url, { site: 'same-origin' })
-      : await client.inject({ url, headers: { cookie, referer: 'http://localhost:3000/login' } })
-    t.equal(chosen.statusCode, 302, 'the button goes on')
-  })
+  t.test(
+    `logout-not-silent: after signing out, a link to /login from ${what} leads to a page that asks the visitor first`,
+    async t => {
+      const { browser, client } = await buildSignedIn(t)
+      await browser.post('/logout')
+      const url = '/login?returnTo=%2Fnote'
+      const cookie = browser.cookieHeader()
+      const page = site
+        ? await browser.get(url, { site })
+        : await client.inject({ url, headers: { cookie, ...headers } })
+      t.equal(page.statusCode, 401)
+      t.equal(page.headers.location, undefined)
+      t.match(page.body, signInTexts.signedOut.title)
+      t.match(page.body, `href="${url}"`)
+      t.same(setCookieLines(page), [], 'no login has begun')
+      const chosen = site
+        ? await browser.get(url, { site: 'same-origin' })
+        : await client.inject({ url, headers: { cookie, referer: 'http://localhost:3000/login' } })
+      t.equal(chosen.statusCode, 302, 'the button goes on')
+    },
+  )
 
 t.test('logout-not-silent: without a sign-out, a link to /login from another site signs in', async t => {
   const { browser } = await buildTestClient(t)

@@ -94,19 +94,22 @@ t.test('CL-06: two logins in two tabs both succeed, the second one finished firs
   t.equal((await browser.get(callbackUrl(first), { site: 'cross-site' })).statusCode, 200)
 })
 
-t.test('CL-07: fifty logins leave five login cookies beside the session, and the last one still completes', async t => {
-  const { browser, clock } = await buildTestClient(t)
-  await signIn(browser)
-  let last = new URLSearchParams()
-  for (let tab = 0; tab < 50; tab++) {
-    clock.advance(1)
-    last = await beginLogin(browser, '/page?q='.padEnd(200, 'x'))
-  }
-  t.equal(loginCookies(browser.names()).length, 5)
-  t.ok(browser.cookie('__Host-session'))
-  t.ok(browser.cookieHeader().length < 8192, `${browser.cookieHeader().length} bytes`)
-  t.equal((await browser.get(callbackUrl(last), { site: 'cross-site' })).statusCode, 200)
-})
+t.test(
+  'CL-07: after fifty starts of a login the browser has five login cookies, and the last login still completes',
+  async t => {
+    const { browser, clock } = await buildTestClient(t)
+    await signIn(browser)
+    let last = new URLSearchParams()
+    for (let tab = 0; tab < 50; tab++) {
+      clock.advance(1)
+      last = await beginLogin(browser, '/page?q='.padEnd(200, 'x'))
+    }
+    t.equal(loginCookies(browser.names()).length, 5)
+    t.ok(browser.cookie('__Host-session'))
+    t.ok(browser.cookieHeader().length < 8192, `${browser.cookieHeader().length} bytes`)
+    t.equal((await browser.get(callbackUrl(last), { site: 'cross-site' })).statusCode, 200)
+  },
+)
 
 for (const [when, seconds] of [
   ['a second apart', 1],
@@ -156,7 +159,7 @@ t.test('CL-31: HEAD starts no login', async t => {
   t.equal(response.headers['set-cookie'], undefined)
 })
 
-t.test('CL-31: HEAD does not use a callback up', async t => {
+t.test('CL-31: after a HEAD request a callback can still be used', async t => {
   const { browser, client, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const headers = { cookie: browser.cookieHeader() }
@@ -211,7 +214,7 @@ for (const path of ['/login', '/exchangeToken']) {
   }
 }
 
-t.test('CL-07: a browser full of forged login cookies does not make the answers to it long', async t => {
+t.test('CL-07: if a browser is full of forged login cookies, the answers to it stay short', async t => {
   const { browser, clock } = await buildTestClient(t)
   const started = await beginLogin(browser, '/note')
   const count = plantCookies(browser, '__Host-login-', 22, forgedLike(browser, `__Host-login-${started.get('state')}`))
@@ -223,7 +226,7 @@ t.test('CL-07: a browser full of forged login cookies does not make the answers 
   }
 })
 
-t.test('CL-07: the next logins delete forged login cookies, before any login of this browser', async t => {
+t.test('CL-07: the next logins delete forged login cookies before real login cookies', async t => {
   const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser, '/note')
   const count = plantCookies(browser, '__Host-login-', 22, forgedLike(browser, `__Host-login-${started.get('state')}`))
@@ -233,7 +236,7 @@ t.test('CL-07: the next logins delete forged login cookies, before any login of 
   t.ok(count > 150)
 })
 
-t.test('CL-07: signing out ends the logins of this browser first, however many cookies are forged', async t => {
+t.test('CL-07: signing out deletes the real login cookies first, however many login cookies are forged', async t => {
   const { browser } = await buildTestClient(t)
   const logins = [await beginLogin(browser), await beginLogin(browser)]
   const forged = forgedLike(browser, `__Host-login-${logins[0]!.get('state')}`)
@@ -244,7 +247,7 @@ t.test('CL-07: signing out ends the logins of this browser first, however many c
   for (const login of logins) t.equal(browser.cookie(`__Host-login-${login.get('state')}`), undefined)
 })
 
-t.test('CL-07: as many forged login cookies as fit take a login almost no time', async t => {
+t.test('CL-07: a login takes almost no time, even if the browser is full of forged login cookies', async t => {
   const { browser, client } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })
   const started = await beginLogin(browser)
   plantCookies(browser, '__Host-login-', 22, forgedLike(browser, `__Host-login-${started.get('state')}`))

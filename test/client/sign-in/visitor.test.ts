@@ -46,7 +46,7 @@ for (const path of ['/public', '/recognised']) {
   )
 }
 
-t.test('a public page that recognises visitors has request.visitorIfAny, without the API', async t => {
+t.test('a public page can read request.visitorIfAny, which cannot call the API', async t => {
   const { browser } = await buildTestClient(t, { product, scripts })
   t.same((await browser.get('/if-any', { site: 'same-origin' })).json(), { hasApi: false })
   await signIn(browser)

@@ -19,7 +19,7 @@ export const clientSecret = 'a-client-credential-only-for-tests-0001'
 export const publicUrl = 'http://localhost:3000'
 
 export type Settings = {
-  /** What the platform answers, by route; see startScriptedPlatform. */
+  /** The platform's answers by route: see startScriptedPlatform. */
   scripts?: Record<string, Script>
   /** An existing platform, for a second replica. */
   platform?: ScriptedPlatform
@@ -29,7 +29,7 @@ export type Settings = {
   dispatcher?: Dispatcher
   observeRequests?: (client: FastifyInstance) => void
   requestDeadlineMs?: number
-  /** The product of the client. smallProduct unless set. */
+  /** The product of the client. The default is smallProduct. */
   product?: TestProduct
   /** Builds the client instead of `product`. */
   build?: (config: Config, options: ServerOptions) => Promise<FastifyInstance>
@@ -50,7 +50,7 @@ export function buildTestClient(t: Test, settings: Settings = {}) {
   return buildClientAsItIs(t, { product: smallProduct, ...settings })
 }
 
-/** The client with the product of app.ts, unless the settings name another. */
+/** The client with the product of app.ts, unless the settings contain another product. */
 export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
   const platform = settings.platform ?? (await startScriptedPlatform(t, { ...scripts(), ...settings.scripts }))
   const clock = settings.clock ?? new TestClock()
@@ -83,7 +83,7 @@ export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
   await client.ready()
   t.teardown(() => client.close())
   // The client reads the metadata in the background. Wait for that, so that it does not disturb what a test counts.
-  if (config.loginInternalUrl === platform.url && !dispatcher) await platform.isAsked(metadata, asked + 1)
+  if (config.loginInternalUrl === platform.url && !dispatcher) await platform.waitForRequests(metadata, asked + 1)
   return { client, config, platform, clock, log, browser: new TestBrowser(client, publicUrl, clock.read) }
 }
 

@@ -12,7 +12,10 @@ export function plantCookies(browser: TestBrowser, prefix: string, nameLength: n
   return count
 }
 
-/** Begins as a cookie of this client does, so that only the seal tells the two apart. */
+/**
+ * A forged value that begins like a real cookie of this client. The client notices the forgery only when it unseals the
+ * value.
+ */
 export function forgedLike(browser: TestBrowser, name: string): string {
   return `${browser.cookie(name)!.slice(0, 28)}${'A'.repeat(24)}`
 }

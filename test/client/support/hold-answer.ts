@@ -1,8 +1,10 @@
-// Holds an answer of the platform back, for tests of events while a request is under way.
+// Delays an answer of the platform until the test allows it. For tests of events during a request.
 import type { ServerResponse } from 'node:http'
 import { type Received, type Script, send } from './scripted-platform.ts'
 
-/** A script that answers only when `goOn` is called; `asked` comes back when it has been asked. */
+/**
+ * A script that answers only after the test has called `release`. `asked` resolves when the platform gets the request.
+ */
 export function holdAnswer(answer: Script) {
   const asked = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
@@ -11,5 +13,5 @@ export function holdAnswer(answer: Script) {
     await gate.promise
     return typeof answer === 'function' ? answer(request, response) : send(response, answer)
   }
-  return { script, asked: asked.promise, goOn: gate.resolve }
+  return { script, asked: asked.promise, release: gate.resolve }
 }

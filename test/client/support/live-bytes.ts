@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** The memory in use now, with garbage. For memory that is held only for a moment. */
+/** The memory in use now, including garbage. It shows memory that is used only for a moment. */
 export function heldBytes(): number {
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
@@ -13,7 +13,7 @@ export function liveBytes(): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   collect()
-  // Buffers are freed in another thread and counted until then. The second collection waits for that.
+  // Node frees buffers in another thread, and counts them until then. The second collection waits for that.
   collect()
   return heldBytes()
 }

@@ -1,11 +1,11 @@
-// Makes a self-signed certificate (X.509, RFC 5280), because Node can only read certificates.
+// Makes a self-signed certificate (X.509, RFC 5280). Node can only read certificates.
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 
-/** In PEM, for an IPv4 address. Valid for an hour unless set. */
+/** Returns PEM for an IPv4 address. By default the certificate is valid from an hour ago until an hour from now. */
 export function makeCertificate(ip: string, { notBefore, notAfter }: { notBefore?: Date; notAfter?: Date } = {}) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const hour = 60 * 60 * 1000
-  // Of several with one name OpenSSL would take the first.
+  // Each certificate has its own name: of several certificates with the same name OpenSSL would use the first.
   const name = sequence(tlv(0x31, sequence(objectId('550403'), tlv(0x0c, Buffer.from(`test ${randomUUID()}`)))))
   const validity = sequence(
     time(notBefore ?? new Date(Date.now() - hour)),

@@ -1,4 +1,4 @@
-// Everything that must stay secret, collected while a test walks through the client, and looked for in its log.
+// Collects every secret while a test uses the client, and then searches the log for them.
 import { createHash, randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
@@ -9,8 +9,8 @@ import { TestBrowser } from './test-browser.ts'
 export const unguessable = () => randomBytes(18).toString('base64url')
 
 /**
- * A client that logs all it can, on a platform that never gives the same token twice; `secrets` collects them, and what
- * `plant` gives, and whatever the browser and the platform receive that nobody else may know.
+ * A client whose platform never issues the same token twice. `secrets` contains those tokens, the values that `plant`
+ * has returned, and all secrets that the browser and the platform have received.
  */
 export async function noteSecrets(
   t: Test,
@@ -52,7 +52,7 @@ export async function noteSecrets(
     send(response, { body: tokenAnswer(request, tokens()) })
   })
 
-  /** Takes note of cookies, of hidden fields and of every parameter of an address, as the browser does. */
+  /** A browser that adds to `secrets`: cookies, form tokens, and the state and challenge of redirects. */
   class NotingBrowser extends TestBrowser {
     override keep(response: LightMyRequestResponse) {
       super.keep(response)
@@ -77,7 +77,7 @@ export async function noteSecrets(
         if (value) secrets.add(value)
     const text = log.join('')
     for (const secret of secrets) {
-      // Told by a hash, so that a test that fails does not print it.
+      // The message contains a hash, because a failed test must not print the secret.
       const name = createHash('sha256').update(secret).digest('hex').slice(0, 8)
       const forms = [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), btoa(secret)]
       if (forms.some(form => text.includes(form))) t.fail(`secret ${name} (${secret.length} characters) is in the log`)

@@ -1,2 +1,4 @@
-/** An address that always refuses connections. Another program could take a port that is only free. */
+/**
+ * An address that always refuses connections. A free port would not do: another program could start to listen on it.
+ */
 export const nowhere = 'http://127.0.0.1:1'

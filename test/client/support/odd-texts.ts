@@ -1,4 +1,4 @@
-// Long and repetitive texts, on which a careless check takes ever longer, and how long an answer to them takes.
+// Long and repetitive texts that make a careless check slow, and functions that measure the time of an answer.
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
 import { cpuMs } from '../../support/stopwatch.ts'
@@ -25,7 +25,7 @@ export const oddPatterns = [
   '0',
 ]
 
-/** As often as it fits into so many characters. */
+/** Repeats `pattern` as often as it fits into `length` characters. */
 export const repeatTo = (length: number, pattern: string) => pattern.repeat(Math.floor(length / pattern.length))
 
 /** The shortest CPU time of up to ten tries, in ms. Slow code is slow each time, but garbage collection is not. */
@@ -42,7 +42,10 @@ export async function fastest(work: () => Promise<{ statusCode: number }>) {
 
 type Sender = { browser: TestBrowser; client: FastifyInstance }
 
-/** Sends the form with 30 KB of each text in each field, and the other fields unchanged. Fails if one takes 100 ms. */
+/**
+ * Sends the form with 30 KB of each text in each field, and the other fields unchanged. Fails if an answer takes 100
+ * ms.
+ */
 export async function sendOddForms(t: Test, { browser, client }: Sender, url: string, form: Record<string, string>) {
   const headers = {
     cookie: browser.cookieHeader(),

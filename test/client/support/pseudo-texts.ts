@@ -65,15 +65,16 @@ if (isPseudo) {
 const shownAttributes = /\s(?:title|aria-label|alt|placeholder|data-busy|data-empty-choice|data-texts)="([^"]*)"/g
 
 /**
- * Words on a page in the made-up language that are in no file of texts: in its title, its text, and the attributes that
- * people read or hear. `data` are names and values that come from elsewhere. Times and what was typed are left out.
+ * Finds English words on a page in the made-up language: in its title, its text, and the attributes that people read or
+ * hear. Such words are in no file of texts. `data` are names and values that come from elsewhere. The function ignores
+ * times and typed text.
  */
 export function findUntranslated({ body }: { body: string }, data: string[]): string[] {
   const timeless = body.replace(/<time\b.*?<\/time>/gs, ' ')
   const attributes = [...timeless.matchAll(shownAttributes)].map(([, value]) => value!)
   const text = timeless.replace(/<(style|script|textarea)\b[^>]*>.*?<\/\1>/gs, ' ').replace(/<[^>]*>/g, ' ')
   return [text, ...attributes].flatMap(shown => {
-    // Without the names of data-texts, which is JSON.
+    // Removes the property names of the attribute data-texts, which contains JSON.
     let rest = unescapeHtml(shown)
       .replace(/\s+/g, ' ')
       .replace(/"\w+":/g, '|')

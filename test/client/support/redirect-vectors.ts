@@ -1,6 +1,6 @@
-// Where Chromium goes for addresses that only look like paths of a site (CL-25): measured, not reasoned.
+// Addresses that look like paths of a site (CL-25), sorted by the site that Chromium really opens for them.
 
-/** These leave the site. */
+/** Chromium leaves the site. */
 export const leaving = [
   '//evil.test/',
   '/\\evil.test/',
@@ -16,10 +16,13 @@ export const leaving = [
   'http://localhost:3000@evil.test/',
 ]
 
-/** These stay, but their normalised path begins with two slashes, and leaves when it is used again. */
+/**
+ * Chromium stays on the site. But the normalised path begins with two slashes, so it leaves the site if it is used
+ * again.
+ */
 export const leavingLater = ['/.//evil.test/', '/..//evil.test/', '/a/../..//evil.test/']
 
-/** These stay, or go nowhere. */
+/** Chromium stays on the site, or opens nothing. */
 export const staying = [
   '/./\\evil.test/',
   '/%2f/evil.test/',

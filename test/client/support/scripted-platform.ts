@@ -1,10 +1,10 @@
-// Plays the login portal and the application API for the client's tests, and misbehaves on request.
+// Plays the login portal and the application API for the client's tests. A test can make it misbehave.
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-/** What reached the platform, as bytes came in. */
+/** A request that the platform has received. */
 export type Received = {
   method: string
   /** Path and query. */
@@ -15,7 +15,10 @@ export type Received = {
   form: URLSearchParams
 }
 
-/** Status (200), headers (JSON content type) and body (an object is sent as JSON); or whatever the function does. */
+/**
+ * An answer, or a function that sends the answer. The default status is 200, the default content type is JSON, and an
+ * object as body is sent as JSON.
+ */
 export type Script =
   | { status?: number; headers?: Record<string, string | string[]>; body?: unknown }
   | ((request: Received, response: ServerResponse) => unknown)
@@ -23,9 +26,9 @@ export type Script =
 export type ScriptedPlatform = Awaited<ReturnType<typeof startScriptedPlatform>>
 
 /**
- * One server on a free port for both parts; each answers only what a test has scripted, under a key such as
- * `POST /api/exchangeToken` (the query does not count). A request that was not scripted fails the test.
- * Without a script the portal has no metadata and tells no name: the flow is exactly the platform's.
+ * Starts one server for the portal and the API on a free port. It answers only the routes in `scripts`. A key is a
+ * method and a path without a query, such as `POST /api/exchangeToken`. A request to another route fails the test. By
+ * default the portal publishes no metadata and returns no name of the visitor.
  */
 export async function startScriptedPlatform(t: Test, scripts: Record<string, Script> = {}, host = '127.0.0.1') {
   const script = new Map<string, Script>(
@@ -69,18 +72,18 @@ export async function startScriptedPlatform(t: Test, scripts: Record<string, Scr
 
   return {
     url,
-    /** Changes what a route answers from now on. */
+    /** Replaces the script of a route. */
     answer(key: string, answer: Script) {
       script.set(key, answer)
     },
-    /** What a route answers now. */
+    /** The current script of a route. */
     script: (key: string): Script => script.get(key)!,
     /** All requests, or those of one route, in order. */
     received(key?: string): Received[] {
       return received.filter(({ method, url }) => !key || key === `${method} ${url.split('?', 1)[0]}`)
     },
-    /** Comes back when a route has been asked so often. */
-    async isAsked(key: string, times = 1): Promise<void> {
+    /** Resolves when a route has received this many requests. */
+    async waitForRequests(key: string, times = 1): Promise<void> {
       while (this.received(key).length < times) await once(arrivals, 'one')
     },
     server,
@@ -115,7 +118,7 @@ export function tokenAnswer(request: Received, more: Record<string, unknown> = {
   }
 }
 
-/** Gives tokens, or new ones for old; `more` replaces members of the answer. */
+/** A script that issues or renews tokens. `more` replaces members of the answer. */
 export function giveTokens(more: Record<string, unknown> = {}): Script {
   return (request, response) => send(response, { body: tokenAnswer(request, more) })
 }

@@ -1,4 +1,4 @@
-// Reads an answer as slowly as a bad network or an attacker who wants to occupy connections.
+// Reads an answer very slowly, like a browser with a bad network, or like an attacker who wants to occupy connections.
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import { memoryOf, workOf } from '../../support/process-status.ts'
@@ -16,7 +16,10 @@ export function readSlowly(socket: Socket, path: string, cookie: string): Socket
   return socket
 }
 
-/** Two hundred slow readers open a signed-in page. Checks that other requests get answers, within 256 MiB. */
+/**
+ * Opens a signed-in page with two hundred slow readers. Checks that other requests get answers, and that the client
+ * uses less than 256 MiB.
+ */
 export async function holdWithSlowReaders(t: Test, client: SpawnedClient, path: string): Promise<void> {
   const cookie = client.browser.cookieHeader()
   const sockets: Socket[] = []

@@ -21,9 +21,12 @@ const smallMain = fileURLToPath(new URL('./small-main.ts', import.meta.url))
 export type SpawnedClient = Awaited<ReturnType<typeof spawnClient>>
 
 type Options = {
-  /** Started in front of the client, such as `underLimit(100)`; then as in production, without the NODE_OPTIONS of tap. */
+  /**
+   * A command that starts the client, such as `underLimit(100)`. With it the client runs without the NODE_OPTIONS of
+   * tap, as in production.
+   */
   prefix?: string[]
-  /** What is run. The client with the small product unless set. */
+  /** The program to run. The default is the client with the small product. */
   program?: string
 }
 
@@ -33,7 +36,7 @@ export const smallHeap = [
   `NODE_COMPILE_CACHE=${process.env.NODE_COMPILE_CACHE ?? ''}`,
 ]
 
-/** Comes back when it listens. It gets the settings given, and nothing of this machine's environment. */
+/** Resolves when the client listens. The client gets the given settings, and nothing of this machine's environment. */
 export async function spawnClient(
   t: Test,
   environment: Record<string, string>,
@@ -52,7 +55,7 @@ export async function spawnClient(
       CLIENT_ID: clientId,
       CLIENT_SECRET: clientSecret,
       COOKIE_KEYS: randomBytes(32).toString('base64url'),
-      // Read, so that many starts take less time; under a limit a process has room for no files but its own.
+      // The compile cache makes starts faster. Under a limit the client has no file descriptors left for it.
       ...(!prefix && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...(program === productMain && productEnvironment),
       ...environment,
@@ -66,7 +69,7 @@ export async function spawnClient(
   const addresses = (child.stdio[3] as Readable).setEncoding('utf8')
   let told = ''
   addresses.on('data', text => (told += text))
-  // The metrics come first, where there are any.
+  // If METRICS_PORT is set, the client listens for metrics first.
   const own = environment.METRICS_PORT === undefined ? 0 : 1
   while (told.split('\n').length < own + 2) {
     if (child.exitCode !== null) throw new Error(`The client has not started:\n${output}`)
@@ -77,14 +80,14 @@ export async function spawnClient(
   return {
     child,
     url,
-    /** Where its metrics are, if it has any. */
+    /** The address of the metrics, if METRICS_PORT is set. */
     metricsUrl,
-    /** In place of a client in this process, for a TestBrowser. */
+    /** A replacement for an in-process client, for a TestBrowser. */
     client: { inject } as unknown as FastifyInstance,
     browser: new TestBrowser({ inject } as unknown as FastifyInstance, publicUrl, () => new Date()),
     exited,
     output: () => output,
-    /** GET, as curl would: fetch says that it is no navigation. */
+    /** Sends a GET without Sec-Fetch headers, like curl. `fetch` would say that the request is not a navigation. */
     async get(path: string, headers: Record<string, string> = {}) {
       const { statusCode, headers: answered, body } = await request(url + path, { headers })
       return { statusCode, headers: answered, body: await body.text() }
@@ -95,14 +98,14 @@ export async function spawnClient(
         .split('\n')
         .filter(Boolean)
         .map(line => JSON.parse(line) as Record<string, unknown>),
-    /** Comes back when the output has this. */
-    async says(text: string) {
+    /** Resolves when the output contains this text. */
+    async waitForOutput(text: string) {
       while (!output.includes(text)) await once(child.stdout, 'data')
     },
   }
 }
 
-/** Like inject, but over a new connection. */
+/** Like Fastify's `inject`, but over a new connection. */
 async function send(origin: string, { method = 'GET', url, headers, payload }: InjectOptions) {
   const answer = await request(origin + url, {
     method: method as Dispatcher.HttpMethod,
@@ -122,6 +125,6 @@ function readSetCookie(line: string) {
   return { name, value, maxAge, sameSite, path, secure: given.has('Secure') }
 }
 
-/** Resolves when the client listens on this address too: spawnClient waits for the first one only. */
-export const listensOn = (client: SpawnedClient, address: string) =>
-  client.says(`Server listening at http://${address.includes(':') ? `[${address}]` : address}:`)
+/** Resolves when the client listens on this address. spawnClient waits only for the first address. */
+export const waitUntilListening = (client: SpawnedClient, address: string) =>
+  client.waitForOutput(`Server listening at http://${address.includes(':') ? `[${address}]` : address}:`)

@@ -1,4 +1,4 @@
-// A port that nobody has a reason to connect to.
+// A port to which the program under test must not connect.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { Test } from 'tap'

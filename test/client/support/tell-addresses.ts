@@ -1,4 +1,5 @@
-// Loaded before a client that is started as a process: tells the test each address that it listens on, as its log may not.
+// Loaded into a client process: writes each address that the client listens on to file descriptor 3, because the log
+// may be off.
 import { writeSync } from 'node:fs'
 import { type AddressInfo, Server } from 'node:net'
 

@@ -1,4 +1,5 @@
-// One browser's cookie jar, speaking to a client through inject: keeps, sends and drops cookies as browsers do.
+// A browser with a cookie jar that sends requests through `inject`. It keeps, sends and drops cookies as real browsers
+// do.
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 
 type Kept = { value: string; sameSite: string; expiresAt: number }
@@ -18,12 +19,12 @@ export class TestBrowser {
     this.#clock = clock
   }
 
-  /** A navigation. From another site the browser keeps Strict cookies back. */
+  /** A navigation. If `site` is cross-site, the browser does not send Strict cookies. */
   get(url: string, { site = 'none', headers = {} }: Options = {}) {
     return this.#send({ method: 'GET', url, headers: this.#metadata(site, headers) }, site)
   }
 
-  /** A form, sent from a page of `site`. FormData, which may have files, is sent as multipart. */
+  /** Sends a form from a page of `site`. FormData, which may have files, is sent as multipart. */
   async post(
     url: string,
     form: Record<string, string> | FormData = {},
@@ -34,7 +35,7 @@ export class TestBrowser {
     return this.#send({ method: 'POST', url, payload, headers: sent }, site)
   }
 
-  /** What a script of a page of `site` sends with `fetch`: `json` as JSON, or `form` as multipart. */
+  /** Sends a request as a script of a page of `site` does with `fetch`: `json` as JSON, or `form` as multipart. */
   async fetch(
     url: string,
     {
@@ -63,7 +64,7 @@ export class TestBrowser {
     return this.#live().map(([name]) => name)
   }
 
-  /** What the browser would send; or, with `isSent`, the part of it that passes. */
+  /** The Cookie header that the browser would send. `isSent` can exclude cookies. */
   cookieHeader(isSent: (cookie: Kept) => boolean = () => true): string {
     return this.#live()
       .filter(([, cookie]) => isSent(cookie))
@@ -71,7 +72,7 @@ export class TestBrowser {
       .join('; ')
   }
 
-  /** Another browser with the same cookies: a thief's, or this one as it was. */
+  /** A second browser with the same cookies: the browser of a thief, or the earlier state of this browser. */
   copy(): TestBrowser {
     const copy = new TestBrowser(this.client, this.#origin, this.#clock)
     for (const [name, cookie] of this.cookies) copy.cookies.set(name, cookie)
@@ -96,7 +97,10 @@ export class TestBrowser {
     return response
   }
 
-  /** Takes the cookies of a response, as far as browsers do: one of over 4,096 bytes is dropped, and the old one stays. */
+  /**
+   * Stores the cookies of a response as browsers do. A cookie of more than 4,096 bytes is dropped, and the old cookie
+   * stays.
+   */
   keep(response: LightMyRequestResponse): void {
     for (const { name, value, maxAge, sameSite, path, secure, domain } of response.cookies) {
       if (name.length + value.length > 4096) continue

@@ -4,7 +4,10 @@ import { buildServer, type ServerOptions, type SiteOptions } from '../../../src/
 import type { Config } from '../../../src/client/config.ts'
 import { defineSettings } from '../../../src/client/read-settings.ts'
 
-/** For a product without settings of its own. A test that uses it works with whatever settings the client's product has. */
+/**
+ * For a product without its own settings. A test with `noSettings` does not depend on the settings of the client's own
+ * product.
+ */
 export const noSettings = defineSettings({ list: [], read: () => ({}) })
 
 export type TestProduct = SiteOptions & {

@@ -4,7 +4,10 @@ import { connect, type Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import type { Test } from 'tap'
 
-/** Listens with the shortest queue, and never looks: once the queue is full the kernel lets further ones wait. */
+/**
+ * Listens with the shortest queue and never accepts a connection. When the queue is full, further connections wait in
+ * the kernel.
+ */
 const listen = `
   const { parentPort } = require('node:worker_threads')
   const server = require('node:net').createServer()
@@ -14,7 +17,7 @@ const listen = `
   })
 `
 
-/** Its address, as soon as a connection to it hangs. */
+/** Resolves to the address of the port when a connection to it hangs. */
 export async function startUnacceptingPort(t: Test): Promise<string> {
   const worker = new Worker(listen, { eval: true })
   const [port] = (await once(worker, 'message')) as [number]

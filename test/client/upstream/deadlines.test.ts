@@ -35,7 +35,7 @@ const slow: Record<string, (socket: Socket) => unknown> = {
 }
 
 t.test(
-  'UP-03, F-06, F-07: after a slow exchange the visitor gets a page within six seconds, and the socket is free',
+  'UP-03, F-06, F-07: if the exchange is slow, the visitor gets a page within six seconds, and the socket is closed',
   async t => {
     const cases = Object.entries(slow).map(async ([what, script]) => {
       const portal = await startRawUpstream(t, script)
@@ -54,7 +54,7 @@ t.test(
 )
 
 t.test(
-  'UP-03, F-06, F-07: after a slow call the visitor gets a page within eleven seconds, and the socket is free',
+  'UP-03, F-06, F-07: if a call is slow, the visitor gets a page within eleven seconds, and the socket is closed',
   async t => {
     const cases = Object.entries(slow).map(async ([what, script]) => {
       const api = await startRawUpstream(t, script)
@@ -79,11 +79,11 @@ async function hangsUp(upstream: { openConnections: () => number }) {
   while (upstream.openConnections() > 0) await setImmediate()
 }
 
-t.test('UP-03: all calls of one request together have one deadline', async t => {
+t.test('UP-03: one deadline limits the total time of all calls of a request', async t => {
   const { browser, clock, platform } = await buildTestClient(t, { scripts: smallApi, requestDeadlineMs: 2_000 })
   await signIn(browser)
   const form = readForm(await browser.get('/note'), '/note')
-  /** Each call keeps its own deadline, but all together take longer than the request may. */
+  /** Each call is within its own deadline. But all calls together take longer than the request may take. */
   const slowly = (script: Script) => async (request: Received, response: ServerResponse) => {
     await wait(250)
     return typeof script === 'function' ? script(request, response) : send(response, script)
@@ -105,16 +105,19 @@ t.test('UP-03: all calls of one request together have one deadline', async t => 
   t.equal(platform.received('POST /things').length, 2, 'refused once, and cut off at the end')
 })
 
-t.test('UP-03: a request has less time than its socket', async t => {
+t.test('UP-03: the deadline of a request is shorter than the timeout of its socket', async t => {
   const { client } = await buildTestClient(t)
   t.equal(client.server.timeout, 35_000)
   t.ok(client.server.timeout > 25_000)
 })
 
 for (const scheme of ['http', 'https'] as const) {
-  const what = scheme === 'http' ? 'F-04: a portal that cannot be connected' : 'F-04: a portal silent about TLS'
+  const what =
+    scheme === 'http'
+      ? 'F-04: if no connection to the portal can be made'
+      : 'F-04: if the portal does not answer the TLS handshake'
   const start = (t: Test) => (scheme === 'http' ? startUnacceptingPort(t) : startSilent(t))
-  t.test(`${what}: a page within four seconds`, async t => {
+  t.test(`${what}, the visitor gets a page within four seconds`, async t => {
     const url = (await start(t)).replace('http:', `${scheme}:`)
     // The metadata call at the start waits for the same connection. It must not be part of the measured time.
     const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: url } })

@@ -14,7 +14,7 @@ import { textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { type Received, tokenAnswer } from '../support/scripted-platform.ts'
 
-/** Sends something else than the good answer. `body` is the body of the good answer. */
+/** Sends a broken answer instead of the good answer. `body` is the body of the good answer. */
 type Fault = (socket: Socket, body: string) => unknown
 
 const cutOff = (bytes: string | Buffer) => (socket: Socket) => socket.write(bytes, () => socket.resetAndDestroy())
@@ -93,7 +93,7 @@ const harmless: Record<string, Fault> = {
       .toString()
       .replace('HTTP/1.1', 'HTTP/1.0'),
   ),
-  'F-13: an answer byte by byte': (socket, body) => {
+  'F-13: an answer that arrives byte by byte': (socket, body) => {
     for (const byte of rawAnswer(body)) socket.write(Buffer.of(byte))
   },
 }
@@ -114,7 +114,7 @@ for (const [faults, words] of [
 ] as const) {
   for (const [what, fault] of Object.entries(faults)) {
     t.test(
-      `${what}, at the exchange: one request, no session, and a page with a link for signing in again`,
+      `${what} at the exchange leads to a page with a link for signing in again, without a second request`,
       async t => {
         portal.script = (socket, request) => fault(socket, tokens(request))
         const before = portal.requests.length
@@ -134,7 +134,7 @@ for (const [faults, words] of [
       },
     )
 
-    t.test(`${what}, at the API: an error page, and the visitor stays signed in`, async t => {
+    t.test(`${what} at the API leads to an error page, and the visitor stays signed in`, async t => {
       api.script = socket => fault(socket, things)
       const before = api.requests.length
       const browser = visitor.copy()
@@ -153,7 +153,7 @@ for (const [faults, words] of [
 }
 
 for (const [what, fault] of Object.entries(harmless)) {
-  t.test(`${what}: the answer is accepted`, async t => {
+  t.test(`${what}: the client accepts the answer`, async t => {
     const script: RawScript = (socket, request) =>
       fault(socket, request.startsWith('GET /things') ? things : tokens(request))
     const { url } = await startRawUpstream(t, script)

@@ -11,33 +11,30 @@ import { smallApi } from '../support/small-product.ts'
 
 const things = rawAnswer(JSON.stringify(['one', 'two']))
 
-t.test(
-  'UP-08: while the API leaves 500 pages waiting, the other pages work, and afterwards all pages work',
-  async t => {
-    const api = await startRawUpstream(t, () => {})
-    const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
-    await signIn(browser)
-    const pages = timed(Promise.all(Array.from({ length: 500 }, () => browser.copy().get('/page'))))
-    while (api.requests.length < 64) await setImmediate()
+t.test('UP-08: while 500 pages wait for the API, the other pages work, and afterwards all pages work', async t => {
+  const api = await startRawUpstream(t, () => {})
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
+  await signIn(browser)
+  const pages = timed(Promise.all(Array.from({ length: 500 }, () => browser.copy().get('/page'))))
+  while (api.requests.length < 64) await setImmediate()
 
-    for (const path of ['/health/live', '/health/ready', '/login', '/']) {
-      const [{ statusCode }, took] = await timed(browser.copy().get(path))
-      t.ok([200, 302].includes(statusCode), path)
-      t.ok(took.own < 0.2, `${path}: ${took.own} s`)
-    }
-    t.equal((await signIn(browser.copy())).statusCode, 200)
-    t.ok(api.openConnections() <= 64, 'the number of connections is limited')
+  for (const path of ['/health/live', '/health/ready', '/login', '/']) {
+    const [{ statusCode }, took] = await timed(browser.copy().get(path))
+    t.ok([200, 302].includes(statusCode), path)
+    t.ok(took.own < 0.2, `${path}: ${took.own} s`)
+  }
+  t.equal((await signIn(browser.copy())).statusCode, 200)
+  t.ok(api.openConnections() <= 64, 'the number of connections is limited')
 
-    const [answers, took] = await pages
-    const statuses = answers.map(({ statusCode }) => statusCode)
-    t.same([...new Set(statuses)].sort(), [503, 504])
-    t.equal(statuses.filter(status => status === 503).length, 500 - 256, 'the other pages are refused at once')
-    t.ok(took.own < 13, `UP-03: the deadline includes the wait for a connection: ${took.own} s`)
+  const [answers, took] = await pages
+  const statuses = answers.map(({ statusCode }) => statusCode)
+  t.same([...new Set(statuses)].sort(), [503, 504])
+  t.equal(statuses.filter(status => status === 503).length, 500 - 256, 'the other pages are refused at once')
+  t.ok(took.own < 13, `UP-03: the deadline includes the wait for a connection: ${took.own} s`)
 
-    api.script = socket => socket.write(things)
-    t.equal((await browser.get('/page')).statusCode, 200)
-  },
-)
+  api.script = socket => socket.write(things)
+  t.equal((await browser.get('/page')).statusCode, 200)
+})
 
 t.test('UP-16: every page works although the API closes idle connections just when they are used again', async t => {
   // The connection is closed before the next request, while it is on its way, or after it.
@@ -81,7 +78,7 @@ t.test('UP-07, UP-16: a POST whose connection is reset shows an error and is not
   t.equal(api.requests.filter(request => request.startsWith('POST')).length, 1)
 })
 
-t.test('UP-07: a GET whose connection is reset is sent once more, and only once', async t => {
+t.test('UP-07: if the connection of a GET is reset, the client repeats the GET once', async t => {
   const api = await startRawUpstream(t, (socket, _request, count) =>
     count === 1 ? socket.resetAndDestroy() : socket.write(things),
   )
@@ -120,7 +117,7 @@ for (const status of [429, 503]) {
       ['99 GMT', undefined, undefined],
       ['garbage', undefined, undefined],
     ] as const) {
-      // The date of the other side does not count. Its clock may be wrong.
+      // The client ignores the Date header of the other side. Its clock may be wrong.
       const headers = { 'retry-after': header, date: 'Sun, 01 Mar 2026 12:00:00 GMT' }
       platform.answer('GET /things', { status, headers, body: {} })
       const [page, took] = await timed(browser.get('/page'))

@@ -1,4 +1,5 @@
-// Only the settings say where requests go. Redirects are not followed, and no address from outside is called.
+// Only the settings decide to which addresses the client sends requests. The client follows no redirects and calls no
+// other addresses.
 
 import t, { type Test } from 'tap'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'

@@ -16,9 +16,12 @@ const chunk = Buffer.concat([Buffer.from(`${block.length.toString(16)}\r\n`), bl
 
 type Total = { bytes: number; mostHeld: number; hungUp?: Promise<unknown> }
 
-/** Sends `bytes` again and again until the other side closes the connection. `total` is the sum, and the most that was buffered. */
+/**
+ * Sends `bytes` again and again until the other side closes the connection. `total` counts the bytes, and has the
+ * largest number of buffered bytes.
+ */
 function pour(socket: Socket, head: string, bytes: Buffer, total: Total) {
-  // Not "once" of node:events, which an ECONNRESET on the way there would end.
+  // `once` of node:events would reject if the connection ends with ECONNRESET.
   total.hungUp = new Promise(resolve => socket.once('close', resolve))
   socket.write(head)
   const more = () => {
@@ -77,20 +80,23 @@ for (const [what, [head, bytes]] of Object.entries(endless)) {
   }
 }
 
-t.test('UP-04: a token response of just under 64 KiB is read, and one of just over 64 KiB is refused', async t => {
-  const { browser, platform } = await buildTestClient(t)
-  const send = (length: number) =>
-    platform.answer('POST /api/exchangeToken', (request, response) => {
-      const body = JSON.stringify(tokenAnswer(request))
-      response.setHeader('content-type', 'application/json').end(body.padEnd(length))
-    })
-  send(64 * 1024)
-  t.equal((await signIn(browser)).statusCode, 200)
-  send(64 * 1024 + 1)
-  t.equal((await signIn(browser)).statusCode, 502)
-})
+t.test(
+  'UP-04: a token response of just under 64 KiB is read, and a response of just over 64 KiB is refused',
+  async t => {
+    const { browser, platform } = await buildTestClient(t)
+    const send = (length: number) =>
+      platform.answer('POST /api/exchangeToken', (request, response) => {
+        const body = JSON.stringify(tokenAnswer(request))
+        response.setHeader('content-type', 'application/json').end(body.padEnd(length))
+      })
+    send(64 * 1024)
+    t.equal((await signIn(browser)).statusCode, 200)
+    send(64 * 1024 + 1)
+    t.equal((await signIn(browser)).statusCode, 502)
+  },
+)
 
-t.test('UP-04: an answer of just under 8 MiB is read, and one of just over is not', async t => {
+t.test('UP-04: an answer of just under 8 MiB is read, and an answer of just over 8 MiB is refused', async t => {
   const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
   const body = JSON.stringify(Array(2_000).fill('d'.repeat(600)))

@@ -157,7 +157,7 @@ const bodies: Record<string, { headers: Record<string, string>; body: unknown }>
   text: { headers: { 'content-type': 'text/plain' }, body: `Traceback ${canary}` },
   'a large body': { headers: {}, body: JSON.stringify({ error: canary.repeat(8_000) }) },
 }
-/** A client for the tests that leave it as it was: the visitor stays signed in, and logins work. */
+/** One client for all tests after which the visitor is still signed in and logins still work. */
 const one = await start(t)
 
 for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {
@@ -191,7 +191,7 @@ t.test('PG-20: an error page has a fixed message and a request id, and no intern
 })
 
 t.test(
-  'PG-20: the page for an error of the client has a fixed message and a request id, and the log has the cause once',
+  'PG-20: if the client itself fails, the page has a fixed message and a request id, and the log has the cause once',
   async t => {
     const thrown = `${canary} at /srv/node_modules/x ECONNREFUSED 10.0.0.1`
     const { browser, log } = await buildTestClient(t, {
@@ -212,7 +212,7 @@ t.test(
   },
 )
 
-t.test('UP-12: of the browser’s request only a harmless request id is passed on', async t => {
+t.test('UP-12: from the browser’s request the client sends only a harmless request id to the platform', async t => {
   const { browser, platform } = await start(t)
   const headers = {
     authorization: `Basic ${canary}`,

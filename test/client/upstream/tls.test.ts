@@ -1,4 +1,4 @@
-// Certificates are checked. A bad one leads to a page and a log line.
+// The client checks the certificates of the portal and the API. A bad certificate leads to a page and a log line.
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -40,7 +40,7 @@ const past = { notBefore: new Date(Date.now() - 2 * day), notAfter: new Date(Dat
 const future = { notBefore: new Date(Date.now() + day), notAfter: new Date(Date.now() + 2 * day) }
 const good = makeCertificate(here)
 const unknown = makeCertificate(here)
-/** The fault of each certificate, and its name at OpenSSL. */
+/** Bad certificates by their fault, each with OpenSSL's name of the fault. */
 const bad = {
   'of another host': [makeCertificate('127.0.0.2'), 'ERR_TLS_CERT_ALTNAME_INVALID'],
   'that has expired': [makeCertificate(here, past), 'CERT_HAS_EXPIRED'],
@@ -51,20 +51,23 @@ const trusted = [good, ...Object.values(bad).map(([certificate]) => certificate)
 setDefaultCACertificates([...getCACertificates('default'), ...trusted.map(({ cert }) => cert)])
 
 for (const [what, [certificate, code]] of Object.entries(bad)) {
-  t.test(`UP-09, F-05: after a certificate ${what} the visitor gets a page, and the portal gets nothing`, async t => {
-    const portal = await startTls(t, certificate)
-    const { browser, log } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
-    const page = await signIn(browser)
-    t.equal(page.statusCode, 502)
-    t.match(textOf(page), upstreamTexts.portal.certificate)
-    t.notMatch(page.body, /certificate|CERT_|127\.0\.0\.1/i)
-    t.equal(browser.cookie('__Host-session'), undefined)
-    t.same(portal.received, [])
-    const fault = log.map(line => JSON.parse(line)).find(({ event }) => event === 'portal_certificate')
-    t.equal(fault?.cause?.code, code, 'LG-04: the log says that it is a matter of certificates')
-  })
+  t.test(
+    `UP-09, F-05: if the portal has a certificate ${what}, the visitor gets a page, and the portal gets no request`,
+    async t => {
+      const portal = await startTls(t, certificate)
+      const { browser, log } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
+      const page = await signIn(browser)
+      t.equal(page.statusCode, 502)
+      t.match(textOf(page), upstreamTexts.portal.certificate)
+      t.notMatch(page.body, /certificate|CERT_|127\.0\.0\.1/i)
+      t.equal(browser.cookie('__Host-session'), undefined)
+      t.same(portal.received, [])
+      const fault = log.map(line => JSON.parse(line)).find(({ event }) => event === 'portal_certificate')
+      t.equal(fault?.cause?.code, code, 'LG-04: the log names the fault of the certificate')
+    },
+  )
 
-  t.test(`UP-09, F-05: a certificate ${what} keeps the access token from the API`, async t => {
+  t.test(`UP-09, F-05: if the API has a certificate ${what}, it does not get the access token`, async t => {
     const api = await startTls(t, certificate)
     const { browser, log } = await buildTestClient(t, { environment: { API_URL: api.url } })
     await signIn(browser)

@@ -1,4 +1,5 @@
-// Answers that are small to send and large in memory. Their values are counted before they are parsed.
+// Answers that are small to send and take much memory. The client counts the values of an answer before it parses the
+// answer.
 
 import t, { type Test } from 'tap'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
@@ -23,7 +24,7 @@ async function answering(t: Test) {
 /** A list and `count` values in it. */
 const listOf = (count: number, value: string) => `[${Array.from({ length: count }, () => value).join()}]`
 
-t.test('UP-04: a list of 250,000 values is read, and a list with one more value is not', async t => {
+t.test('UP-04: a list of 250,000 values is read, and a list with one more value is refused', async t => {
   const status = await answering(t)
   for (const value of ['0', '{}', '[ ]', '""', '"],[{\\"\\\\"']) {
     t.equal(await status(listOf(249_999, value)), 200, value)
@@ -33,7 +34,7 @@ t.test('UP-04: a list of 250,000 values is read, and a list with one more value 
   t.equal(await status(listOf(125_000, '{"a" : 1}')), 502)
 })
 
-t.test('UP-04: 32 levels are read, and 33 are not', async t => {
+t.test('UP-04: an answer with 32 levels is read, and an answer with 33 levels is refused', async t => {
   const status = await answering(t)
   const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
   t.equal(await status(nested(32)), 200)
@@ -62,16 +63,16 @@ for (const [what, body] of Object.entries({
   '8 MiB of numbers': fill('1,'),
   '8 MiB of levels': '['.repeat(8 * mebibyte),
   '8 MiB of objects in each other': '{"a":'.repeat(1.6 * mebibyte),
-  // After the shown values, because this test is not about pages with much text.
+  // The page shows only the first fifty values. The long text comes later, because this test is not about long pages.
   '8 MiB of escapes': `[${'0,'.repeat(50)}"${'\\"'.repeat(4 * mebibyte - 200)}"]`,
   'as many values as may be': listOf(124_999, `{"@id":"${'x'.repeat(40)}"}`),
 })) {
-  t.test(`UP-04: ${what}, asked for by 40 visitors at once, leave a process of 256 MiB to the others`, async t => {
+  t.test(`UP-04: a process of 256 MiB answers others while 40 visitors at once load ${what}`, async t => {
     platform.answer('GET /things', { body: Buffer.from(body) })
     await signIn(small.browser)
     const asking = Array.from({ length: 40 }, () => small.browser.get('/page', { site: 'same-origin' }))
     t.equal((await small.get('/health/live')).statusCode, 200)
-    // 408: it had no time to read a request before its deadline.
+    // The status is 408 if the client had no time to read a request before its deadline.
     for (const { statusCode } of await Promise.all(asking))
       t.ok([200, 408, 502, 503, 504].includes(statusCode), `${statusCode}`)
     const before = workOf(small.child.pid)

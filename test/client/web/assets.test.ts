@@ -65,7 +65,7 @@ t.test('a file or template of the product replaces the one of the same name', as
   t.equal((await client.inject(address)).body, '/* ours */')
 })
 
-t.test('a wrong name in a template is an error that names it in the log, and not a broken link', async t => {
+t.test('if a template names a file that does not exist, the page fails and the log has the name', async t => {
   const { client, log } = await start(t, { 'asset.eta': page })
   t.equal((await client.inject('/asset?name=stile.css')).statusCode, 500)
   t.match(

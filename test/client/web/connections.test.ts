@@ -11,12 +11,12 @@ import { exchangeRaw, openSocket, rawGet } from '../../support/raw-socket.ts'
 import { timed } from '../../support/stopwatch.ts'
 import { buildTestClient, publicUrl } from '../support/build-test-client.ts'
 
-// Each waits most of the time.
+// Each test waits most of the time.
 t.jobs = 4
 
 const health = rawGet('/health/live', { connection: 'keep-alive' })
 
-/** Sends a request, and gives the whole answer; the connection stays. */
+/** Sends a request and returns the whole answer. The connection stays open. */
 async function ask(socket: Socket, request: string): Promise<string> {
   socket.write(request)
   const [bytes] = (await once(socket, 'data')) as [Buffer]
@@ -57,7 +57,7 @@ t.test('F-45: a sender that waits for 100 Continue gets it', async t => {
   socket.destroy()
 })
 
-/** Sends `start` at once, and then an `x` every 200 ms; gives the answer when the connection is closed. */
+/** Sends `start` at once, and then an `x` every 200 ms. Returns the answer when the connection is closed. */
 async function drip(socket: Socket, start: string): Promise<string> {
   const answer = text(socket).catch(() => '')
   socket.write(start)
@@ -71,9 +71,9 @@ const form =
   `POST /logout HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\n` +
   'content-type: application/x-www-form-urlencoded\r\n'
 
-t.test('DO-02: headers or a body that arrive very slowly get a 408, and nobody else waits', async t => {
+t.test('DO-02: headers or a body that arrive very slowly get a 408, and other requests do not wait', async t => {
   const { client } = await buildTestClient(t)
-  // With the interval of the checks.
+  // The seconds include the interval in which Node checks its deadlines.
   const cases = [
     ['headers', 'GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-slow: ', 10],
     ['a body', `${form}content-length: 20000\r\n\r\na=`, 15],
@@ -89,7 +89,7 @@ t.test('DO-02: headers or a body that arrive very slowly get a 408, and nobody e
   await Promise.all(drips)
 })
 
-/** Sends `start`, and after the first answer an `x` every 100 ms. It never closes its own direction. */
+/** Sends `start`, and an `x` every 100 ms after the first answer. It never closes its own side of the connection. */
 async function ignoreTheEnd(client: FastifyInstance, start: string) {
   const { port } = client.server.address() as AddressInfo
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})
@@ -99,7 +99,7 @@ async function ignoreTheEnd(client: FastifyInstance, start: string) {
   await once(socket, 'end')
   const timer = setInterval(() => socket.write('x'), 100)
   const tooLong = setTimeout(5_000, 'it is open after 5 seconds', { ref: false })
-  // Not `once`, which rejects at the error that a cut connection is.
+  // `once` of node:events would reject if the connection is reset.
   const cut = new Promise<string>(resolve => socket.once('close', () => resolve('closed')))
   const [closed, took] = await timed(Promise.race([cut, tooLong]))
   clearInterval(timer)
@@ -153,7 +153,7 @@ t.test('DO-03: a sender that continues gets the whole 431 before the connection 
   const answered = once(served, 'finish')
   socket.write(`GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-large: ${'x'.repeat(17_000)}`)
   await answered
-  // Bytes for a connection that is closed already would bring a reset.
+  // If the client had closed the connection already, these bytes would cause a reset.
   for (let count = 0; count < 3; count++) await new Promise(resolve => socket.write('x'.repeat(1_000), resolve))
   const seen: string[] = []
   for (const event of ['data', 'end', 'error'])

@@ -5,7 +5,7 @@ import { around } from '../../../src/client/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
-import { goesOnTo, setCookieLines } from '../support/read-response.ts'
+import { refreshTarget, setCookieLines } from '../support/read-response.ts'
 import { leaving, leavingLater } from '../support/redirect-vectors.ts'
 import { smallApi as scripts } from '../support/small-product.ts'
 
@@ -18,9 +18,9 @@ t.test('PG-12: a link from another site leads to its page, signed in, after two 
     const first = await browser.get(path, { site: 'cross-site' })
     t.equal(first.statusCode, 200, path)
     t.equal(first.headers.location, undefined, path)
-    t.equal(goesOnTo(first), path)
+    t.equal(refreshTarget(first), path)
     t.same(setCookieLines(first), [], path)
-    const second = await browser.get(goesOnTo(first)!, { site: 'same-origin' })
+    const second = await browser.get(refreshTarget(first)!, { site: 'same-origin' })
     t.equal(second.statusCode, 200, path)
     t.match(second.body, around(webTexts.page.signedInAs)[0], path)
   }
@@ -30,7 +30,7 @@ t.test('PG-12: without a session a link from another site leads to the login aft
   const { browser } = await buildTestClient(t, { scripts })
   for (const path of pages) {
     const first = await browser.get(path, { site: 'cross-site' })
-    const second = await browser.get(goesOnTo(first)!, { site: 'same-origin' })
+    const second = await browser.get(refreshTarget(first)!, { site: 'same-origin' })
     t.equal(second.statusCode, 302, path)
     t.equal(second.headers.location, `/login?${new URLSearchParams({ returnTo: path })}`)
     const third = await browser.get(String(second.headers.location), { site: 'same-origin' })
@@ -46,7 +46,7 @@ t.test('PG-12: a form from another site is refused, and its page does not contin
   for (const path of ['/note', '/logout']) {
     const page = await browser.post(path, {}, { site: 'cross-site' })
     t.equal(page.statusCode, 403, path)
-    t.equal(goesOnTo(page), undefined, path)
+    t.equal(refreshTarget(page), undefined, path)
   }
   t.equal(platform.received().length, calls)
 })
@@ -70,7 +70,7 @@ t.test('PG-13: if the Strict cookies arrive with a request from another site, th
       headers: { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
     })
     t.equal(page.statusCode, 200, path)
-    t.equal(goesOnTo(page), undefined, path)
+    t.equal(refreshTarget(page), undefined, path)
     t.match(page.body, around(webTexts.page.signedInAs)[0], path)
   }
 })
@@ -88,6 +88,6 @@ t.test('PG-12: the start page knows who is signed in, even if the visitor comes 
   const { browser } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const first = await browser.get('/', { site: 'cross-site' })
-  t.equal(goesOnTo(first), '/')
+  t.equal(refreshTarget(first), '/')
   t.match((await browser.get('/', { site: 'same-origin' })).body, around(webTexts.page.signedInAs)[0])
 })

@@ -74,7 +74,7 @@ t.test('a draft that is too long for a cookie is shown at once, with a link for 
   t.match(ended.body, /href="\/login\?returnTo=%2Fnote" target="_blank"/)
 })
 
-t.test('a draft is kept if its page fails', async t => {
+t.test('a draft is kept if the page with its form fails', async t => {
   let isBroken = false
   const product: TestProduct = {
     ...smallProduct,

@@ -1,4 +1,4 @@
-// HEAD requests of probes and link checkers. They never do what a GET of a signed-in page may do.
+// HEAD requests of probes and link checkers. They never renew a session, begin a login or set a cookie.
 import t from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
@@ -20,32 +20,35 @@ t.test('AP-20: HEAD answers like GET without a body on the start page, the asset
   }
 })
 
-t.test('head-as-get: another site may ask for HEAD where it may ask for GET', async t => {
+t.test('head-as-get: other sites may send HEAD to the addresses to which they may send GET', async t => {
   const { client } = await buildTestClient(t)
   for (const site of ['cross-site', 'same-site', 'none'])
     t.equal((await client.inject({ method: 'HEAD', url: '/', headers: { 'sec-fetch-site': site } })).statusCode, 200)
 })
 
-t.test('CL-31, PG-04: everywhere else HEAD gets a 405; nothing is renewed, begun or set', async t => {
-  const { browser, client, platform, clock } = await buildTestClient(t)
-  await signIn(browser)
-  const started = await beginLogin(browser)
-  clock.advance(3601)
-  const before = platform.received().length
-  for (const url of ['/login', callbackUrl(started), '/cancelled', '/page', '/page/1', '/note']) {
-    const head = await client.inject({ method: 'HEAD', url, headers: { cookie: browser.cookieHeader() } })
-    t.equal(head.statusCode, 405, url)
-    t.match(head.headers.allow, /^GET(, POST)?$/, url)
-    t.same(setCookieLines(head), [], url)
-  }
-  t.equal(platform.received().length, before)
-  for (const [url, allow] of [
-    ['/logout', 'POST'],
-    ['/', 'GET, HEAD'],
-  ] as const) {
-    const answer = await client.inject({ method: 'PUT', url, headers: { 'sec-fetch-site': 'same-origin' } })
-    t.equal(answer.statusCode, 405)
-    t.equal(answer.headers.allow, allow)
-  }
-  t.equal((await client.inject({ method: 'HEAD', url: '/nowhere' })).statusCode, 404)
-})
+t.test(
+  'CL-31, PG-04: HEAD to all other pages gets a 405, renews no session, begins no login and sets no cookie',
+  async t => {
+    const { browser, client, platform, clock } = await buildTestClient(t)
+    await signIn(browser)
+    const started = await beginLogin(browser)
+    clock.advance(3601)
+    const before = platform.received().length
+    for (const url of ['/login', callbackUrl(started), '/cancelled', '/page', '/page/1', '/note']) {
+      const head = await client.inject({ method: 'HEAD', url, headers: { cookie: browser.cookieHeader() } })
+      t.equal(head.statusCode, 405, url)
+      t.match(head.headers.allow, /^GET(, POST)?$/, url)
+      t.same(setCookieLines(head), [], url)
+    }
+    t.equal(platform.received().length, before)
+    for (const [url, allow] of [
+      ['/logout', 'POST'],
+      ['/', 'GET, HEAD'],
+    ] as const) {
+      const answer = await client.inject({ method: 'PUT', url, headers: { 'sec-fetch-site': 'same-origin' } })
+      t.equal(answer.statusCode, 405)
+      t.equal(answer.headers.allow, allow)
+    }
+    t.equal((await client.inject({ method: 'HEAD', url: '/nowhere' })).statusCode, 404)
+  },
+)

@@ -7,7 +7,7 @@ import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-
 import { readForm } from '../support/read-form.ts'
 import { smallApi } from '../support/small-product.ts'
 
-/** One answer of every kind, by what it is. */
+/** One answer of every kind, by a description of the answer. */
 async function everyAnswer(t: Test, environment: Record<string, string> = {}) {
   const test = await buildTestClient(t, { scripts: smallApi, environment })
   const { browser, client, platform } = test
@@ -99,7 +99,7 @@ t.test(
 )
 
 t.test(
-  'PG-03: pages with forms let the browser send their origin; only pages that continue send no Referer',
+  'PG-03: browsers send the origin of pages with forms, and only pages that continue by themselves send no Referer',
   async t => {
     for (const [what, { headers, body }] of Object.entries(answers)) {
       const goesOn = /http-equiv="refresh"/.test(body)
@@ -115,13 +115,16 @@ t.test('PG-11: only assets may be cached', async t => {
   t.match(style!.headers['cache-control'], 'immutable')
 })
 
-t.test('PG-10: if the public address is https, https is required for a year, only for this host', async t => {
-  const { answers } = await everyAnswer(t, { PUBLIC_URL: 'https://client.test' })
-  for (const [what, { headers }] of Object.entries(answers))
-    t.equal(headers['strict-transport-security'], 'max-age=31536000', what)
-})
+t.test(
+  'PG-10: if the public address is https, Strict-Transport-Security requires https for a year, only for this host',
+  async t => {
+    const { answers } = await everyAnswer(t, { PUBLIC_URL: 'https://client.test' })
+    for (const [what, { headers }] of Object.entries(answers))
+      t.equal(headers['strict-transport-security'], 'max-age=31536000', what)
+  },
+)
 
-t.test('PG-10: over plain http that header is not sent', async t => {
+t.test('PG-10: over plain http Strict-Transport-Security is not sent', async t => {
   for (const [what, { headers }] of Object.entries(answers))
     t.equal(headers['strict-transport-security'], undefined, what)
 })

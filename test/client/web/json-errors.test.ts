@@ -1,4 +1,4 @@
-// A script that asks for JSON gets errors as JSON. Everybody else gets a page.
+// A script that asks for JSON gets errors as JSON. Other requests get a page.
 
 import t, { type Test } from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
@@ -112,7 +112,7 @@ for (const [what, { method, url, headers, status, code, message }] of Object.ent
       ...(method === 'POST' && { payload: '{}' }),
     })
 
-  t.test(`${what} is a ${status} in JSON for a script that asks for JSON`, async t => {
+  t.test(`${what} is answered with ${status} in JSON if the script asks for JSON`, async t => {
     const test = await start(t)
     for (const accept of Object.values(accepted)) {
       const answer = await send(test, accept)
@@ -134,7 +134,7 @@ for (const [what, { method, url, headers, status, code, message }] of Object.ent
     }
   })
 
-  t.test(`${what} is a ${status} page for everybody else`, async t => {
+  t.test(`${what} is answered with a page and ${status} if the request does not ask for JSON`, async t => {
     const test = await start(t)
     for (const [accept, value] of Object.entries(declined)) {
       const answer = await send(test, value)
@@ -158,7 +158,7 @@ for (const [what, headers] of [
   ['an EventSource', { accept: 'text/event-stream' }],
   ['a fetch without Accept', { accept: '*/*', 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors' }],
 ] as const) {
-  t.test(`${what} gets errors in JSON, too, and is not led to the login`, async t => {
+  t.test(`${what} gets errors in JSON, and no redirect to the login`, async t => {
     const { client, browser } = await start(t)
     const stranger = await client.inject({ method: 'GET', url: '/page', headers: { ...own, ...headers } })
     t.equal(stranger.statusCode, 401)
@@ -169,7 +169,7 @@ for (const [what, headers] of [
   })
 }
 
-t.test('a page that is loaded by a script, such as by a prefetch, stays a page', async t => {
+t.test('a script that asks for HTML, such as a prefetch, gets a page', async t => {
   const { client } = await start(t)
   const headers = { ...own, accept: 'text/html', 'sec-fetch-dest': 'empty' }
   t.equal((await client.inject({ method: 'GET', url: '/page', headers })).statusCode, 302)

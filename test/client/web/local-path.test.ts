@@ -25,7 +25,7 @@ for (const value of [...leaving, ...leavingLater]) {
 }
 
 for (const value of staying) {
-  t.test(`CL-25: ${JSON.stringify(value)} is not accepted or stays on this site`, async t => {
+  t.test(`CL-25: ${JSON.stringify(value)} is refused or stays on this site`, async t => {
     const path = localPath(value)
     if (path === undefined) return t.pass('not taken')
     t.equal(new URL(path, here).origin, here)

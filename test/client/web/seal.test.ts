@@ -1,4 +1,4 @@
-// What createSealer seals can be unsealed only unchanged, for the same purpose and registration, and before it expires.
+// A sealed value of createSealer unseals only unchanged, for the same purpose and registration, and before it expires.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { Secret } from '../../../src/client/secret.ts'

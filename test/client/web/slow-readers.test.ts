@@ -7,7 +7,7 @@ import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.
 import { holdWithSlowReaders, readSlowly } from '../support/slow-reader.ts'
 import { smallHeap, spawnClient } from '../support/spawn-client.ts'
 
-/** Things so long; each of their characters takes five on a page. */
+/** A list of `count` texts of `length` characters. On a page each `&` takes five characters. */
 const thingsOf = (count: number, length: number) => Buffer.from(JSON.stringify(Array(count).fill('&'.repeat(length))))
 
 t.test('DO-07: 200 visitors who read half a megabyte at a byte a second do not exhaust the memory', async t => {
@@ -29,7 +29,7 @@ for (const [what, length] of [
     platform.answer('GET /things', { body: thingsOf(50, length) })
     await signIn(browser)
     t.ok(client.server.timeout > 25_000, 'longer than a page may take to come')
-    // While anything has moved since the last look, Node waits once more.
+    // If Node has sent bytes since its last check, it waits for the timeout once more.
     t.ok(client.server.timeout * 2 <= 73_000)
     t.ok(client.server.keepAliveTimeout <= 72_000)
     client.server.timeout = 1_000

@@ -1,4 +1,4 @@
-// The start page. It knows who is signed in, even if only the refresh token is left.
+// The start page. The page shows who is signed in, even if only the refresh token is left.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
@@ -53,7 +53,7 @@ t.test('after a sign-out the page says so and links the portal’s sign-out, unt
     const page = await browser.get(path, { site: path === '/login' ? 'cross-site' : 'none' })
     t.match(textOf(page), around(signInTexts.signedOut.atPortal)[0].trim(), path)
     t.ok(linksOf(page).includes(`${platform.url}/sign-out`), path)
-    t.notMatch(page.body, 'elsewhere.test', 'UP-01: the document never says where')
+    t.notMatch(page.body, 'elsewhere.test', 'UP-01: no link uses an address of the metadata')
   }
   t.same(onward(await browser.get('/')), ['/login'])
   await signIn(browser)

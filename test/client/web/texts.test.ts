@@ -138,7 +138,7 @@ t.test('no template contains words', async t => {
       ...markup.replace(/<[^>]*>/g, '|').split('|'),
       ...[...markup.matchAll(/ (?:title|aria-label|alt|placeholder|value)="([^"]*)"/g)].map(([, value]) => value!),
     ]
-    // The value of a hidden field.
+    // The value `yes` of a hidden field is not shown to people.
     t.same(
       shown.map(text => text.trim()).filter(text => /\p{L}/u.test(text) && text !== 'yes'),
       [],

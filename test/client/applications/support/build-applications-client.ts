@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { buildClientAsItIs, type Settings } from '../../support/build-test-client.ts'
 
 const notFound = { status: 404, body: {} }
-/** Pages that show a group ask for the visitor's groups. An API may not support that call. */
+/** Pages that show a group ask the API for the visitor's groups. Here the API does not support that call. */
 const withoutGroups = Object.fromEntries([1, 2].map(n => [`GET /identities/v1/visitor-${n}/links`, notFound]))
 
 export function buildApplicationsClient(t: Test, settings: Settings = {}) {

@@ -1,4 +1,4 @@
-// Scripts of an application API that remembers: new applications are listed, and removed ones are gone.
+// Scripts of an application API with a memory: its list has new applications, and no longer has removed ones.
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { type Received, type Script, send } from '../../support/scripted-platform.ts'

@@ -110,7 +110,7 @@ for (const [what, value] of [
       await browser.copy().get(callbackUrl(await beginLogin(browser)), { site: 'same-site' }),
       await browser.copy().post('/logout'),
     ]
-    // Only the session itself may be long.
+    // Only the session cookies may make an answer longer.
     for (const answer of answers) t.ok(headerBytes(answer) < 4_096, `${headerBytes(answer)} bytes`)
     browser.cookies.set('__Host-session', { ...browser.cookies.get('__Host-session')!, value: 'unreadable' })
     t.ok(headerBytes(await browser.get('/page', { site: 'same-origin' })) < 4_096)
@@ -128,7 +128,7 @@ t.test('CK-10: forged refresh cookies are deleted a few at a time, and the visit
 t.test('CK-10: signing out deletes the visitor’s own refresh cookie first', async t => {
   const { browser, own } = await signInAmongForged(t)
   const value = browser.cookies.get(own)!
-  // Behind all others, as if it had been set last.
+  // Moves the cookie to the end, as if the browser had received it last.
   browser.cookies.delete(own)
   browser.cookies.set(own, value)
   await browser.post('/logout')

@@ -24,7 +24,7 @@ async function buildWithToken(t: Test, length: number) {
   return { ...test, token }
 }
 
-/** In characters, for a visitor whose id has 36 characters. Clients before the named fields took 3,538. */
+/** The longest access token in characters, for a visitor whose id has 36 characters. Older clients accepted 3,538. */
 const longestToken = 3540
 const longestRefreshToken = 86
 
@@ -66,7 +66,7 @@ t.test('CK-03: the longest tokens stay within the budget: 5,000 bytes for the se
   t.equal(platform.received('POST /api/exchangeToken').at(-1)?.form.get('refresh_token'), refreshToken)
 })
 
-t.test('CK-03: one character more is too long for an access token, and keeps no refresh token', async t => {
+t.test('CK-03: a longer access token fails the login, and a longer refresh token is not kept', async t => {
   const { browser } = await buildWithToken(t, longestToken + 1)
   const page = await signIn(browser)
   t.equal(page.statusCode, 502)
@@ -132,17 +132,20 @@ t.test('CK-03: a session that fills one cookie exactly ignores a second cookie o
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
-t.test('CK-03: one of two session cookies is not a session, and is deleted', async t => {
-  for (const lost of ['__Host-session', '__Host-session-2']) {
-    const { browser } = await buildWithToken(t, 3300)
-    await signIn(browser)
-    for (const name of browser.names())
-      if (name === lost || name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
-    const page = await browser.get('/page', { site: 'same-origin' })
-    t.ok(page.statusCode < 500)
-    t.notOk(browser.names().some(name => name.startsWith('__Host-session')))
-  }
-})
+t.test(
+  'CK-03: if one of two session cookies is missing, there is no session, and the other cookie is deleted',
+  async t => {
+    for (const lost of ['__Host-session', '__Host-session-2']) {
+      const { browser } = await buildWithToken(t, 3300)
+      await signIn(browser)
+      for (const name of browser.names())
+        if (name === lost || name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
+      const page = await browser.get('/page', { site: 'same-origin' })
+      t.ok(page.statusCode < 500)
+      t.notOk(browser.names().some(name => name.startsWith('__Host-session')))
+    }
+  },
+)
 
 for (const [when, seconds] of [
   ['when it is due', 3600 - 30],
@@ -165,7 +168,7 @@ t.test('CK-04: all cookies of the client and 4 KB of foreign cookies fit into on
   const { browser, client, clock } = await buildWithToken(t, 3450)
   await signIn(browser)
   const form = readForm(await browser.get('/note', { site: 'same-origin' }), '/note')
-  // A draft of the greatest length waits for a login. Then come that login and five more.
+  // The cookie has the longest possible draft. Then the visitor signs in, and begins five more logins.
   clock.advance(3601)
   for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
   const draft = { ...form, note: 'd'.repeat(2470) }
@@ -183,14 +186,14 @@ t.test('CK-04: all cookies of the client and 4 KB of foreign cookies fit into on
   t.match(answer, 'first thing')
 })
 
-t.test('CK-04: without a handover, the client’s own cookies stay below 8 KiB', async t => {
+t.test('CK-04: without a draft or credentials, the client’s own cookies stay below 8 KiB', async t => {
   const { browser } = await buildWithToken(t, 3450)
   await signIn(browser)
   for (let tab = 0; tab < 5; tab++) await beginLogin(browser, '/page?q='.padEnd(200, 'x'))
   t.ok(browser.cookieHeader().length < 8192, `${browser.cookieHeader().length} bytes`)
 })
 
-t.test('CK-04: repeated sign-ins do not add up cookies', async t => {
+t.test('CK-04: repeated sign-ins leave no additional cookies', async t => {
   const { browser, platform, clock } = await buildWithToken(t, 200)
   for (let index = 0; index < 20; index++) {
     platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: `refresh-token-${index}` }))

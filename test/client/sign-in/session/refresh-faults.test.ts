@@ -35,7 +35,10 @@ const passing: Record<string, Script> = {
 const one = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
 let visitors = 0
 
-/** Another visitor of one and the same client, signed in for an hour; from then on the portal answers a renewal so. */
+/**
+ * Signs in another visitor of the shared client for an hour. After that, the portal answers each renewal with
+ * `renewal`.
+ */
 async function newVisitor(renewal: Script) {
   const { platform, clock, log } = one
   const browser = one.browser.copy()
@@ -48,18 +51,21 @@ async function newVisitor(renewal: Script) {
 }
 
 for (const [what, renewal] of Object.entries(passing)) {
-  t.test(`RF-05: a portal that ${what} ends no session: a page says so, and the session continues later`, async t => {
-    const { browser, clock, platform } = await newVisitor(renewal)
-    const kept = refreshCookieNames(browser)
-    clock.advance(3601)
-    const page = await openPage(browser)
-    t.ok([502, 503].includes(page.statusCode), `${page.statusCode}`)
-    t.match(page.headers['content-type'], 'text/html')
-    t.same(setCookieLines(page), [])
-    t.same(refreshCookieNames(browser), kept)
-    platform.answer(tokenRoute, giveTokens({ refresh_token: 'second' }))
-    t.equal((await openPage(browser)).statusCode, 200)
-  })
+  t.test(
+    `RF-05: if the portal ${what} at a renewal, the visitor gets an error page, and the session continues later`,
+    async t => {
+      const { browser, clock, platform } = await newVisitor(renewal)
+      const kept = refreshCookieNames(browser)
+      clock.advance(3601)
+      const page = await openPage(browser)
+      t.ok([502, 503].includes(page.statusCode), `${page.statusCode}`)
+      t.match(page.headers['content-type'], 'text/html')
+      t.same(setCookieLines(page), [])
+      t.same(refreshCookieNames(browser), kept)
+      platform.answer(tokenRoute, giveTokens({ refresh_token: 'second' }))
+      t.equal((await openPage(browser)).statusCode, 200)
+    },
+  )
 
   t.test(`RF-05: while the access token is valid, the visitor does not notice a portal that ${what}`, async t => {
     const { browser, clock, renewals } = await newVisitor(renewal)

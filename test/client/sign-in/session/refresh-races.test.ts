@@ -13,8 +13,8 @@ async function addReplica(t: Test, { platform, clock, config }: Signed) {
 }
 
 /**
- * A portal that rotates: the refresh token just replaced is answered with the same successor for `graceSeconds`, any
- * older one revokes the family.
+ * A portal that rotates refresh tokens. For `graceSeconds`, the previous refresh token gets the same successor again.
+ * Any older token revokes the whole family.
  */
 function rotatingPortal({ clock }: Signed, graceSeconds: number) {
   let count = 0
@@ -38,32 +38,35 @@ function rotatingPortal({ clock }: Signed, graceSeconds: number) {
   return { script, isRevoked: () => isRevoked }
 }
 
-t.test('RF-02: twenty pages at once on two replicas, just after expiry, are all shown', async t => {
-  const test = await buildSignedIn(t)
-  const { browser, client, platform, clock, renewals } = test
-  const portal = rotatingPortal(test, 10)
-  platform.answer(tokenRoute, portal.script)
-  const other = await addReplica(t, test)
-  clock.advance(3601)
-  const pages = await Promise.all(
-    Array.from({ length: 20 }, async (_, index) => {
-      const tab = browser.copy()
-      tab.client = index % 2 ? other : client
-      return openPage(tab)
-    }),
-  )
-  for (const page of pages) {
-    t.equal(page.statusCode, 200)
-    browser.keep(page)
-  }
-  t.ok(renewals().length <= 2, `${renewals().length} renewals, one a replica`)
-  t.equal(portal.isRevoked(), false)
-  t.equal(refreshCookieNames(browser).length, 1)
-  t.equal((await openPage(browser)).statusCode, 200)
-  clock.advance(3601)
-  t.equal((await openPage(browser)).statusCode, 200, 'and once more an hour later')
-  t.equal(portal.isRevoked(), false)
-})
+t.test(
+  'RF-02: just after the access token has expired, two replicas show twenty pages that are opened at once',
+  async t => {
+    const test = await buildSignedIn(t)
+    const { browser, client, platform, clock, renewals } = test
+    const portal = rotatingPortal(test, 10)
+    platform.answer(tokenRoute, portal.script)
+    const other = await addReplica(t, test)
+    clock.advance(3601)
+    const pages = await Promise.all(
+      Array.from({ length: 20 }, async (_, index) => {
+        const tab = browser.copy()
+        tab.client = index % 2 ? other : client
+        return openPage(tab)
+      }),
+    )
+    for (const page of pages) {
+      t.equal(page.statusCode, 200)
+      browser.keep(page)
+    }
+    t.ok(renewals().length <= 2, `${renewals().length} renewals, one a replica`)
+    t.equal(portal.isRevoked(), false)
+    t.equal(refreshCookieNames(browser).length, 1)
+    t.equal((await openPage(browser)).statusCode, 200)
+    clock.advance(3601)
+    t.equal((await openPage(browser)).statusCode, 200, 'and once more an hour later')
+    t.equal(portal.isRevoked(), false)
+  },
+)
 
 t.test('RF-03: a request with the old cookie shortly after a renewal shares its result', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
@@ -92,7 +95,7 @@ t.test(
   },
 )
 
-t.test('RF-04: a late renewal on another replica deletes nothing of the new session', async t => {
+t.test('RF-04: a late renewal on another replica does not delete the new session', async t => {
   const test = await buildSignedIn(t)
   const { browser, platform, clock } = test
   platform.answer(tokenRoute, rotatingPortal(test, 0).script)
@@ -104,7 +107,7 @@ t.test('RF-04: a late renewal on another replica deletes nothing of the new sess
   const page = await openPage(loser)
   t.not(page.statusCode, 500)
   t.equal(setCookieLine(page, '__Host-session='), undefined)
-  // The browser gets both answers, the loser's last.
+  // The browser gets both answers, and the answer of the slower replica comes last.
   browser.keep(page)
   t.equal((await openPage(browser)).statusCode, 200)
   t.equal(refreshCookieNames(browser).length, 1)
@@ -134,35 +137,32 @@ function apiFor(accessToken: string): Script {
   }
 }
 
-t.test(
-  'a request that was renewed at its start, and then refused by the API, renews with what it was given',
-  async t => {
-    const test = await buildSignedIn(t)
-    const { browser, platform, clock, renewals } = test
-    const good = accessTokenOf('visitor-1', { jti: 'good' })
-    const portal = rotatingPortal(test, 10)
-    platform.answer(tokenRoute, portal.script)
-    platform.answer('GET /things', (_request, response) => {
-      // The API takes so long that the first refresh token can no longer be used again.
-      clock.advance(11)
-      platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'newest' }))
-      platform.answer('GET /things', apiFor(good))
-      return send(response, { status: 401, body: {} })
-    })
-    clock.advance(3601)
-    const page = await openPage(browser)
-    t.equal(page.statusCode, 200)
-    t.same(
-      renewals().map(({ form }) => form.get('refresh_token')),
-      ['first', 'successor-1'],
-    )
-    t.equal(refreshCookieNames(browser).length, 1, 'of three refresh tokens the browser keeps the newest')
-    clock.advance(3601)
-    platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'after' }))
-    t.equal((await openPage(browser)).statusCode, 200)
-    t.equal(renewals().at(-1)!.form.get('refresh_token'), 'newest')
-  },
-)
+t.test('a request that renews its session and then gets a 401 renews again with the new refresh token', async t => {
+  const test = await buildSignedIn(t)
+  const { browser, platform, clock, renewals } = test
+  const good = accessTokenOf('visitor-1', { jti: 'good' })
+  const portal = rotatingPortal(test, 10)
+  platform.answer(tokenRoute, portal.script)
+  platform.answer('GET /things', (_request, response) => {
+    // The API takes so long that the first refresh token can no longer be used again.
+    clock.advance(11)
+    platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'newest' }))
+    platform.answer('GET /things', apiFor(good))
+    return send(response, { status: 401, body: {} })
+  })
+  clock.advance(3601)
+  const page = await openPage(browser)
+  t.equal(page.statusCode, 200)
+  t.same(
+    renewals().map(({ form }) => form.get('refresh_token')),
+    ['first', 'successor-1'],
+  )
+  t.equal(refreshCookieNames(browser).length, 1, 'of three refresh tokens the browser keeps the newest')
+  clock.advance(3601)
+  platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'after' }))
+  t.equal((await openPage(browser)).statusCode, 200)
+  t.equal(renewals().at(-1)!.form.get('refresh_token'), 'newest')
+})
 
 for (const [when, seconds, tokens] of [
   ['still good', 60, ['first']],
@@ -188,7 +188,7 @@ for (const [when, seconds, tokens] of [
   )
 
 t.test(
-  'RF-04: if two replicas renew after a refusal of the API, the slower one keeps the session of the other',
+  'RF-04: if two replicas renew after a 401 of the API, the slower one does not delete the renewed session',
   async t => {
     const test = await buildSignedIn(t)
     const { browser, platform, clock } = test

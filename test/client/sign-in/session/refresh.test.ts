@@ -80,7 +80,7 @@ t.test('RF-07: a session ends with its refresh token, even if its access token i
   t.equal((await openPage(browser)).statusCode, 302)
 })
 
-t.test('RF-07: a session that was never renewed does not outlive its thirty days either', async t => {
+t.test('RF-07: a session that was never renewed ends after thirty days', async t => {
   const { browser, platform } = await buildSignedIn(t)
   platform.answer(tokenRoute, giveTokens({ expires_in: 60 * 24 * 3600, refresh_token: undefined }))
   const page = await signIn(browser)
@@ -133,7 +133,7 @@ t.test(
   },
 )
 
-t.test('RF-08: a renewal without a refresh token keeps the old one', async t => {
+t.test('RF-08: if the answer to a renewal has no refresh token, the client keeps the old one', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t, giveTokens({ refresh_token: undefined }))
   for (const times of [1, 2, 3]) {
     clock.advance(3601)
@@ -143,7 +143,7 @@ t.test('RF-08: a renewal without a refresh token keeps the old one', async t => 
   t.ok(renewals().every(({ form }) => form.get('refresh_token') === 'first'))
 })
 
-t.test('F-24: a renewal that gives the same refresh token keeps it, too', async t => {
+t.test('F-24: if the answer to a renewal has the same refresh token, the client keeps it', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t, giveTokens({ refresh_token: 'first' }))
   for (const times of [1, 2]) {
     clock.advance(3601)
@@ -153,7 +153,7 @@ t.test('F-24: a renewal that gives the same refresh token keeps it, too', async 
   t.equal(refreshCookieNames(browser).length, 1)
 })
 
-t.test('RF-08: a renewal with a refresh token replaces the old one', async t => {
+t.test('RF-08: if the answer to a renewal has a new refresh token, the client replaces the old one', async t => {
   const { browser, clock, platform, renewals } = await buildSignedIn(t)
   clock.advance(3601)
   await openPage(browser)

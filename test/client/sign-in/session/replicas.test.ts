@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
 import { readForm } from '../../support/read-form.ts'
-import { goesOnTo, setCookieLine } from '../../support/read-response.ts'
+import { refreshTarget, setCookieLine } from '../../support/read-response.ts'
 import { send } from '../../support/scripted-platform.ts'
 
 type TestClient = Awaited<ReturnType<typeof buildTestClient>>
@@ -20,7 +20,10 @@ const scripts = {
 const buildWithKeys = (t: Test, ...keys: string[]) =>
   buildTestClient(t, { scripts, environment: { COOKIE_KEYS: keys.join(',') } })
 
-/** Another process with the same platform and clock. From then on the browser of `of` talks to it. Returns its log. */
+/**
+ * Starts another client with the same platform and clock, and makes the browser of `of` use it. Returns the log of the
+ * new client.
+ */
 async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
   const { platform, clock } = of
   const { client, log } = await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS: keys.join(',') } })
@@ -35,7 +38,7 @@ t.test('CK-12: every step works on another replica', async t => {
   const started = await beginLogin(browser, '/page?q=1')
   await switchTo(t, test, key)
   const arrival = await browser.get(callbackUrl(started), { site: 'cross-site' })
-  t.equal(goesOnTo(arrival), '/page?q=1')
+  t.equal(refreshTarget(arrival), '/page?q=1')
   await switchTo(t, test, key)
   t.equal((await browser.get('/page?q=1', { site: 'same-origin' })).statusCode, 200)
   await switchTo(t, test, key)

@@ -57,7 +57,7 @@ for (const [what, refreshToken] of [
   ['with a refresh token too long for its cookie', 'r'.repeat(400)],
 ] as const) {
   t.test(
-    `CL-20: when the session of the second visitor, ${what}, has ended, the first is not signed in again`,
+    `CL-20: when the session of the second visitor (${what}) ends, the first visitor is not signed in again`,
     async t => {
       const test = await buildForTwo(t)
       await signInAs(test, 'visitor-1', 'refresh-of-the-first')
@@ -85,7 +85,8 @@ t.test(
     const test = await buildForTwo(t)
     const { browser, platform, clock } = test
     await signInAs(test, 'visitor-1', 'refresh-of-the-first')
-    // No page was opened between the login and this one. Such a page would have deleted the first visitor's cookies.
+    // The second visitor opens no page between the login and the page below. Such a page would have deleted the first
+    // visitor's cookies.
     platform.answer(
       'POST /api/exchangeToken',
       giveTokens({ access_token: accessTokenOf('visitor-2'), refresh_token: undefined }),
@@ -102,17 +103,20 @@ t.test(
   },
 )
 
-t.test('CL-20: an access token that the API refuses is not replaced by one of the first visitor', async t => {
-  const test = await buildForTwo(t)
-  const { browser, platform } = test
-  await signInAs(test, 'visitor-1', 'refresh-of-the-first')
-  platform.answer('GET /things', ({ headers }, response) => {
-    const isSecond = headers.authorization === `Bearer ${accessTokenOf('visitor-2')}`
-    if (isSecond) return send(response, { status: 401, body: {} })
-    send(response, { body: ['Of the first'] })
-  })
-  const page = await signInAs(test, 'visitor-2', undefined)
-  t.equal(page.statusCode, 401)
-  t.notMatch(page.body, 'Of the first')
-  t.not((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-})
+t.test(
+  'CL-20: if the API refuses the second visitor’s access token, the client does not use the first visitor’s session',
+  async t => {
+    const test = await buildForTwo(t)
+    const { browser, platform } = test
+    await signInAs(test, 'visitor-1', 'refresh-of-the-first')
+    platform.answer('GET /things', ({ headers }, response) => {
+      const isSecond = headers.authorization === `Bearer ${accessTokenOf('visitor-2')}`
+      if (isSecond) return send(response, { status: 401, body: {} })
+      send(response, { body: ['Of the first'] })
+    })
+    const page = await signInAs(test, 'visitor-2', undefined)
+    t.equal(page.statusCode, 401)
+    t.notMatch(page.body, 'Of the first')
+    t.not((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+  },
+)
