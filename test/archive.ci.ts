@@ -1,4 +1,4 @@
-// The archive of "npm pack" in an empty folder: what its commands do there. npm installs their packages, from its cache where it can.
+// The commands of the "npm pack" archive in an empty folder. npm installs their packages, from its cache if possible.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { findFreePort } from './support/free-port.ts'
 
 t.setTimeout(300_000)
 
-// A folder above with node_modules would be the project to npm, so this one is not below the repository.
+// The folder is outside the repository, because npm treats a parent folder with node_modules as the project.
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'archive-')))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 const environment = { ...process.env, LAB_PORT: undefined }
@@ -26,13 +26,13 @@ function start(...options: string[]): { child: ChildProcess; output: () => strin
   const parts: string[] = []
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', part => parts.push(String(part)))
   t.teardown(() => {
-    // npx does not always pass a signal on; the group holds npx and the program.
+    // npx does not always forward a signal. The process group contains npx and the program.
     if (child.exitCode === null && child.signalCode === null && child.pid) process.kill(-child.pid, 'SIGKILL')
   })
   return { child, output: () => parts.join('') }
 }
 
-t.test('it holds the suite and the sandbox, and nothing of the client', async t => {
+t.test('the archive contains the suite and the sandbox, and no file of the client', async t => {
   const names = String(execFileSync('tar', ['-tzf', join(folder, archive)]))
   for (const path of ['bin/application.mjs', 'src/conformance/main.ts', 'src/sandbox/main.ts', 'views/sandbox/'])
     t.ok(names.includes(`package/${path}`), path)
@@ -61,7 +61,7 @@ t.test('the command that repeats a failed check can be copied', async t => {
   t.match(output(), `npx ./${archive} conformance --client`)
 })
 
-t.test('--browser says what to install where nothing can drive a browser', async t => {
+t.test('if playwright-core is missing, --browser says how to install it', async t => {
   const { child, output } = start('conformance', '--client', 'http://localhost:1', '--browser', 'chromium')
   const [code] = await once(child, 'close')
   t.equal(code, 2, output())
@@ -76,7 +76,7 @@ t.test('the sandbox starts in an empty folder and keeps its data there', async t
   t.ok(readdirSync(folder).includes('data'), 'the database is in data/')
 })
 
-t.test('without the name of a program it says which there are', async t => {
+t.test('without the name of a program the command lists the programs', async t => {
   const { child, output } = start()
   const [code] = await once(child, 'close')
   t.equal(code, 1)

@@ -1,11 +1,11 @@
-// What runs the tests: it says how they went, and cannot end well where some failed, were left out, or never ran.
+// The programs that run the tests. They must report the result, and fail if tests failed, were skipped or did not run.
 import { execFile } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 
-/** A folder with these files; those that begin with #! can be run. */
+/** Makes a folder with these files. Files that begin with #! are executable. */
 function makeFolder(t: Test, files: Record<string, string>): string {
   const folder = mkdtempSync(join(tmpdir(), 'ci-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -19,7 +19,7 @@ function makeFolder(t: Test, files: Record<string, string>): string {
 
 type Ended = { code: number; output: string }
 
-/** By way of env, because tap adds to the environment of whatever a test starts directly. */
+/** The command is started through env, because tap changes the environment of programs that a test starts directly. */
 function run(cwd: string, environment: Record<string, string>, ...command: string[]): Promise<Ended> {
   const { PATH, HOME, NODE_COMPILE_CACHE = '' } = process.env
   const pairs = Object.entries({ PATH, HOME, NODE_COMPILE_CACHE, ...environment })
@@ -123,7 +123,7 @@ t.test('a skipped test and a file without tests fail in CI, but not elsewhere', 
 
 type Wrote = [text: string, code: number]
 
-/** .ci/run, where these parts of the tests write these lines and end with these codes. */
+/** Runs .ci/run with made-up parts of the tests, which write these lines and end with these exit codes. */
 function runCi(t: Test, project: Wrote, deeper: Wrote, compose: Wrote, starter: Wrote, texts: Wrote) {
   const script = ([text, code]: Wrote) => `#!/bin/sh\necho 'ok 1'\necho '${text}'\nexit ${code}\n`
   const folder = makeFolder(t, {
@@ -157,7 +157,7 @@ const good = '# { total: 12, pass: 12 }'
 
 const noTexts: Wrote = ['# { total: 0, pass: 0 }', 0]
 
-t.test('.ci/run adds up all parts of the tests, in its last line', async t => {
+t.test('the last line of .ci/run has the sum of all parts of the tests', async t => {
   for (const [project, deeper, compose, starter, lastLine, code, texts = noTexts] of [
     [[good, 0], ['# { total: 5, pass: 5 }', 0], [good, 0], ['# { total: 3, pass: 3 }', 0], '32 passed, 0 failed', 0],
     [['# { total: 12, pass: 10, fail: 2 }', 1], [good, 0], [good, 0], [good, 0], '46 passed, 2 failed', 1],
@@ -179,7 +179,7 @@ t.test('.ci/run adds up all parts of the tests, in its last line', async t => {
   }
 })
 
-t.test('.ci/run names the packages that are missing where it may not install them', async t => {
+t.test('if .ci/run may not install missing packages, it names them', async t => {
   const folder = makeFolder(t, { 'bin/sudo': '#!/bin/sh\nexit 1\n', 'bin/id': '#!/bin/sh\necho 1000\n' })
   for (const tool of ['bash', 'dirname']) symlinkSync(`/usr/bin/${tool}`, join(folder, 'bin', tool))
   cpSync('.ci/run', join(folder, '.ci/run'))

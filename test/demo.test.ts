@@ -1,4 +1,4 @@
-// The demo as its user starts it: what it prints, its data and its certificate.
+// The demo as its user starts it: its output, its data and its certificate.
 import { execFile, spawn } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
@@ -42,7 +42,7 @@ async function visitDemo(
   let output = ''
   for (const stream of [demo.stdout, demo.stderr]) stream.on('data', chunk => (output += chunk))
   const closed = once(demo, 'close')
-  /** Waits until the demo has printed this. */
+  /** Resolves when the demo has printed this text. */
   const readLine = async (part: string) => {
     while (!output.includes(part)) {
       await Promise.race([once(demo.stdout, 'data'), closed])
@@ -56,7 +56,7 @@ async function visitDemo(
   return output
 }
 
-t.test('the demo says that its client or password was changed, and --seed undoes that', async t => {
+t.test('the demo says that its client or password was changed, and --seed restores them', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])

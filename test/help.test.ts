@@ -1,4 +1,4 @@
-// What `--help` prints for each command, in a folder where it could do harm.
+// The output of `--help` for each command, in a folder where the command itself would change files.
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -28,7 +28,7 @@ for (const name of commands)
     cpSync('src/client', `${folder}/src/client`, { recursive: true })
     const before = readdirSync(folder, { recursive: true }).sort()
     const script = /(\S+\.ts)$/.exec(scripts[name] ?? '')?.[1] ?? ''
-    // None of the settings that this process may have.
+    // The command gets none of the settings of this process.
     const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [resolve(script), '--help'], {
       cwd: folder,

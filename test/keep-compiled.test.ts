@@ -1,4 +1,4 @@
-// The code that one start compiles is kept for the next one. Where nothing can be kept, the client starts all the same.
+// A start stores its compiled code for later starts. The client also starts if the code cannot be stored.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, readFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ function listKept(folder: string) {
   return entries.filter(entry => entry.isFile())
 }
 
-t.test('what npm start compiles is kept beside the packages', async t => {
+t.test('npm start stores its compiled code next to the packages', async t => {
   t.match(JSON.parse(readFileSync('package.json', 'utf8')).scripts.start, 'scripts/keep-compiled.ts src/')
   const folder = t.testdir({ 'main.ts': "const text: string = 'one'\nconsole.log(text)\n" })
   t.equal(start(folder), 'one\n')
@@ -29,7 +29,7 @@ t.test('what npm start compiles is kept beside the packages', async t => {
   t.equal(listKept(folder).length, length, 'and found again')
 })
 
-t.test('a process that is killed has kept what its start compiled', { timeout: 20_000 }, async t => {
+t.test('a process that is killed after its start has stored the compiled code', { timeout: 20_000 }, async t => {
   const folder = t.testdir({ 'main.ts': 'setInterval(() => {}, 1000 as number)\n' })
   const running = spawn('env', nodeParameters, { cwd: folder, stdio: 'ignore' })
   t.teardown(() => running.kill('SIGKILL'))
@@ -39,7 +39,7 @@ t.test('a process that is killed has kept what its start compiled', { timeout: 2
   t.ok(listKept(folder).length > 0)
 })
 
-t.test('where nothing can be kept the client starts all the same', async t => {
+t.test('the client starts even if the compiled code cannot be stored', async t => {
   const folder = t.testdir({ 'main.ts': "console.log('one' as string)\n", node_modules: 'no folder' })
   t.equal(start(folder), 'one\n')
   t.equal(readFileSync(join(folder, 'node_modules'), 'utf8'), 'no folder')

@@ -1,4 +1,4 @@
-// The rules of CONTRIBUTING.md and docs/design: what may import what, and what the documents must list.
+// The rules of CONTRIBUTING.md and docs/design: allowed imports, and lists that the documents must contain.
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
@@ -7,7 +7,7 @@ import { findUsedClasses } from '../scripts/used-classes.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 
-/** What a source file imports, as paths from the project's root or as names of packages. */
+/** The imports of a source file, as paths from the project's root or as names of packages. */
 function importsOf(path: string, text = read(path)): string[] {
   const names = [
     ...text.matchAll(
@@ -36,7 +36,7 @@ t.test('the client and the sandbox never import each other', async t => {
     )
 })
 
-t.test('conformance imports nothing of the client, and neither client nor sandbox imports conformance', async t => {
+t.test('conformance does not import the client, and the client and the sandbox do not import conformance', async t => {
   for (const path of globSync('{src,test}/conformance/**/*.ts'))
     t.same(
       importsOf(path).filter(name => /^(src|test)\/(client|journey)\//.test(name)),
@@ -56,7 +56,10 @@ t.test('conformance imports nothing of the client, and neither client nor sandbo
     )
 })
 
-/** Which files of the client a file may import: the first entry whose path it starts with. Other files are a product. */
+/**
+ * The files of the client that a file may import. The first entry with the beginning of its path counts. Files without
+ * an entry belong to a product.
+ */
 const clientArrows: [path: string, mayImport: RegExp][] = [
   ['main.ts', /^(app|config|read-settings|settings)\.ts$|^operations\//],
   ['app.ts', /^(?!main\.ts$|app\.ts$)/],
@@ -65,7 +68,7 @@ const clientArrows: [path: string, mayImport: RegExp][] = [
   ['settings.ts', /^(read-settings|secret)\.ts$/],
   ['sign-in/protocol/', /^sign-in\/protocol\/|^(upstream|errors|secret)\.ts$/],
   ['sign-in/', /^(sign-in|web)\/|^(upstream|errors|expiring-map|secret|texts)\.ts$|^operations\/request-log\.ts$/],
-  // Of sign-in only the type of the visitor, which every page shows.
+  // From sign-in, web may import only the type of the visitor, because every page shows the visitor.
   [
     'web/',
     /^web\/|^(errors|expiring-map|secret|texts|sign-in\/visitor)\.ts$|^operations\/(request-log|connections)\.ts$/,
@@ -117,7 +120,7 @@ t.test('sign-in, web and operations, and the pages of every product, do not ment
 
 t.test('the tests of sign-in, web, upstream and operations do not use the pages for applications', async t => {
   const paths = globSync('test/client/{web,upstream,operations,sign-in,support}/**/*.ts').filter(
-    // The doctor asks the real path of the API.
+    // The doctor calls a real path of the API.
     path => !path.endsWith('/doctor.test.ts'),
   )
   t.ok(paths.length > 60)
@@ -127,7 +130,7 @@ t.test('the tests of sign-in, web, upstream and operations do not use the pages 
     t.notMatch(read(path), /applications/i, path)
 })
 
-t.test('the sandbox has no circular imports, not even of types', async t => {
+t.test('the sandbox has no circular imports, and no circular imports of types', async t => {
   const graph = new Map(sandboxFiles.map(path => [path, importsOf(path)]))
   t.same(findCycle(graph), undefined)
   t.ok(
@@ -163,7 +166,7 @@ function findCycle(graph: Map<string, string[]>): string[] | undefined {
   return undefined
 }
 
-t.test('applications, groups, people and grants of the sandbox know no HTTP', async t => {
+t.test('applications, groups, people and grants of the sandbox import nothing of HTTP', async t => {
   const paths = globSync('src/sandbox/{applications,groups,people,grants}/*.ts')
   t.ok(paths.length > 10 || sandboxFiles.length === 0, 'a starter may have no sandbox')
   for (const path of paths) {
@@ -184,7 +187,7 @@ t.test(
   },
 )
 
-t.test('only the laboratory uses store/for-lab, and no other file of the sandbox knows suites of tests', async t => {
+t.test('only the laboratory uses store/for-lab, and no other file of the sandbox mentions test suites', async t => {
   const others = sandboxFiles.filter(path => !/\/(lab|store\/for-lab)\/|\/store\/(schema|migrations)\.ts$/.test(path))
   // Comments may name the conformance suite.
   for (const path of others) t.notMatch(read(path).replaceAll('conformance suite', ''), /\bsuites?\b/, path)
@@ -206,7 +209,7 @@ t.test('in the sandbox imports go from api and portal to tokens to store, and ne
     'src/sandbox/tokens/': `api/|portal/|lab/|groups/|web/|${wiring}`,
     'src/sandbox/store/': `api/|portal/|lab/|groups/|web/|tokens/|services\\.ts|${wiring}`,
     'src/sandbox/services.ts': `api/|portal/|lab/|groups/|web/|${wiring}`,
-    // Builds the servers from all of these.
+    // app.ts builds the servers from all these parts.
     'src/sandbox/app.ts': 'create-sandbox|main|start\\.ts|commands/',
   }
   for (const path of sandboxFiles)
@@ -230,26 +233,29 @@ t.test('one file lists all routes of each sandbox server', async t => {
       t.equal(route.test(read(path)), path.endsWith(`/${list}`), path)
 })
 
-t.test('the laboratory imports only what is recorded, and only app.ts and create-sandbox.ts import it', async t => {
-  for (const path of sandboxFiles) {
-    const own = importsOf(path).filter(name => name.startsWith('src/sandbox/'))
-    // Setting up uses the functions of the portal and the API. open-lab.ts connects them.
-    const isAllowed = /^src\/sandbox\/lab\/(set-up\/|(open-lab|faults\/platform)\.ts$)/.test(path)
-      ? /^src\/sandbox\/(?!(app|create-sandbox|main|start|config)\.ts$|commands\/|(portal|api)\/build-)/
-      : /^src\/sandbox\/(lab\/|web\/|observe\/|(http\/(describe|http-refusal|server)|people\/mail|values\/secret)\.ts$)/
-    if (path.startsWith('src/sandbox/lab/'))
-      t.same(
-        own.filter(name => !isAllowed.test(name)),
-        [],
-        path,
-      )
-    else if (!/^src\/sandbox\/(app|create-sandbox)\.ts$/.test(path))
-      t.notOk(
-        own.some(name => name.startsWith('src/sandbox/lab/')),
-        `${path} imports nothing of the laboratory`,
-      )
-  }
-})
+t.test(
+  'the laboratory imports no part of the platform, and only app.ts and create-sandbox.ts import the laboratory',
+  async t => {
+    for (const path of sandboxFiles) {
+      const own = importsOf(path).filter(name => name.startsWith('src/sandbox/'))
+      // The calls that set up accounts use functions of the portal and the API. open-lab.ts connects them.
+      const isAllowed = /^src\/sandbox\/lab\/(set-up\/|(open-lab|faults\/platform)\.ts$)/.test(path)
+        ? /^src\/sandbox\/(?!(app|create-sandbox|main|start|config)\.ts$|commands\/|(portal|api)\/build-)/
+        : /^src\/sandbox\/(lab\/|web\/|observe\/|(http\/(describe|http-refusal|server)|people\/mail|values\/secret)\.ts$)/
+      if (path.startsWith('src/sandbox/lab/'))
+        t.same(
+          own.filter(name => !isAllowed.test(name)),
+          [],
+          path,
+        )
+      else if (!/^src\/sandbox\/(app|create-sandbox)\.ts$/.test(path))
+        t.notOk(
+          own.some(name => name.startsWith('src/sandbox/lab/')),
+          `${path} imports nothing of the laboratory`,
+        )
+    }
+  },
+)
 
 t.test('only programs that are started read the environment', async t => {
   for (const path of globSync('src/**/*.ts')) {
@@ -274,7 +280,7 @@ t.test('a view or a script uses each class of the client’s style sheet', async
   )
 })
 
-t.test('another file imports each export of the client, or the guide names it', async t => {
+t.test('each export of the client is imported by another file or named in the guide', async t => {
   const guide = read('docs/make-it-yours.md')
   const texts = globSync(['{src,test,scripts}/**/*.ts']).map(path => ({ path, text: read(path) }))
   for (const path of clientFiles) {

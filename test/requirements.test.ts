@@ -1,4 +1,4 @@
-// The index of requirements: every citation names a rule, and every MUST has a test.
+// The index of requirements. Every citation must name a rule, and every MUST must have a test.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
@@ -10,11 +10,11 @@ import { reasons } from '../src/sandbox/observe/reasons.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 
-t.test('the index of requirements has the rules, tests and checks of today', async t => {
+t.test('the index of requirements has all current rules, tests and checks', async t => {
   t.equal(read(requirementsPath), makeRequirements(), `${requirementsPath} is outdated: run npm run docs`)
 })
 
-t.test('every rule has one id, and a subject in the documents', async t => {
+t.test('every rule has its own id, and a subject in the documents', async t => {
   const ids = audiences.flatMap(({ subjects }) => subjects.flatMap(subject => Object.keys(subject.rules)))
   t.same(ids.toSorted(), Object.keys(rules).toSorted())
   t.same(new Set(ids.map(id => id.toLowerCase())).size, ids.length, 'their anchors differ')
@@ -29,7 +29,7 @@ t.test('every id that code, tests and documents name is defined', async t => {
   )
 })
 
-t.test('every MUST has a test or a check, and every other rule has one or says why not', async t => {
+t.test('every MUST has a test or a check, and every other rule has one or a reason why not', async t => {
   const tests = findTests()
   const without = Object.keys(rules).filter(id => !tests.has(id) && findChecks(id).length === 0)
   t.same(
@@ -39,7 +39,10 @@ t.test('every MUST has a test or a check, and every other rule has one or says w
   t.same(without.toSorted(), Object.keys(untested).toSorted())
 })
 
-/** A document that is not part of this repository, with the number of a part. A rule's id is a citation instead. */
+/**
+ * Matches a document that is not part of this repository, with the number of a part. Citations use the id of a rule
+ * instead.
+ */
 const elsewhere =
   /\b([Ss]pecification|[Cc]ontract)(\.md)?(,? part |,? )\d|\((specification|contract)[,)]|\b(specification|contract|security)\.md\b/
 
@@ -60,7 +63,7 @@ t.test('no citation names a document that is not part of this repository', async
     t.match(text, elsewhere)
 })
 
-t.test('what a refusal or a notice refers to is a rule of the platform, an RFC or the sandbox itself', async t => {
+t.test('refusals and notices refer only to rules of the platform, RFCs or the sandbox itself', async t => {
   const explained = platformAudiences.flatMap(({ subjects }) => subjects.flatMap(subject => Object.keys(subject.rules)))
   const known = /^(RFC \w+( [\d.]+( and [\d.]+)*)?|CVE-[\d-]+|the API’s own description|the portal’s own pages)$/
   for (const [name, { reference }] of [

@@ -1,4 +1,4 @@
-// What npm started ends with npm: a supervisor, a script or a test has no other process to send its signal to.
+// A program that npm has started must end with npm, because a supervisor can send its signal only to npm.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import { findFreePort } from './support/free-port.ts'
 
 t.setTimeout(240_000)
 
-/** A folder with a `data` of its own; everything else is the project's. */
+/** Makes a folder with its own `data` folder. All other files are those of the project. */
 function makeFolder(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'signals-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -50,10 +50,11 @@ for (const { script, settings, isUp, lastWords } of scripts.filter(
   ({ script }) => script === 'start' || existsSync('src/sandbox'),
 ))
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    t.test(`${signal} to npm stops what "npm run ${script}" started, cleanly, and frees its ports`, async t => {
+    t.test(`${signal} to npm stops the program of "npm run ${script}" cleanly, and frees its ports`, async t => {
       const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
       const [port, portalPort, apiPort, labPort] = ports.map(String)
-      // By way of env, because tap adds to the environment of whatever a test starts directly.
+      // The command is started through env, because tap changes the environment of programs that a test starts
+      // directly.
       const npm = spawn('env', ['-u', 'NODE_OPTIONS', 'npm', 'run', script], {
         cwd: makeFolder(t),
         env: {
@@ -67,7 +68,7 @@ for (const { script, settings, isUp, lastWords } of scripts.filter(
           ...settings,
         },
         stdio: ['ignore', 'pipe', 'pipe'],
-        // A group of its own, so that what outlives npm can be ended all the same.
+        // A separate process group: the test can end programs that are still running after npm has ended.
         detached: true,
       })
       t.teardown(() => {

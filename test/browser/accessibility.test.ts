@@ -9,10 +9,13 @@ import { tooWide } from './support/too-wide.ts'
 import { longestWords, visitEveryPage } from './support/visit-every-page.ts'
 
 const isPage = (path: string) => !/^\/(assets\/|health\/|favicon\.ico)/.test(path)
-/** Of 24 px, which axe leaves alone unless it is asked. */
+/** With the rule for targets of 24 px, which axe does not check by default. */
 const withTargets = { rules: { 'target-size': { enabled: true } } }
 
-/** Runs in the page, at each width: how many pixels it is wider than that, with text as it is and twice as large. */
+/**
+ * Runs in the page at each width. Returns how many pixels the page is too wide, with usual text and with text twice as
+ * large.
+ */
 const look = `(() => {
   const { style } = document.documentElement
   const usual = ${tooWide}
@@ -24,7 +27,7 @@ const look = `(() => {
 type Look = { tooWide: { usual: number; large: number }; headings: string[]; title: string }
 
 t.test(
-  'PG-11: axe finds nothing on any page, in light and in dark, and the longest unbroken words make none scroll sideways, at 320 px, with text twice as large, and with both; none is kept by the browser, and none left out',
+  'PG-11: axe finds no problem on any page, no page scrolls sideways with the longest words, and the browser stores no page',
   { skip },
   async t => {
     const { both, page, clients, front, log, troubles } = await startVisit(t)
@@ -54,7 +57,7 @@ t.test(
     const asked = log.map(line => JSON.parse(line) as { event?: string; method?: string; route?: string })
     for (const route of routes) {
       const { method, url } = route
-      // It leads to the portal, always.
+      // /login has no page, because it always leads to the portal.
       const hasPage = method === 'GET' && url !== '/login'
       if (hasPage)
         t.ok(

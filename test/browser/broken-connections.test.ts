@@ -1,4 +1,4 @@
-// The network between browser and client breaks, and visitors stop requests.
+// Connections between browser and client break, and visitors stop requests.
 import { EventEmitter, once } from 'node:events'
 import type { Page } from 'playwright-core'
 import t from 'tap'
@@ -55,13 +55,13 @@ async function countApplications(page: Page, publicUrl: string): Promise<number>
 }
 
 t.test(
-  'CL-29: a callback that never reached the client is sent again by the browser, and signs in',
+  'CL-29: the browser repeats a callback that has not reached the client, and the login succeeds',
   { skip },
   async t => {
     const { page, front, publicUrl, person } = await startVisit(t, { browser: { isWhole: true } })
     await page.goto(`${publicUrl}/login`)
     await enterPassword(page, person)
-    // The browser repeats it at once, and a second time from its own error page.
+    // The browser repeats the callback at once, and a second time from its own error page.
     cutFirst(front, isCallback, { times: 2 })
     await allow(page)
     await page.getByRole('heading', { name: 'Your applications' }).waitFor()
@@ -71,7 +71,7 @@ t.test(
 )
 
 t.test(
-  'F-22: a callback whose answer was lost ends on a page that says so, with one exchange and no loop',
+  'F-22: if the answer to a callback is lost, the visitor gets a page that says so, after one exchange',
   { skip },
   async t => {
     const { page, front, publicUrl, person, log } = await startVisit(t)
@@ -97,7 +97,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: a form whose answer was lost is sent again by the browser, and creates one application',
+  'PG-15: if the answer to a form is lost, the browser sends the form again, and one application is created',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
@@ -112,7 +112,7 @@ t.test(
 )
 
 t.test(
-  'F-28: the form that is sent again finds its application through a replica that never saw it',
+  'F-28: if the browser repeats a form to another replica, that replica finds the created application',
   { skip },
   async t => {
     const { page, front, publicUrl } = await startVisit(t, { at: '/applications', replicas: 2 })
@@ -126,7 +126,7 @@ t.test(
   },
 )
 
-t.test('F-40: a tab that is closed while the code is exchanged leaves nobody signed in', { skip }, async t => {
+t.test('F-40: if the tab is closed during the exchange, nobody is signed in', { skip }, async t => {
   const { page, context, front, publicUrl, person } = await startVisit(t)
   await page.goto(`${publicUrl}/login`)
   await enterPassword(page, person)
@@ -143,30 +143,26 @@ t.test('F-40: a tab that is closed while the code is exchanged leaves nobody sig
   t.notOk(names.some(name => /^__Host-(session|refresh)/.test(name)))
 })
 
-t.test(
-  'F-40: a form that is stopped under way may have created its application, and the list shows it',
-  { skip },
-  async t => {
-    const { page, context, front, publicUrl } = await startVisit(t, { at: '/applications' })
-    await fillNew(page, publicUrl)
-    const { reach, release } = holdAnswers(front, isCreation)
-    await page.getByRole('button', { name: 'Create application' }).click({ noWaitAfter: true })
-    await reach(1)
-    const session = await context.newCDPSession(page)
-    await session.send('Page.stopLoading')
-    release()
-    t.equal(page.url(), `${publicUrl}/applications/new`)
-    t.equal(
-      await page.getByLabel('Name', { exact: true }).inputValue(),
-      'Weather station',
-      'what was typed is still there',
-    )
-    t.equal(await countApplications(page, publicUrl), 1)
-  },
-)
+t.test('F-40: if the visitor stops a form, the list shows whether the application was created', { skip }, async t => {
+  const { page, context, front, publicUrl } = await startVisit(t, { at: '/applications' })
+  await fillNew(page, publicUrl)
+  const { reach, release } = holdAnswers(front, isCreation)
+  await page.getByRole('button', { name: 'Create application' }).click({ noWaitAfter: true })
+  await reach(1)
+  const session = await context.newCDPSession(page)
+  await session.send('Page.stopLoading')
+  release()
+  t.equal(page.url(), `${publicUrl}/applications/new`)
+  t.equal(
+    await page.getByLabel('Name', { exact: true }).inputValue(),
+    'Weather station',
+    'what was typed is still there',
+  )
+  t.equal(await countApplications(page, publicUrl), 1)
+})
 
 t.test(
-  'F-41: without JavaScript, a form that is sent again while it is under way creates one application',
+  'F-41: without JavaScript, a form that is sent twice before its answer creates one application',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, {

@@ -1,4 +1,4 @@
-// What browsers do differently, as far as a client must know it, measured in Chromium, Firefox and WebKit. The table stands in
+// Measures the differences between Chromium, Firefox and WebKit that a client must know. The table is in
 // docs/browsers.md.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -15,13 +15,13 @@ type Sites = { client: Site; portal: Site; local: Site }
 type Site = {
   url: string
   seen: Seen[]
-  /** What the site answers, by path. */
+  /** The answers of the site by path. */
   pages: Record<string, Answer>
-  /** The last request of this path. */
+  /** The last request to this path. */
   last(path: string): Seen | undefined
 }
 
-/** A site on plain http, as a client is developed. */
+/** A site on plain http, like a client during development. */
 async function startSite(t: Test, host: string): Promise<Site> {
   const site: Site = { url: '', seen: [], pages: {}, last: path => site.seen.findLast(one => one.path === path) }
   const server = createServer((request, response) => {
@@ -52,7 +52,7 @@ const redirect =
   (_request, response) =>
     response.writeHead(303, { ...headers, location }).end()
 
-/** The portal's page with its form, whose answer redirects to the client's callback: as in a login. */
+/** Sends the form of the portal's page. The answer redirects to the client's callback, as in a login. */
 function makeLogin({ client, portal }: Sites): void {
   client.pages['/'] = page(`Home <a href="${portal.url}/start">Go</a>`)
   portal.pages['/start'] = page('Portal <form method="post" action="/allow"><button>Allow</button></form>')
@@ -151,7 +151,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     portal.pages['/arrived'] = page('Arrived')
     await tab.goto(`${client.url}/form`)
     await tab.click('button', 'Send')
-    // A browser that stops it shows nothing. It has sent the form by the time when it has asked for another page.
+    // A browser that blocks the redirect shows no error. When it loads another page, it has already sent the form.
     await waitFor(() => client.last('/send') !== undefined)
     client.pages['/later'] = page('Later')
     const other = await tab.newTab()
@@ -205,7 +205,7 @@ for (const engine of engines)
   t.test(`what ${engine} does`, { skip: skipEngine(engine) }, async t => {
     const tab = await launchBrowser(t, engine)
     for (const [index, [question, measure]] of Object.entries(questions).entries()) {
-      // Hosts of its own for each question, since cookies are kept by host.
+      // Each question has its own hosts, because browsers keep cookies by host.
       const sites = {
         client: await startSite(t, `127.0.0.${index + 10}`),
         portal: await startSite(t, `127.0.1.${index + 10}`),

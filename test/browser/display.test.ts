@@ -1,18 +1,18 @@
-// Pages with zoom, on paper, and in the colours and the calm that a visitor asks for.
+// Pages with zoom, in print, in dark colours, and with reduced motion.
 import t from 'tap'
 import { skip } from '../support/launch-chromium.ts'
 import { startVisit } from './support/start-visit.ts'
 import { tooWide } from './support/too-wide.ts'
 
-/** Runs in the page: the texts of what can be pressed or typed into, and is seen. */
+/** Runs in the page. Returns the texts of visible buttons, fields and navigation. */
 const controls = `[...document.querySelectorAll('button, .button, input, textarea, select, nav, footer')]
   .filter(element => element.checkVisibility() && element.type !== 'hidden').map(element => element.textContent || element.id)`
 
 t.test(
-  'a page that is zoomed to 200 % on a small desk holds all that it held, one below the other',
+  'a page that is zoomed to 200 % on a small screen has all its elements, one below the other',
   { skip },
   async t => {
-    // Zoom makes a window of 640 of its own pixels out of one of 1280.
+    // With a zoom of 200 %, a window of 1280 pixels has only 640 CSS pixels.
     const viewport = { width: 640, height: 400 }
     const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { viewport } })
     for (const name of ['Your applications', 'Sign out', 'Cancel', 'Create application'])
@@ -25,7 +25,7 @@ t.test(
   },
 )
 
-t.test('a printed page has its content in dark on white, without buttons', { skip }, async t => {
+t.test('a printed page has dark text on white, without buttons', { skip }, async t => {
   const { page, publicUrl, clientId, troubles } = await startVisit(t, {
     at: '/applications',
     browser: { colorScheme: 'dark' },
@@ -64,7 +64,7 @@ t.test(
   },
 )
 
-t.test('nothing moves if the visitor prefers reduced motion', { skip }, async t => {
+t.test('pages have no animations if the visitor prefers reduced motion', { skip }, async t => {
   const { context, page, publicUrl, troubles } = await startVisit(t, { browser: { reducedMotion: 'reduce' } })
   const moving = `[...document.querySelectorAll('*')].filter(element => {
     const { transitionDuration, animationName } = getComputedStyle(element)

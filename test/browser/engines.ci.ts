@@ -1,5 +1,5 @@
-// Ten journeys in Chromium, Firefox and WebKit, with the portal on another site than the client. `npm test` has them, and
-// many more, in Chromium.
+// Ten journeys in Chromium, Firefox and WebKit, with the portal on another site than the client. `npm test` runs these
+// journeys, and many more, in Chromium only.
 import t, { type Test } from 'tap'
 import { type Both, startBoth } from '../journey/support/start-both.ts'
 import { type Engine, launchBrowser, skipEngine, type Tab } from '../support/launch-browser.ts'
@@ -18,7 +18,7 @@ const ways: { engine: Engine; scheme: Scheme; isWhole: boolean }[] = [
   { engine: 'Firefox', scheme: 'https', isWhole: false },
   { engine: 'WebKit', scheme: 'https', isWhole: true },
 ]
-/** The bug of a browser that is the reason. */
+/** Why WebKit over http is left out. */
 const leftOut =
   'WebKit, http: left out. It keeps no Secure cookie on plain http, not even on loopback (WebKit bug 281149), so nobody ' +
   'can sign in. The portal explains it.'
@@ -63,8 +63,8 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
   async Back(t, visit) {
     const { tab, publicUrl, front, log } = visit
     await signIn(visit)
-    // Where Back leads depends on the engine: see docs/browsers.md. WebKitWebDriver answers no more about a tab whose Back was
-    // redirected to another site, so the visitor goes on in another tab.
+    // Where Back leads depends on the engine: see docs/browsers.md. If Back is redirected to another site,
+    // WebKitWebDriver no longer answers for the tab, so the test continues in another tab.
     const other = await tab.newTab()
     await tab.back()
     await other.goto(`${publicUrl}/applications`)
@@ -176,13 +176,13 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
   async 'the live list of the laboratory'(t, visit) {
     const { tab, labUrl } = visit
     const second = await tab.newTab()
-    // Firefox shows a new tab, and WebKit keeps it hidden. A hidden page of the laboratory does not listen.
+    // Firefox shows a new tab, and WebKit hides it. A hidden page of the laboratory does not listen to events.
     const [list, visitor] = (await second.evaluate('document.hidden')) ? [tab, second] : [second, tab]
     await list.goto(labUrl)
     await list.see('Pause')
     await list.evaluate('document.body.dataset.opened = "once"')
     await signIn({ ...visit, tab: visitor })
-    // The list was empty, so it has no rows that a new one could move, and shows the login at once.
+    // The list was empty. A new row moves no other row, so the page shows the login at once.
     await list.see('Signed in at step')
     t.equal(await list.evaluate('document.body.dataset.opened'), 'once', 'nothing was reloaded')
   },
@@ -206,7 +206,7 @@ async function fillNew(tab: Tab): Promise<void> {
   await tab.fill('Redirect URIs', 'http://localhost:5000/exchangeToken')
 }
 
-/** From the list of applications to the page with the credentials. */
+/** Creates an application, from the list of applications to the page with the credentials. */
 async function create(tab: Tab): Promise<void> {
   await tab.click('link', 'New application')
   await fillNew(tab)
@@ -214,7 +214,7 @@ async function create(tab: Tab): Promise<void> {
   await tab.see('Weather station is registered')
 }
 
-/** By journey, and then by engine and scheme. */
+/** The results by journey, and then by engine and scheme. */
 const results: Record<string, Record<string, string>> = {}
 
 for (const { engine, scheme, isWhole } of ways)

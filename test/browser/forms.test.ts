@@ -27,13 +27,13 @@ async function read(page: Page): Promise<Record<string, string>> {
   return Object.fromEntries(await Promise.all(texts))
 }
 
-/** As when their time is over: the browser drops them, and sends the form without. */
+/** Deletes the session cookies, as the browser does when they expire. */
 const forgetSession = (page: Page) => page.context().clearCookies({ name: /^__Host-(session|refresh)/ })
 
 const send = (page: Page) => page.getByRole('button', { name: 'Create application' }).click()
 
 t.test(
-  'PG-08, PG-14: a form sent after its session ended leads to the login, and comes back as it was typed',
+  'PG-08, PG-14: a form that is sent after the session ended is shown again with its text after the login',
   { skip },
   async t => {
     const { context, page, person, portalUrl, log, troubles } = await startVisit(t, { at: '/applications/new' })
@@ -62,7 +62,7 @@ t.test(
 )
 
 t.test(
-  'PG-14: a form too long for a cookie stays on the page, and is sent from there after signing in elsewhere',
+  'PG-14: a form that is too long for a cookie stays on the page, and can be sent after signing in in another tab',
   { skip },
   async t => {
     const { context, page, log, troubles } = await startVisit(t, { at: '/applications/new' })
@@ -87,7 +87,7 @@ t.test(
 )
 
 t.test(
-  'PG-16: after creating, a reload asks for the page again, and neither repeats the form nor the secret',
+  'PG-16: after creating an application, a reload neither sends the form nor shows the secret again',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
@@ -110,7 +110,7 @@ t.test(
 )
 
 t.test(
-  'PG-16: a form with a fault comes back with its fault beside the field, and everything that was typed',
+  'PG-16: a form with a problem is shown again with the problem next to its field and all typed values',
   { skip },
   async t => {
     const { page, front, troubles } = await startVisit(t, { at: '/applications/new' })
@@ -152,13 +152,17 @@ t.test('PG-14: a visitor who leaves a form by a link and goes Back finds the typ
   t.same(troubles, [])
 })
 
-t.test('an empty form is answered with a list of links to the fields, in the words of this site', { skip }, async t => {
-  const { page, troubles } = await startVisit(t, { at: '/applications/new' })
-  await send(page)
-  const links = page.getByRole('alert').getByRole('link')
-  await links.first().waitFor()
-  t.same(await links.evaluateAll(all => all.map(link => link.getAttribute('href'))), ['#name', '#redirectUris'])
-  await links.first().click()
-  t.equal(await page.evaluate('document.activeElement.id'), 'name')
-  t.same(troubles, [])
-})
+t.test(
+  'an empty form leads to a list of problems with links to the fields, and not to messages of the browser',
+  { skip },
+  async t => {
+    const { page, troubles } = await startVisit(t, { at: '/applications/new' })
+    await send(page)
+    const links = page.getByRole('alert').getByRole('link')
+    await links.first().waitFor()
+    t.same(await links.evaluateAll(all => all.map(link => link.getAttribute('href'))), ['#name', '#redirectUris'])
+    await links.first().click()
+    t.equal(await page.evaluate('document.activeElement.id'), 'name')
+    t.same(troubles, [])
+  },
+)

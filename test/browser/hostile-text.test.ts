@@ -1,4 +1,4 @@
-// Texts that would like to be markup, through the real application API and on every page that shows them.
+// Texts with markup, which the real application API stores, on every page that shows them.
 import t from 'tap'
 import { addApplication } from '../journey/support/add-person.ts'
 import { skip } from '../support/launch-chromium.ts'
@@ -19,7 +19,7 @@ const vectors = [
   '\u202Egnp.exe',
 ]
 
-t.test('PG-07: hostile names and descriptions are text on every page that shows them', { skip }, async t => {
+t.test('PG-07: names and descriptions with markup are shown as text on every page', { skip }, async t => {
   const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   const name = (index: number) => page.locator('h1').filter({ hasText: vectors[index]! })
   for (const [index, vector] of vectors.entries()) {
@@ -52,7 +52,7 @@ t.test('PG-07: hostile names and descriptions are text on every page that shows 
   t.same(troubles, [], 'no dialog, no violation of the policy')
 })
 
-t.test('PG-06: a value from the API that is not a web address is text without a link', { skip }, async t => {
+t.test('PG-06: a value from the API that is not a web address is shown as text without a link', { skip }, async t => {
   const { both, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   const urls = [
     'javascript:alert(1)',

@@ -20,7 +20,7 @@ const focused = `(() => {
 })()`
 type Focused = { name: string; id: string; tag: string; isInView: boolean; hasOutline: boolean }
 
-/** Presses Tab until this is reached; all on the way must be seen. */
+/** Presses Tab until the element with this name has the focus. Each focused element on the way must be visible. */
 async function tabTo(t: Test, page: Page, name: string | RegExp): Promise<void> {
   for (let steps = 0; steps < 60; steps++) {
     await page.keyboard.press('Tab')
@@ -48,7 +48,7 @@ t.test(
 
     await page.goto(publicUrl)
     await press(t, page, 'Sign in')
-    // The portal puts the focus into its first field by itself, a moment after the page has loaded.
+    // The portal sets the focus to its first field a moment after the page has loaded.
     await page.getByLabel('E-mail').and(page.locator(':focus')).waitFor()
     await keyboard.type(person.email)
     await keyboard.press('Tab')

@@ -1,4 +1,4 @@
-// Links from other sites and to other sites, and what a page loads.
+// Links from other sites, links to other sites, and the resources of a page.
 import t from 'tap'
 import { addApplication } from '../journey/support/add-person.ts'
 import { skip } from '../support/launch-chromium.ts'
@@ -8,7 +8,7 @@ import { startVisit } from './support/start-visit.ts'
 
 const pagesOnly = (requests: string[]) => requests.filter(request => !/\/(assets|favicon)/.test(request))
 
-t.test('PG-12: a link on another site leads a signed-in visitor to the page, in two requests', { skip }, async t => {
+t.test('PG-12: a link on another site leads a signed-in visitor to the page after two requests', { skip }, async t => {
   const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   const elsewhere = await startElsewhere(t)
   elsewhere.linksTo = `${publicUrl}/applications?q=client`
@@ -25,7 +25,7 @@ t.test('PG-12: a link on another site leads a signed-in visitor to the page, in 
 })
 
 t.test(
-  'PG-12: a link on another site leads a visitor without a session to the login, in three requests',
+  'PG-12: a link on another site leads a visitor without a session to the login after three requests',
   { skip },
   async t => {
     const { page, front, publicUrl, portalUrl, troubles } = await startVisit(t)
@@ -45,7 +45,7 @@ t.test(
 )
 
 t.test(
-  'PG-13: a portal that asks nothing brings the visitor back with the session, and no detour',
+  'PG-13: if the portal asks nothing, the visitor returns signed in without an additional page',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
@@ -58,7 +58,7 @@ t.test(
   },
 )
 
-t.test('PG-04: a link of an application that bounces back to this site changes nothing', { skip }, async t => {
+t.test('PG-04: an application’s link that redirects back to this site changes nothing', { skip }, async t => {
   const visit = await startVisit(t, { at: '/applications' })
   const { both, page, front, publicUrl, log, troubles } = visit
   const elsewhere = await startElsewhere(t)
@@ -92,7 +92,7 @@ t.test('PG-04: a link of an application that bounces back to this site changes n
 })
 
 t.test(
-  'PG-05, PG-22: every page loads from this site alone, and the icon of an application from nowhere',
+  'PG-05, PG-22: pages load resources only from this site, and never load the icon of an application',
   { skip },
   async t => {
     const { both, context, page, publicUrl, portalUrl, troubles } = await startVisit(t)
@@ -123,11 +123,11 @@ t.test(
 )
 
 t.test(
-  'PG-03: the pages with forms let the browser name this site as the Origin, which is enough',
+  'PG-03: on pages with forms the browser sends this site as the Origin, and the Origin is enough for the check',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
-    // Where the address is neither https nor loopback, and in older browsers, there is no Sec-Fetch-Site.
+    // Older browsers do not send Sec-Fetch-Site. Other browsers send it only to https and loopback addresses.
     front.handle = async exchange => {
       exchange.pass(await exchange.forward(/^sec-fetch-/))
     }

@@ -5,33 +5,37 @@ import { buildClient } from '../client/example/app.ts'
 import { skip } from '../support/launch-chromium.ts'
 import { startVisit } from './support/start-visit.ts'
 
-t.test('a script saves, hears of every new note, uploads, and notices the end of the session', { skip }, async t => {
-  const file = join(t.testdir(), 'notes.db')
-  const { context, page, publicUrl, troubles } = await startVisit(t, {
-    at: '/notes/live',
-    build: (config, options) => buildClient({ ...config, product: { file, moderators: [] } }, options),
-  })
-  const notes = page.getByRole('list', { name: 'Your notes' })
-  await page.getByLabel('Note', { exact: true }).fill('milk')
-  await page.getByRole('button', { name: 'Add' }).click()
-  await notes.getByText('milk').waitFor()
-  t.equal(await page.getByLabel('Note', { exact: true }).inputValue(), '')
+t.test(
+  'the script of the live page saves and uploads notes, gets every new note, and notices the end of the session',
+  { skip },
+  async t => {
+    const file = join(t.testdir(), 'notes.db')
+    const { context, page, publicUrl, troubles } = await startVisit(t, {
+      at: '/notes/live',
+      build: (config, options) => buildClient({ ...config, product: { file, moderators: [] } }, options),
+    })
+    const notes = page.getByRole('list', { name: 'Your notes' })
+    await page.getByLabel('Note', { exact: true }).fill('milk')
+    await page.getByRole('button', { name: 'Add' }).click()
+    await notes.getByText('milk').waitFor()
+    t.equal(await page.getByLabel('Note', { exact: true }).inputValue(), '')
 
-  const other = await context.newPage()
-  await other.goto(`${publicUrl}/notes/live`)
-  const upload = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from(`bread\n${'x'.repeat(50_000)}`) }
-  await other.getByLabel('A text file').setInputFiles(upload)
-  await other.getByRole('button', { name: 'Import' }).click()
-  await notes.getByText('bread').waitFor()
-  t.same(troubles, [])
+    const other = await context.newPage()
+    await other.goto(`${publicUrl}/notes/live`)
+    const upload = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from(`bread\n${'x'.repeat(50_000)}`) }
+    await other.getByLabel('A text file').setInputFiles(upload)
+    await other.getByRole('button', { name: 'Import' }).click()
+    await notes.getByText('bread').waitFor()
+    t.same(troubles, [])
 
-  await context.clearCookies()
-  await page.getByLabel('Note', { exact: true }).fill('too late')
-  await page.getByRole('button', { name: 'Add' }).click()
-  await page.getByRole('link', { name: 'Sign in again' }).waitFor()
-  t.equal(await page.getByLabel('Note', { exact: true }).inputValue(), 'too late', 'nothing that was typed is lost')
+    await context.clearCookies()
+    await page.getByLabel('Note', { exact: true }).fill('too late')
+    await page.getByRole('button', { name: 'Add' }).click()
+    await page.getByRole('link', { name: 'Sign in again' }).waitFor()
+    t.equal(await page.getByLabel('Note', { exact: true }).inputValue(), 'too late', 'nothing that was typed is lost')
 
-  // The next stream of events gets a 401, too.
-  await other.evaluate('listen()')
-  await other.getByRole('link', { name: 'Sign in again' }).waitFor()
-})
+    // The next stream of events gets a 401, too.
+    await other.evaluate('listen()')
+    await other.getByRole('link', { name: 'Sign in again' }).waitFor()
+  },
+)

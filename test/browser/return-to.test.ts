@@ -1,4 +1,4 @@
-// Addresses that only look like paths of this site, in a real browser: wherever they stand, nobody leaves by them.
+// Addresses that only look like paths of this site, in a real browser: they must not lead to another site.
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { leaving, leavingLater, staying } from '../client/support/redirect-vectors.ts'
@@ -7,40 +7,32 @@ import { startVisit } from './support/start-visit.ts'
 
 const vectors = [...leaving, ...leavingLater, ...staying]
 
-/** Where the browser stands when nothing leads on any more. */
+/** The origin of the page on which the browser stays. */
 async function endOf(page: Page): Promise<string> {
   await page.waitForURL(({ pathname }) => !['/login', '/exchangeToken'].includes(pathname))
   await page.locator('header').waitFor()
   return new URL(page.url()).origin
 }
 
-t.test(
-  'CL-25: whatever a link to the login names as the page to return to, the login ends on this site',
-  { skip },
-  async t => {
-    const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
-    for (const vector of vectors) {
-      await page.goto(`${publicUrl}/login?returnTo=${encodeURIComponent(vector)}`)
-      t.equal(await endOf(page), publicUrl, JSON.stringify(vector))
-      await page.getByRole('link', { name: 'Applications', exact: true }).waitFor()
-    }
-    t.same(troubles, [])
-  },
-)
+t.test('CL-25: whatever returnTo a link to the login contains, the login ends on this site', { skip }, async t => {
+  const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+  for (const vector of vectors) {
+    await page.goto(`${publicUrl}/login?returnTo=${encodeURIComponent(vector)}`)
+    t.equal(await endOf(page), publicUrl, JSON.stringify(vector))
+    await page.getByRole('link', { name: 'Applications', exact: true }).waitFor()
+  }
+  t.same(troubles, [])
+})
 
-t.test(
-  'CL-25: whatever address a visitor without a session asks for, the login ends on this site',
-  { skip },
-  async t => {
-    const { context, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
-    for (const vector of vectors.filter(vector => vector.startsWith('/'))) {
-      await context.clearCookies({ name: /^__Host-(session|refresh|arrived)/ })
-      await page.goto(publicUrl + vector)
-      t.equal(await endOf(page), publicUrl, JSON.stringify(vector))
-      await context.clearCookies({ name: /^__Host-(session|refresh|arrived)/ })
-      await page.goto(`${publicUrl}/applications/..${vector}?q=//evil.test/`)
-      t.equal(await endOf(page), publicUrl, `/applications/..${JSON.stringify(vector)}`)
-    }
-    t.same(troubles, [])
-  },
-)
+t.test('CL-25: whatever address a visitor without a session opens, the login ends on this site', { skip }, async t => {
+  const { context, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+  for (const vector of vectors.filter(vector => vector.startsWith('/'))) {
+    await context.clearCookies({ name: /^__Host-(session|refresh|arrived)/ })
+    await page.goto(publicUrl + vector)
+    t.equal(await endOf(page), publicUrl, JSON.stringify(vector))
+    await context.clearCookies({ name: /^__Host-(session|refresh|arrived)/ })
+    await page.goto(`${publicUrl}/applications/..${vector}?q=//evil.test/`)
+    t.equal(await endOf(page), publicUrl, `/applications/..${JSON.stringify(vector)}`)
+  }
+  t.same(troubles, [])
+})

@@ -1,4 +1,4 @@
-// The client's script: with it, without JavaScript, and without permission to copy.
+// The client's script, and the client without JavaScript or without permission to copy.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Locator } from 'playwright-core'
 import t from 'tap'
@@ -9,7 +9,7 @@ import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 
 t.test(
-  'CL-27: without JavaScript a person signs in, creates, edits, renews, removes and signs out',
+  'CL-27: without JavaScript a person can sign in, create, edit and remove an application, and sign out',
   { skip },
   async t => {
     const { both, page, publicUrl, troubles } = await startVisit(t, { browser: { javaScriptEnabled: false } })
@@ -71,7 +71,7 @@ t.test(
     const there = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
     const { page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications', browser: there })
     await page.goto(`${publicUrl}/applications/${clientId}`)
-    // In English, like the page.
+    // The texts are in English, like the page.
     const format = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' })
     const exactOf = async (time: Locator) => format.format(new Date((await time.getAttribute('datetime')) ?? ''))
     const ages = await page.locator('main time').all()
@@ -141,7 +141,8 @@ t.test('a form is sent once, and after three seconds the page says what it is wa
   })
   await page.getByLabel('Name', { exact: true }).fill('Weather station')
   await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
-  // While a navigation is under way, nothing can be asked of the page. So the page notes what it shows, and presses again.
+  // The test cannot read the page during a navigation. So a script in the page records its text, and presses the button
+  // again.
   await page.evaluate(`
     const form = document.querySelector('main form')
     new MutationObserver(() => sessionStorage.setItem('waiting', form.querySelector('.waiting').textContent))
@@ -176,7 +177,7 @@ t.test('if the browser refuses to copy, the credential is selected instead', { s
   t.same(troubles, [])
 })
 
-t.test('Copy all copies what Download as .env gives', { skip }, async t => {
+t.test('Copy all copies the content of the file that Download as .env gives', { skip }, async t => {
   const { context, page, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: publicUrl })
   await page.getByLabel('Name', { exact: true }).fill('Weather station')
@@ -193,7 +194,7 @@ t.test('a pressed button says that the request is under way, and Back restores t
   const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { isWhole: true } })
   await page.getByLabel('Name', { exact: true }).fill('Weather station')
   await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
-  // Kept for the page after this one: while the form is under way nothing can be asked of the page.
+  // The test cannot read the page during a navigation. So a script in the page stores the text for the next page.
   await page.evaluate(`addEventListener('submit', ({ submitter }) =>
     sessionStorage.setItem('button', submitter.textContent + ' ' + submitter.ariaBusy))`)
   await page.getByRole('button', { name: 'Create application' }).click()
@@ -204,7 +205,7 @@ t.test('a pressed button says that the request is under way, and Back restores t
   t.same(troubles, [])
 })
 
-t.test('the browser asks before the visitor leaves a form with changes, and only then', { skip }, async t => {
+t.test('the browser asks for confirmation only before the visitor leaves a form with changes', { skip }, async t => {
   const { context, page, publicUrl } = await startVisit(t, { at: '/applications/new' })
   context.removeAllListeners('dialog')
   let questions = 0

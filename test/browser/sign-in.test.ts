@@ -5,7 +5,7 @@ import { skip } from '../support/launch-chromium.ts'
 import { openPage } from '../support/open-page.ts'
 import { allow, enterPassword, signIn } from './support/sign-in.ts'
 
-/** The addresses that Back and Forward know in this tab. */
+/** The addresses in the history of this tab. */
 async function historyOf(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page)
   const { entries } = await session.send('Page.getNavigationHistory')
@@ -13,7 +13,7 @@ async function historyOf(page: Page): Promise<string[]> {
 }
 
 t.test(
-  'CL-26, CL-30: who signs in at a portal on another site arrives signed in, at the first request',
+  'CL-26, CL-30: after signing in at a portal on another site, the first request to the client is signed in',
   { skip },
   async t => {
     const both = await startBoth(t)
@@ -42,37 +42,41 @@ t.test(
   },
 )
 
-t.test('CL-27: neither the code nor the state travels on from the callback', { skip }, async t => {
-  const both = await startBoth(t)
-  const { page, troubles } = await openPage(t, { javaScriptEnabled: false })
-  await signIn(page, both)
-  const arrived = both.front.seen.findIndex(({ url }) => url.startsWith('/exchangeToken'))
-  const after = both.front.seen.slice(arrived + 1)
-  t.ok(after.length > 0)
-  for (const { url, headers } of after) {
-    t.notMatch(url, /code|state/)
-    t.notMatch(headers.referer, /code|state/, url)
-  }
-  t.equal(after[0]?.headers.referer, undefined)
+t.test(
+  'CL-27: the browser sends neither the code nor the state to another address after the callback',
+  { skip },
+  async t => {
+    const both = await startBoth(t)
+    const { page, troubles } = await openPage(t, { javaScriptEnabled: false })
+    await signIn(page, both)
+    const arrived = both.front.seen.findIndex(({ url }) => url.startsWith('/exchangeToken'))
+    const after = both.front.seen.slice(arrived + 1)
+    t.ok(after.length > 0)
+    for (const { url, headers } of after) {
+      t.notMatch(url, /code|state/)
+      t.notMatch(headers.referer, /code|state/, url)
+    }
+    t.equal(after[0]?.headers.referer, undefined)
 
-  const { url, answered } = both.front.seen[arrived]!
-  t.match(answered, {
-    'cache-control': 'no-store',
-    'referrer-policy': 'no-referrer',
-    'content-security-policy':
-      "default-src 'none'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-  })
-  const cookies = String(answered?.['set-cookie'])
-  for (const name of ['code', 'state']) {
-    const value = new URL(url, both.publicUrl).searchParams.get(name) ?? ''
-    t.ok(value.length > 20)
-    if (name === 'code') t.notMatch(cookies, value)
-  }
-  t.same(troubles, [])
-})
+    const { url, answered } = both.front.seen[arrived]!
+    t.match(answered, {
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'content-security-policy':
+        "default-src 'none'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    })
+    const cookies = String(answered?.['set-cookie'])
+    for (const name of ['code', 'state']) {
+      const value = new URL(url, both.publicUrl).searchParams.get(name) ?? ''
+      t.ok(value.length > 20)
+      if (name === 'code') t.notMatch(cookies, value)
+    }
+    t.same(troubles, [])
+  },
+)
 
 t.test(
-  'CL-28: the code stays in no entry of the history, and neither Back nor Reload uses it again',
+  'CL-28: no entry of the history contains the code, and neither Back nor Reload uses the code again',
   { skip },
   async t => {
     const both = await startBoth(t)

@@ -4,7 +4,7 @@ import { skip } from '../support/launch-chromium.ts'
 import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 
-t.test('CK-13, PG-11: after signing out Back shows nothing of the session, and signs nobody in', { skip }, async t => {
+t.test('CK-13, PG-11: after signing out, Back shows no signed-in page and does not sign in', { skip }, async t => {
   const { context, page, publicUrl, front, troubles } = await startVisit(t, {
     at: '/applications',
     browser: { isWhole: true },
@@ -37,19 +37,23 @@ t.test('CK-13: the visitor can sign in again from the page that confirms the sig
   t.same(troubles, [])
 })
 
-t.test('a visitor who also signs out of the portal is asked for the password the next time', { skip }, async t => {
-  const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
-  await page.getByRole('button', { name: 'Sign out' }).click()
-  await page.getByRole('link', { name: 'sign out there too' }).click()
-  await page.getByRole('button', { name: 'Sign out' }).click()
-  await page.goto(publicUrl)
-  await page.getByRole('link', { name: 'Sign in', exact: true }).click()
-  await page.getByLabel('Password', { exact: true }).first().waitFor()
-  t.same(troubles, [])
-})
+t.test(
+  'after signing out of the portal, too, the visitor must type the password at the next login',
+  { skip },
+  async t => {
+    const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('link', { name: 'sign out there too' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.goto(publicUrl)
+    await page.getByRole('link', { name: 'Sign in', exact: true }).click()
+    await page.getByLabel('Password', { exact: true }).first().waitFor()
+    t.same(troubles, [])
+  },
+)
 
 t.test(
-  'CK-14, CK-16: client and portal on one host keep out of each other’s cookies, also when the visitor signs out',
+  'CK-14, CK-16: a client and a portal on one host do not change each other’s cookies, even at a sign-out',
   { skip },
   async t => {
     const { context, page, both, publicUrl, portalUrl, troubles } = await startVisit(t, { portalHost: 'localhost' })
@@ -62,7 +66,7 @@ t.test(
     const before = await context.cookies(publicUrl)
     t.equal(new Set(before.map(({ name }) => name)).size, before.length, 'no name stands twice')
 
-    // The portal still knows the visitor, otherwise it would ask for the password.
+    // The visitor is still signed in at the portal, because the portal does not ask for the password.
     await page.goto(`${publicUrl}/login?returnTo=/applications/new`)
     await page.waitForURL(`${publicUrl}/applications/new`)
     await page.getByRole('button', { name: 'Sign out' }).click()

@@ -1,4 +1,5 @@
-// Several tabs of one browser, which share their cookies: logins side by side, two people, a session that ends elsewhere.
+// Several tabs of one browser share their cookies: simultaneous logins, two people, and a session that ends in another
+// tab.
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { webTexts } from '../../src/client/web/texts.ts'
@@ -13,7 +14,7 @@ import { startVisit } from './support/start-visit.ts'
 const isSignedIn = (page: Page) => page.getByRole('button', { name: 'Sign out' }).waitFor()
 
 for (const order of ['first to last', 'last to first'] as const)
-  t.test(`CL-06: logins in two tabs both end signed in, from the ${order}`, { skip }, async t => {
+  t.test(`CL-06: two logins in two tabs both succeed, ${order} first`, { skip }, async t => {
     const { context, page, publicUrl, person, troubles } = await startVisit(t)
     const tabs = [page, await context.newPage()]
     const paths = ['/applications?q=one', '/applications?q=two']
@@ -32,7 +33,7 @@ for (const order of ['first to last', 'last to first'] as const)
   })
 
 t.test(
-  'CL-07: fifty logins that nobody finishes leave five cookies, the session, and a login that works',
+  'CL-07: after fifty unfinished logins the browser has five login cookies and its session, and the last login works',
   { skip },
   async t => {
     const { context, page, publicUrl, front, troubles } = await startVisit(t, { at: '/applications' })
@@ -53,29 +54,33 @@ t.test(
   },
 )
 
-t.test('CL-33: a browser that refuses the cookies of this site ends on a page that says so', { skip }, async t => {
-  const both = await startBoth(t)
-  const { publicUrl, front, person } = both
-  const refuse = { [`${publicUrl},*`]: { setting: 2 } }
-  const browser = await launchChromium(t, {
-    isWhole: true,
-    preferences: { profile: { content_settings: { exceptions: { cookies: refuse } } } },
-  })
-  const { page, context } = await openPage(t, { browser })
-  await page.goto(`${publicUrl}/applications`)
-  await enterPassword(page, person)
-  await allow(page)
-  await page.getByText('Signing in needs cookies').waitFor()
-  t.same(await context.cookies(publicUrl), [])
-  t.same(
-    front.seen.map(({ url }) => url.replace(/\?.*/, '')).filter(url => !/assets|favicon/.test(url)),
-    ['/applications', '/login', '/exchangeToken'],
-    'and goes nowhere from there by itself',
-  )
-})
+t.test(
+  'CL-33: if a browser refuses the cookies of this site, the login ends on a page that says so',
+  { skip },
+  async t => {
+    const both = await startBoth(t)
+    const { publicUrl, front, person } = both
+    const refuse = { [`${publicUrl},*`]: { setting: 2 } }
+    const browser = await launchChromium(t, {
+      isWhole: true,
+      preferences: { profile: { content_settings: { exceptions: { cookies: refuse } } } },
+    })
+    const { page, context } = await openPage(t, { browser })
+    await page.goto(`${publicUrl}/applications`)
+    await enterPassword(page, person)
+    await allow(page)
+    await page.getByText('Signing in needs cookies').waitFor()
+    t.same(await context.cookies(publicUrl), [])
+    t.same(
+      front.seen.map(({ url }) => url.replace(/\?.*/, '')).filter(url => !/assets|favicon/.test(url)),
+      ['/applications', '/login', '/exchangeToken'],
+      'and goes nowhere from there by itself',
+    )
+  },
+)
 
 t.test(
-  'F-42: a form that is sent after signing out in another tab asks to sign in, and does nothing',
+  'F-42: a form that is sent after signing out in another tab changes nothing, and its page asks to sign in',
   { skip },
   async t => {
     const { context, page, publicUrl, log, troubles } = await startVisit(t, { at: '/applications/new' })

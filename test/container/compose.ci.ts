@@ -24,18 +24,18 @@ import {
 const skip = whyNoCompose() ?? false
 if (skip && process.env.CI) throw new Error(`The compose files are not run: ${skip}`)
 if (skip) t.comment(`the compose files are not run: ${skip}`)
-// Building installs all packages from the lock file.
+// The build takes long, because it installs all packages from the lock file.
 t.setTimeout(600_000)
 
 let standIns: Promise<StandIns> | undefined
-/** The images are built once for all tests of this file. Resolves with the compose files of the stand-ins. */
+/** The images are built once for all tests of this file. Resolves to the compose files of the replacement images. */
 async function build(...services: string[]): Promise<string[]> {
   standIns ??= buildImages(t)
   const files = await standIns
   return services.flatMap(service => files[service] ?? [])
 }
 
-/** What make-secrets has printed, by its label. */
+/** The values that make-secrets has printed, by their labels. */
 async function readSecrets({ logOf }: Setup) {
   const log = await logOf('make-secrets')
   const printed = (label: string) => new RegExp(`^${label}: (.*)$`, 'm').exec(log)?.[1]?.trim() ?? ''
@@ -163,18 +163,18 @@ t.test(
 )
 
 t.test(
-  'compose.scale.yaml: containers die and the database stops; nobody is signed out, and nothing is lost',
+  'compose.scale.yaml: if containers die and the database stops, visitors stay signed in and no data is lost',
   { skip },
   async t => {
     const files = ['compose.yaml', 'compose.scale.yaml', ...(await build('database', 'proxy'))]
     const HTTPS_PORT = String(await findFreePort())
-    // Docker itself hands out networks of 172.16.0.0/12 and of 192.168.0.0/16.
+    // Docker itself uses networks in 172.16.0.0/12 and 192.168.0.0/16.
     const PROXY_NETWORK = `10.213.${process.pid % 250}`
     const setup = openSetup(t, files, { HTTPS_PORT, PROXY_NETWORK })
     await setup.up()
     const { publicUrl, person } = await readSecrets(setup)
     t.equal(publicUrl, `https://client.localhost:${HTTPS_PORT}`)
-    // The authority of the proxy's certificate is new.
+    // The browser does not trust the new authority of the proxy's certificate.
     const { page, context } = await openPage(t, { ignoreHTTPSErrors: true })
 
     const balanced = () =>
@@ -185,7 +185,7 @@ t.test(
         return true
       })
     await balanced()
-    // Chromium gives up loading while a network interface comes or goes.
+    // Chromium stops loading a page if a network interface is added or removed.
     await until('Chromium loads pages', async () => (await page.goto(publicUrl))?.status() === 200)
 
     await t.test('CK-12: a login continues although a client and a sandbox die in the middle of it', async () => {
@@ -209,14 +209,14 @@ t.test(
     const names = await listNames(page, publicUrl)
 
     await t.test(
-      'PG-15: a client dies while it creates an application; the form sent again creates no second one',
+      'PG-15: if a client dies while it creates an application, sending the form again creates no second one',
       async t => {
         await page.getByRole('link', { name: 'New application' }).click()
         await fillApplication(page, 'Weather station')
         const clients = await setup.clientProcesses()
         const applications = await setup.holdWrites('applications')
         const answered = page.waitForResponse(response => response.request().method() === 'POST')
-        // It resolves with the answer, and here that does not come yet.
+        // The promise resolves only with the answer, which does not arrive yet.
         const pressed = pressCreate(page)
         await applications.somebodyWaits()
         process.kill(findBusy(clients), 'SIGKILL')
@@ -225,10 +225,10 @@ t.test(
         await applications.letGo()
         const other = await context.newPage()
         await until('the application is there', async () => (await listNames(other, publicUrl)).length > names.length)
-        // Docker starts the client again. Until it listens, this balancer may answer a form with 502.
+        // Docker starts the client again. Until the client listens, the balancer may answer a form with 502.
         await setup.healthy('client')
         await balanced()
-        // A browser that sends the form again: the same fields, to the client that has never seen them.
+        // The browser sends the same fields again, to the client that has not received them before.
         const sent = [...new URLSearchParams((await answered).request().postData() ?? '')]
         await other.evaluate(`{
           const form = Object.assign(document.createElement('form'), { method: 'post', action: '/applications' })
@@ -247,7 +247,7 @@ t.test(
       'RF-02: if a client dies while it renews a session, the other client continues the session',
       async t => {
         for (const round of ['once', 'and once more']) {
-          // As the browser itself drops it when the access token ends. The refresh token stays.
+          // Deletes the session cookie, as the browser does when the access token expires. The refresh token stays.
           await context.clearCookies({ name: /^__Host-session/ })
           const clients = await setup.clientProcesses()
           const tokens = await setup.holdWrites('spent_refresh_tokens')
@@ -263,7 +263,7 @@ t.test(
       },
     )
 
-    await t.test('while the database is down, pages say so; when it is back, everything works', async t => {
+    await t.test('while the database is down, pages say so, and afterwards everything works', async t => {
       const visitor = await openPage(t, { ignoreHTTPSErrors: true })
       await visitor.page.goto(publicUrl)
       await visitor.page.getByRole('link', { name: 'Sign in' }).click()
@@ -289,7 +289,10 @@ t.test(
   },
 )
 
-/** Posts nothing, as a form that not every version of the proxy sends again. Resolves with the status. */
+/**
+ * Sends a POST without a body, because not every version of the proxy repeats a POST. Browsers send such a form.
+ * Resolves with the status.
+ */
 async function post(port: string, servername: string, path: string): Promise<number> {
   const headers = { host: `${servername}:${port}`, connection: 'close' }
   const options = { host: '127.0.0.1', port, servername, path, headers, method: 'POST', rejectUnauthorized: false }

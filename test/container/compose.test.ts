@@ -1,4 +1,4 @@
-// The compose files: valid, hardened, and settings that both applications accept and agree on.
+// The compose files must be valid and hardened, and both applications must accept their settings.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ const setups = { 'compose.yaml': single, 'compose.yaml with compose.scale.yaml':
 /** Volumes of a service as [name, folder, mode]. */
 const mountsOf = (service: Service) => (service.volumes ?? []).map(volume => volume.split(':'))
 
-/** Secrets in a new folder, as the first start leaves them. */
+/** Makes the secrets of a first start in a new folder. */
 function newSecrets(t: Test) {
   const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -26,7 +26,7 @@ function newSecrets(t: Test) {
   return { folder, read, ...makeSecrets(folder) }
 }
 
-/** What a container of the service finds in its environment, with the secrets in `folder`. */
+/** The environment of a container of the service, with the secrets in `folder`. */
 function environmentOf({ environment = {} }: Service, folder: string) {
   return Object.fromEntries(
     Object.entries(environment).map(([name, value]) => [name, value.replace(/^\/secrets\//, `${folder}/`)]),
@@ -44,9 +44,9 @@ function configsOf(t: Test, { services }: Compose) {
 for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': alone })) {
   const services = Object.entries(setup.services)
 
-  t.test(`${name}: valid by the schema of the Compose Specification`, async t => {
+  t.test(`${name} is valid according to the schema of the Compose Specification`, async t => {
     const schema = readFileSync('test/container/compose-spec.schema.json', 'utf8')
-    // Written for a draft whose "id" and "$schema" today's validators refuse; without the two it says the same.
+    // Removes "id" and "$schema" from the schema, because Ajv refuses those of this old draft.
     const withoutIds = JSON.parse(schema, (key, value) =>
       /^(id|\$schema)$/.test(key) && typeof value === 'string' ? undefined : value,
     )
@@ -56,7 +56,7 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
     t.notOk(validate({ ...setup, services: { client: { ports: 3000 } } }), 'the schema refuses what is wrong')
   })
 
-  t.test(`CT-01, CT-04: ${name}: everything runs as nobody, on a read-only disk, within limits`, async t => {
+  t.test(`CT-01, CT-04: in ${name} each service runs as nobody, on a read-only disk, with limits`, async t => {
     for (const [service, settings] of services) {
       t.match(settings.user, /^[1-9]\d*:[1-9]\d*$/, service)
       t.match(settings, { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] }, service)
@@ -66,13 +66,13 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
     }
   })
 
-  t.test(`${name}: nothing is reachable from outside this machine`, async t => {
+  t.test(`in ${name} no service is reachable from outside this machine`, async t => {
     const ports = services.flatMap(([, { ports = [] }]) => ports)
     t.ok(ports.length > 0)
     for (const port of ports) t.match(port, /^127\.0\.0\.1:\d+:\d+$/)
   })
 
-  t.test(`SC-07: ${name}: images of others are pinned by digest, our own are built here`, async t => {
+  t.test(`SC-07: in ${name} images of others are pinned by digest, and our own images are built`, async t => {
     for (const [service, { image, build }] of services)
       t.ok(build ?? /@sha256:[0-9a-f]{64}$/.test(image ?? ''), `${service}: ${image}`)
   })
@@ -81,13 +81,13 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
 for (const [name, setup] of Object.entries(setups)) {
   const services = Object.entries(setup.services)
 
-  t.test(`${name}: nobody but the sandbox reaches the database, which is PostgreSQL 18`, async t => {
+  t.test(`in ${name} only the sandbox reaches the database, which is PostgreSQL 18`, async t => {
     t.same(setup.services.database?.networks, ['store'])
     t.match(setup.networks, { store: { internal: true } })
     t.match(setup.services.database?.image, /postgres:18@/)
   })
 
-  t.test(`SE-04: ${name}: no secret stands in the file, and nobody sees another's`, async t => {
+  t.test(`SE-04: ${name} contains no secret, and each service gets only its own secrets`, async t => {
     for (const [service, settings] of services) {
       const reads = Object.entries(settings.environment ?? {}).filter(([variable]) =>
         /SECRET|PASSWORD|KEY|DATABASE_URL/.test(variable),
@@ -102,13 +102,13 @@ for (const [name, setup] of Object.entries(setups)) {
         secrets.map(([volume, folder]) => [volume, folder]),
         [[`${service}-secrets`, `/secrets/${service}`]],
       )
-      // The proxy keeps a certification authority of its own making.
+      // The proxy may write, because it stores the certification authority that it makes.
       if (service !== 'proxy') t.equal(secrets[0]?.[2], 'ro', service)
     }
     t.same(setup.services['make-secrets']?.network_mode, 'none')
   })
 
-  t.test(`${name}: secrets first, then the database, the sandbox, the client`, async t => {
+  t.test(`${name} starts make-secrets first, then the database, the sandbox and the client`, async t => {
     const conditions = (service: string) => setup.services[service]?.depends_on
     const made = { 'make-secrets': { condition: 'service_completed_successfully' } }
     t.match(conditions('database'), made)
@@ -117,40 +117,46 @@ for (const [name, setup] of Object.entries(setups)) {
     t.match(setup.services.database, { healthcheck: { test: ['CMD', 'pg_isready', '--host=127.0.0.1'] } })
   })
 
-  t.test(`${name}: client and sandbox accept their settings, and agree on what both must know`, async t => {
-    const { client, sandbox } = configsOf(t, setup)
-    t.equal(client.clientId, sandbox.seed?.clientId)
-    t.equal(client.clientSecret.reveal(), sandbox.seed?.clientSecret.reveal())
-    t.same([client.redirectUri], sandbox.seed?.redirectUris)
-    t.equal(client.loginUrl, sandbox.portalUrl)
-    t.equal(client.apiUrl, sandbox.apiUrl)
-    t.not(new URL(client.publicUrl).hostname, new URL(client.loginUrl).hostname, 'two sites')
-    for (const url of [client.loginInternalUrl, client.apiInternalUrl])
-      t.ok(setup.services[new URL(url).hostname], `${url} is a container`)
-  })
+  t.test(
+    `in ${name} the client and the sandbox accept their settings, and their common settings are the same`,
+    async t => {
+      const { client, sandbox } = configsOf(t, setup)
+      t.equal(client.clientId, sandbox.seed?.clientId)
+      t.equal(client.clientSecret.reveal(), sandbox.seed?.clientSecret.reveal())
+      t.same([client.redirectUri], sandbox.seed?.redirectUris)
+      t.equal(client.loginUrl, sandbox.portalUrl)
+      t.equal(client.apiUrl, sandbox.apiUrl)
+      t.not(new URL(client.publicUrl).hostname, new URL(client.loginUrl).hostname, 'two sites')
+      for (const url of [client.loginInternalUrl, client.apiInternalUrl])
+        t.ok(setup.services[new URL(url).hostname], `${url} is a container`)
+    },
+  )
 }
 
-t.test('the sandbox alone begins empty and keeps nothing, and the caller sets the token of its laboratory', async t => {
-  t.strictSame(Object.keys(alone.services), ['sandbox'])
-  const { environment, ports, tmpfs, volumes, restart } = alone.services.sandbox!
-  const config = readSandboxConfig(environment!)
-  t.match(config, { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1:4001', seed: undefined })
-  t.match(config.lab, { host: '0.0.0.0', port: 4002, urls: ['http://127.0.0.1:4002'] })
-  t.equal(config.lab?.token?.reveal(), 'value-of-LAB_TOKEN-in-the-environment')
-  t.throws(() => readSandboxConfig({ ...environment, LAB_TOKEN: '' }), /LAB_TOKEN is missing/)
-  t.equal(config.databaseUrl.reveal(), 'sqlite::memory:')
-  // The file of such a database is in the folder for temporary files; the rest of the disk is read-only.
-  t.strictSame([tmpfs, volumes, restart], [['/tmp'], undefined, undefined])
-  for (const url of [config.portalUrl, config.apiUrl, config.lab?.urls[0] ?? ''])
-    t.ok(ports?.includes(`127.0.0.1:${new URL(url).port}:${new URL(url).port}`), url)
-})
+t.test(
+  'the sandbox without the client starts empty and keeps no data, and the caller sets the token of its laboratory',
+  async t => {
+    t.strictSame(Object.keys(alone.services), ['sandbox'])
+    const { environment, ports, tmpfs, volumes, restart } = alone.services.sandbox!
+    const config = readSandboxConfig(environment!)
+    t.match(config, { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1:4001', seed: undefined })
+    t.match(config.lab, { host: '0.0.0.0', port: 4002, urls: ['http://127.0.0.1:4002'] })
+    t.equal(config.lab?.token?.reveal(), 'value-of-LAB_TOKEN-in-the-environment')
+    t.throws(() => readSandboxConfig({ ...environment, LAB_TOKEN: '' }), /LAB_TOKEN is missing/)
+    t.equal(config.databaseUrl.reveal(), 'sqlite::memory:')
+    // The file of an in-memory database is in the folder for temporary files. The rest of the disk is read-only.
+    t.strictSame([tmpfs, volumes, restart], [['/tmp'], undefined, undefined])
+    for (const url of [config.portalUrl, config.apiUrl, config.lab?.urls[0] ?? ''])
+      t.ok(ports?.includes(`127.0.0.1:${new URL(url).port}:${new URL(url).port}`), url)
+  },
+)
 
-t.test('PS-06: the sandbox takes the visitor’s address from the proxy and from nobody else', t => {
+t.test('PS-06: the sandbox accepts the visitor’s address only from the proxy', t => {
   const { sandbox, proxy, ...others } = scaled.services
   const address = proxy?.networks && !Array.isArray(proxy.networks) && proxy.networks.default?.ipv4_address
   t.match(address, /^\d+\.\d+\.\d+\.2$/)
   t.strictSame(configsOf(t, scaled).sandbox.trustedProxies, [address])
-  // The default network of both, with addresses for the others that are not the proxy's.
+  // The range of the default network keeps other containers from getting the proxy's address.
   t.match(scaled.networks?.default, { ipam: { config: [{ subnet: /\.0\/24$/, ip_range: /\.128\/25$/ }] } })
   t.match(sandbox?.networks, ['default', 'store'])
   for (const [name, { networks }] of Object.entries(others)) t.ok(!networks || Array.isArray(networks), name)
@@ -187,7 +193,7 @@ t.test(
   },
 )
 
-t.test('each secret is made once, random, and readable by its owner only', async t => {
+t.test('each secret is random, is made once, and is readable only for its owner', async t => {
   const { folder, read, password, labToken } = newSecrets(t)
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())

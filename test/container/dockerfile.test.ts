@@ -1,4 +1,4 @@
-// What can be said of the images from the Dockerfile alone. What is in them, image.test.ts looks at.
+// Tests of the images that need only the Dockerfile. The file image.test.ts checks the contents of the images.
 import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
@@ -21,21 +21,24 @@ t.test('SC-07: every stage is built from one base, which a build argument pins b
   for (const { name, base } of outside) t.equal(base, '${NODE_IMAGE}', name)
 })
 
-t.test('docker build without a target gives the client', async t => {
+t.test('docker build without a target builds the client', async t => {
   t.equal(stages.at(-1)?.name, 'client')
 })
 
-t.test('SC-01, SC-05: packages come from the lock file, run no scripts, and nothing else is downloaded', async t => {
-  const commands = everything.filter(({ name }) => name === 'RUN').flatMap(({ text }) => text.split(/\s+&&\s+/))
-  for (const command of commands) t.match(command, /^(npm|node|find|rm|install) /)
-  const [install, ...prunes] = commands.filter(command => command.startsWith('npm '))
-  t.match(install, /^npm ci --omit=dev --ignore-scripts /)
-  for (const prune of prunes) t.match(prune, /^npm prune --omit=dev --ignore-scripts --offline /)
-  for (const { name, text } of everything) {
-    t.not(name, 'ADD')
-    t.notMatch(text, /https?:\/\/(?!127\.0\.0\.1)/)
-  }
-})
+t.test(
+  'SC-01, SC-05: the build downloads only packages from the lock file, and runs no scripts of packages',
+  async t => {
+    const commands = everything.filter(({ name }) => name === 'RUN').flatMap(({ text }) => text.split(/\s+&&\s+/))
+    for (const command of commands) t.match(command, /^(npm|node|find|rm|install) /)
+    const [install, ...prunes] = commands.filter(command => command.startsWith('npm '))
+    t.match(install, /^npm ci --omit=dev --ignore-scripts /)
+    for (const prune of prunes) t.match(prune, /^npm prune --omit=dev --ignore-scripts --offline /)
+    for (const { name, text } of everything) {
+      t.not(name, 'ADD')
+      t.notMatch(text, /https?:\/\/(?!127\.0\.0\.1)/)
+    }
+  },
+)
 
 t.test('CT-03: only the files that the images need are sent to the builder', async t => {
   const [first, ...rest] = readFileSync('.dockerignore', 'utf8')
@@ -53,7 +56,7 @@ t.test('CT-03: only the files that the images need are sent to the builder', asy
 for (const target of targets) {
   const other = target === 'client' ? 'sandbox' : 'client'
 
-  t.test(`CT-01: the ${target} runs as a number that is not root`, async t => {
+  t.test(`CT-01: the ${target} runs as a numeric user that is not root`, async t => {
     t.match(texts(target, 'USER').at(-1), /^[1-9]\d*:[1-9]\d*$/)
   })
 
@@ -75,7 +78,7 @@ for (const target of targets) {
       t.match(labels, `org.opencontainers.image.${label}=`)
   })
 
-  t.test(`the stages of the ${target} take nothing of the ${other}`, async t => {
+  t.test(`the stages of the ${target} copy no file of the ${other}`, async t => {
     const files = texts(`${target}-files`, 'COPY').join('\n')
     t.match(files, `src/${target}`)
     t.notMatch(files, new RegExp(`(src|views)/${other}`))
@@ -110,7 +113,7 @@ t.test(
   },
 )
 
-t.test('every dependency is imported, so each reaches one of the images', async t => {
+t.test('every dependency is imported, so one of the images contains it', async t => {
   const whole = JSON.parse(readFileSync('package.json', 'utf8'))
   // The demo is in no image, and may use packages for developers.
   const sources = globSync('src/**/*.ts', { exclude: ['src/demo*.ts'] }).map(path => readFileSync(path, 'utf8'))

@@ -1,4 +1,4 @@
-// The image of the client, built again with nothing kept of the first time: all is downloaded and installed once more.
+// Builds the image of the client twice. The second build uses no cache, and downloads and installs everything again.
 import { join } from 'node:path'
 import t from 'tap'
 import { buildImage, whyNoImage } from './support/build-image.ts'
@@ -6,10 +6,10 @@ import { filesOf, hashOf } from './support/files-of.ts'
 
 const skip = whyNoImage() ?? false
 if (skip && process.env.CI) throw new Error(`No image is built: ${skip}`)
-// Installing from the lock file takes longer than other tests may.
+// Installing from the lock file takes longer than the usual time limit of a test.
 t.setTimeout(600_000)
 
-t.test('SC-08: built twice from the lock file, the client is the same, file by file', { skip }, async t => {
+t.test('SC-08: two builds of the client from the lock file have the same files', { skip }, async t => {
   const [first, second] = [false, true].map(isFresh => {
     const folder = join(buildImage(t, 'client', { isFresh }).root, 'app')
     return filesOf(folder).map(path => `${path} ${hashOf(join(folder, path))}`)

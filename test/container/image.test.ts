@@ -1,5 +1,5 @@
-// Both images, built and run. Left out, with the reason, where no image can be built, but not in CI; what needs none is in
-// dockerfile.test.ts.
+// Both images, built and run. If no image can be built, the tests are skipped with the reason, except in CI. Tests that
+// need no image are in dockerfile.test.ts.
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -14,12 +14,12 @@ import { filesOf, hashOf } from './support/files-of.ts'
 
 const skip = whyNoImage() ?? false
 if (skip && process.env.CI) throw new Error(`No image is built: ${skip}`)
-// Installing from the lock file takes longer than other tests may.
+// Installing from the lock file takes longer than the usual time limit of a test.
 t.setTimeout(600_000)
 if (skip) t.comment(`no image is built: ${skip}`)
 
 const images: Partial<Record<string, Image>> = {}
-/** Each is built once, for all tests of this file. */
+/** Each image is built once for all tests of this file. */
 function imageOf(target: string): Image {
   images[target] ??= buildImage(t, target)
   return images[target]
@@ -29,7 +29,7 @@ type Component = { name: string; version: string }
 
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 
-/** Asks with the image's own health check, as its `Healthcheck.Test` has it. */
+/** Runs the image's own health check, the command in `Healthcheck.Test`. */
 async function isHealthy([, , ...args]: string[], environment: Record<string, string>): Promise<boolean> {
   return promisify(execFile)(process.execPath, args, { env: environment }).then(
     () => true,
@@ -40,60 +40,56 @@ async function isHealthy([, , ...args]: string[], environment: Record<string, st
 for (const target of ['client', 'sandbox'] as const) {
   const other = target === 'client' ? 'sandbox' : 'client'
 
-  t.test(
-    `CT-03, SC-02: the image of the ${target} holds its files, its packages, and nothing else`,
-    { skip },
-    async t => {
-      const { root } = imageOf(target)
-      const files = filesOf(join(root, 'app'))
-      const own = files.filter(path => !path.startsWith('node_modules/'))
-      const expected = [
-        'package.json',
-        ...globSync(['LICENSE', `src/${target}/**/*`, `views/${target}/**/*`]),
-        ...(target === 'sandbox' ? ['docker/make-secrets.ts', ...globSync('src/conformance/**/*')] : []),
-      ].filter(path => statSync(path).isFile())
-      t.same(own, expected.sort())
-      for (const file of own.filter(file => file !== 'package.json'))
-        t.equal(hashOf(join(root, 'app', file)), hashOf(file), file)
-      t.notMatch(readFileSync(join(root, 'app/package.json'), 'utf8'), `"${other}`)
+  t.test(`CT-03, SC-02: the image of the ${target} contains only its files and its packages`, { skip }, async t => {
+    const { root } = imageOf(target)
+    const files = filesOf(join(root, 'app'))
+    const own = files.filter(path => !path.startsWith('node_modules/'))
+    const expected = [
+      'package.json',
+      ...globSync(['LICENSE', `src/${target}/**/*`, `views/${target}/**/*`]),
+      ...(target === 'sandbox' ? ['docker/make-secrets.ts', ...globSync('src/conformance/**/*')] : []),
+    ].filter(path => statSync(path).isFile())
+    t.same(own, expected.sort())
+    for (const file of own.filter(file => file !== 'package.json'))
+      t.equal(hashOf(join(root, 'app', file)), hashOf(file), file)
+    t.notMatch(readFileSync(join(root, 'app/package.json'), 'utf8'), `"${other}`)
 
-      const installed = files
-        .filter(path => /^node_modules\/(.+\/node_modules\/)?(@[^/]+\/)?[^/]+\/package\.json$/.test(path))
-        .map(path => dirname(path))
-      // Both end with an error, and so fail this test, where a package is missing or nothing needs it.
-      const npm = (...args: string[]) => execFileSync('npm', args, { cwd: join(root, 'app'), encoding: 'utf8' })
-      const listed = npm('ls', '--all', '--parseable').trim().split('\n').slice(1)
-      t.same(new Set(installed), new Set(listed.map(path => relative(join(root, 'app'), path))))
-      const { components } = JSON.parse(npm('sbom', '--sbom-format=cyclonedx')) as { components: Component[] }
-      // A package that stands in two places is one component.
-      const named = (all: Component[]) => [...new Set(all.map(({ name, version }) => `${name}@${version}`))].sort()
-      t.same(named(components), named(installed.map(path => readJson(join(root, 'app', path, 'package.json')))))
-      const locked = readJson('package-lock.json').packages
-      for (const path of installed) {
-        t.equal(readJson(join(root, 'app', path, 'package.json')).version, locked[path]?.version, path)
-        t.notOk(locked[path]?.dev, path)
-      }
+    const installed = files
+      .filter(path => /^node_modules\/(.+\/node_modules\/)?(@[^/]+\/)?[^/]+\/package\.json$/.test(path))
+      .map(path => dirname(path))
+    // Both npm commands fail if a package is missing or not needed.
+    const npm = (...args: string[]) => execFileSync('npm', args, { cwd: join(root, 'app'), encoding: 'utf8' })
+    const listed = npm('ls', '--all', '--parseable').trim().split('\n').slice(1)
+    t.same(new Set(installed), new Set(listed.map(path => relative(join(root, 'app'), path))))
+    const { components } = JSON.parse(npm('sbom', '--sbom-format=cyclonedx')) as { components: Component[] }
+    // A package that is installed in two places is one component.
+    const named = (all: Component[]) => [...new Set(all.map(({ name, version }) => `${name}@${version}`))].sort()
+    t.same(named(components), named(installed.map(path => readJson(join(root, 'app', path, 'package.json')))))
+    const locked = readJson('package-lock.json').packages
+    for (const path of installed) {
+      t.equal(readJson(join(root, 'app', path, 'package.json')).version, locked[path]?.version, path)
+      t.notOk(locked[path]?.dev, path)
+    }
 
-      for (const path of filesOf(join(root, 'app/node_modules')))
-        t.notMatch(path, /(^|\/)(test|tests|__tests__|docs|\.git)\/|\.(test\.[cm]?js|ts|map|env)$/, path)
-      for (const path of [
-        'usr/local/bin/npm',
-        'usr/local/bin/npx',
-        'usr/local/bin/corepack',
-        'usr/local/lib/node_modules',
-        'root/.npm',
-        'root/.npmrc',
-        'build',
-      ])
-        t.notOk(statSync(join(root, path), { throwIfNoEntry: false }), path)
-      const bytes = files.reduce((sum, path) => sum + statSync(join(root, 'app', path)).size, 0)
-      // About a megabyte of it is the list of public suffixes, by which the suite's browser tells sites apart.
-      t.ok(bytes < 14_000_000, `all of it is ${bytes} bytes`)
-    },
-  )
+    for (const path of filesOf(join(root, 'app/node_modules')))
+      t.notMatch(path, /(^|\/)(test|tests|__tests__|docs|\.git)\/|\.(test\.[cm]?js|ts|map|env)$/, path)
+    for (const path of [
+      'usr/local/bin/npm',
+      'usr/local/bin/npx',
+      'usr/local/bin/corepack',
+      'usr/local/lib/node_modules',
+      'root/.npm',
+      'root/.npmrc',
+      'build',
+    ])
+      t.notOk(statSync(join(root, path), { throwIfNoEntry: false }), path)
+    const bytes = files.reduce((sum, path) => sum + statSync(join(root, 'app', path)).size, 0)
+    // About a megabyte is the list of public suffixes. With it the suite's browser distinguishes sites.
+    t.ok(bytes < 14_000_000, `all of it is ${bytes} bytes`)
+  })
 }
 
-/** Both containers, on this machine's loopback. */
+/** Starts both containers on this machine's loopback. */
 async function runBoth() {
   const [port, portalPort, apiPort] = await Promise.all([findFreePort(), findFreePort(), findFreePort()])
   const registration = { id: 'image-test', secret: 'a-client-credential-only-for-tests-0003' }
@@ -131,7 +127,7 @@ async function runBoth() {
 }
 
 let running: ReturnType<typeof runBoth> | undefined
-/** They run once for all tests of this file, until the last one ends them. */
+/** Both containers run for all tests of this file. The last test stops them. */
 function both() {
   running ??= runBoth()
   return running
@@ -159,7 +155,7 @@ t.test(
 )
 
 t.test(
-  'CT-01, CT-02: without rights, on a read-only disk, both are healthy, and end with 0 when told to',
+  'CT-01, CT-02: without rights and on a read-only disk, both containers are healthy, and end with 0 after SIGTERM',
   { skip },
   async t => {
     const { containers, environments } = await both()
@@ -178,7 +174,7 @@ t.test(
   },
 )
 
-t.test('the image of the suite judges a client beside it', { skip }, async t => {
+t.test('the image of the suite can judge a client on the same machine', { skip }, async t => {
   const [port, portalPort, apiPort] = [await findFreePort(), await findFreePort(), await findFreePort()]
   const clientUrl = `http://localhost:${port}`
   const registration = { CLIENT_ID: 'image-test', CLIENT_SECRET: 'a-client-credential-only-for-tests-0003' }
@@ -194,7 +190,7 @@ t.test('the image of the suite judges a client beside it', { skip }, async t => 
   })
   t.teardown(() => client.kill())
   const { root, config } = imageOf('conformance')
-  // What runs containers brings this file.
+  // Programs that run containers add this file.
   writeFileSync(join(root, 'etc/hosts'), '127.0.0.1 localhost\n::1 localhost\n')
   const variables = [...config.Env, ...Object.entries(registration).map(([name, value]) => `${name}=${value}`)]
   const ports = ['--portal-port', `${portalPort}`, '--api-port', `${apiPort}`]

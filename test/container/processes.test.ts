@@ -1,4 +1,5 @@
-// Both programs as a container runs them: without a way out, within its memory, with wrong settings, and told to stop.
+// Both programs as a container runs them: without outgoing connections, with limited memory, with wrong settings, and
+// at a stop.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,7 +14,7 @@ import { giveTokens, startScriptedPlatform } from '../client/support/scripted-pl
 import { findFreePort } from '../support/free-port.ts'
 import { instructionsOf, readDockerfile } from './support/read-dockerfile.ts'
 
-// Hashing passwords takes its time on a machine that does other things, too.
+// Hashing passwords takes long on a busy machine.
 t.setTimeout(120_000)
 
 const watch = fileURLToPath(new URL('support/watch-process.ts', import.meta.url))
@@ -21,17 +22,17 @@ const limitKiB = 256 * 1024
 const registration = { id: 'process-test', secret: 'a-client-credential-only-for-tests-0004' }
 const person = { email: 'developer@example.test', password: 'correct horse battery staple' }
 
-/** No image sets this: only for starts whose memory is not measured. */
+/** A compile cache, which no image sets. It is used only if the test does not measure the memory. */
 const quickStart = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 
-/** What the image sets for the program. */
+/** The environment variables that the image sets. */
 function imageEnvironment(part: string): Record<string, string> {
   const { stages } = readDockerfile('Dockerfile')
   const lines = instructionsOf(stages, part).filter(({ name }) => name === 'ENV')
   return Object.fromEntries(lines.map(({ text }) => text.split('=', 2)))
 }
 
-/** Runs a part's own main with these settings and none of the machine's. */
+/** Runs the program with these settings, and without the environment of this machine. */
 function start(t: Test, part: 'client' | 'sandbox', settings: Record<string, string>) {
   const child = spawn(process.execPath, ['--import', watch, `src/${part}/main.ts`], {
     env: { ...imageEnvironment(part), HOST: 'localhost', ...settings },
@@ -50,7 +51,7 @@ function start(t: Test, part: 'client' | 'sandbox', settings: Record<string, str
         if (child.exitCode !== null) throw new Error(`It ended early: ${output}`)
       }
     },
-    /** Resolves with the exit code, and with the most memory it ever held. */
+    /** Resolves to the exit code, and to the most memory that the process has used. */
     async stop() {
       child.kill('SIGTERM')
       const [code] = await ended
@@ -97,14 +98,17 @@ async function startSandbox(t: Test, clientUrl = 'http://localhost:3000', settin
   return { ...sandbox, portalUrl, apiUrl }
 }
 
-/** Told to stop as a container is, it ends with 0, and never held more memory than compose.yaml allows. */
+/**
+ * Stops the program like a container. Checks that it ends with 0, and that it used no more memory than compose.yaml
+ * allows.
+ */
 async function endsWithinLimit(t: Test, { stop }: { stop: () => Promise<{ code: number | null; peakKiB: number }> }) {
   const { code, peakKiB } = await stop()
   t.equal(code, 0)
   t.ok(peakKiB < limitKiB, `${Math.round(peakKiB / 1024)} MiB at most`)
 }
 
-/** Goes to a page as a browser does; fetch would not let its Sec-Fetch headers be set. */
+/** Opens a page like a browser. `fetch` would not allow these Sec-Fetch headers. */
 async function visit(url: string, cookie = '') {
   const headers = {
     'sec-fetch-site': 'same-origin',
@@ -130,7 +134,7 @@ async function comeBack(publicUrl: string) {
   return visit(`${publicUrl}/exchangeToken?${query}`, start.cookie)
 }
 
-/** Sends spaces until the other side has had enough. */
+/** Sends spaces until the other side closes the connection. */
 function sendWithoutEnd(_request: unknown, response: ServerResponse): void {
   const megabyte = Buffer.alloc(1024 * 1024, ' ')
   response.writeHead(200, { 'content-type': 'application/json' })
@@ -143,7 +147,7 @@ function sendWithoutEnd(_request: unknown, response: ServerResponse): void {
 }
 
 t.test(
-  'SC-05: both start and show their pages with no way out of this machine, and load nothing from elsewhere',
+  'SC-05: both programs start and show their pages without outgoing connections, and load nothing from other sites',
   async t => {
     const port = await findFreePort()
     const sandbox = await startSandbox(t, `http://localhost:${port}`, quickStart)
@@ -163,13 +167,13 @@ t.test(
   },
 )
 
-t.test('SC-05: the test above would notice an outgoing connection', async t => {
+t.test('SC-05: the previous test would notice an outgoing connection', async t => {
   const client = await startClient(t, { LOGIN_URL: 'https://portal.example', ...quickStart })
   await visit(`${client.publicUrl}/login`)
   t.match(client.output(), 'refused to connect to portal.example')
 })
 
-t.test('CT-02, CT-04: tokens without end, for 64 logins at once, keep the client within 256 MiB', async t => {
+t.test('CT-02, CT-04: if 64 logins at once get endless token responses, the client stays within 256 MiB', async t => {
   const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': sendWithoutEnd })
   const client = await startClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
   const pages = await Promise.all(Array.from({ length: 64 }, () => comeBack(client.publicUrl)))
@@ -177,7 +181,7 @@ t.test('CT-02, CT-04: tokens without end, for 64 logins at once, keep the client
   await endsWithinLimit(t, client)
 })
 
-t.test('CT-02, CT-04: lists without end, for 4 visitors at once, keep the client within 256 MiB', async t => {
+t.test('CT-02, CT-04: if 4 visitors at once get endless lists, the client stays within 256 MiB', async t => {
   const platform = await startScriptedPlatform(t, {
     'POST /api/exchangeToken': giveTokens(),
     'GET /apps/v1': sendWithoutEnd,
@@ -190,7 +194,7 @@ t.test('CT-02, CT-04: lists without end, for 4 visitors at once, keep the client
   await endsWithinLimit(t, client)
 })
 
-t.test('CT-02, CT-04: 200 sign-ins at once keep the sandbox within 256 MiB', async t => {
+t.test('CT-02, CT-04: during 200 sign-ins at once, the sandbox stays within 256 MiB', async t => {
   const sandbox = await startSandbox(t)
   const body = new URLSearchParams({
     ...person,
@@ -204,12 +208,12 @@ t.test('CT-02, CT-04: 200 sign-ins at once keep the sandbox within 256 MiB', asy
     Array.from({ length: 200 }, () => fetch(`${sandbox.portalUrl}/api/authorize`, { method: 'POST', body })),
   )
   const statuses = answers.map(({ status }) => status)
-  // 403: the password was right, and consent was never given.
+  // The status is 403 because the password was right and consent was never given.
   t.same(new Set(statuses), new Set([403, 503]))
   await endsWithinLimit(t, sandbox)
 })
 
-t.test('CT-08: wrong settings end the sandbox at once, each named, none of their values shown', async t => {
+t.test('CT-08: with wrong settings the sandbox ends at once, and names each setting without its value', async t => {
   const wrong = {
     HOST: 'hunter 2',
     PORTAL_PORT: 'hunter2',

@@ -1,4 +1,4 @@
-// Where the code that runs comes from: the lock file, the workflow, and what is loaded while it runs.
+// The sources of the code that runs: the lock file, the workflow, and code that is loaded at run time.
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -51,7 +51,7 @@ function tooOld(name: string, version: string): string | undefined {
   return (first ?? 0) < 0 ? `${name} ${version} is older than ${floor}` : undefined
 }
 
-t.test('SC-01: the lock file pins all that is installed by hash, and no dependency is a range', async t => {
+t.test('SC-01: the lock file pins every package by hash, and no dependency is a range', async t => {
   t.ok(inProduction.length > 50)
   for (const [path, { integrity }] of installed) t.match(integrity, /^sha512-/, path)
   for (const [name, range] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }))
@@ -68,7 +68,7 @@ t.test(
   },
 )
 
-t.test('SC-03, SC-04: nothing that runs in production is older than the list of known faults allows', async t => {
+t.test('SC-03, SC-04: no package of production is older than the list of known vulnerabilities allows', async t => {
   const node = installed.filter(([path]) => path === 'node_modules/node')
   t.equal(node.length, 1)
   for (const [path, { version }] of [...inProduction, ...node])
@@ -81,10 +81,13 @@ t.test('SC-03, SC-04: nothing that runs in production is older than the list of 
   }
 })
 
-t.test('SC-04: no check asks a registry for known faults, which not every registry answers', async t => {
-  for (const path of ['package.json', '.ci/run', workflowPath, 'Dockerfile'])
-    t.notMatch(read(path), /npm audit|audit-level/, path)
-})
+t.test(
+  'SC-04: no check asks a registry for known vulnerabilities, because not every registry supports this',
+  async t => {
+    for (const path of ['package.json', '.ci/run', workflowPath, 'Dockerfile'])
+      t.notMatch(read(path), /npm audit|audit-level/, path)
+  },
+)
 
 t.test('SC-05: no package of production has an install script', async t => {
   t.same(
@@ -94,7 +97,7 @@ t.test('SC-05: no package of production has an install script', async t => {
 })
 
 t.test(
-  'SC-05: no page, style or script loads anything from elsewhere, and no code is loaded from the network',
+  'SC-05: no page, style or script loads a resource from another site, and no code is loaded from the network',
   async t => {
     const views = globSync('views/**/*.{eta,css,js}')
     t.ok(views.length > 10)
@@ -107,7 +110,7 @@ t.test(
   },
 )
 
-t.test('SC-07: actions are pinned by commit, images by digest, and the base is one for all jobs', async t => {
+t.test('SC-07: actions are pinned by commit, images by digest, and all jobs use the same base image', async t => {
   const actions = steps.flatMap(({ uses }) => uses ?? [])
   t.ok(actions.length > 2)
   for (const action of actions) t.match(action, /^actions\/[\w-]+@[0-9a-f]{40}$/)
@@ -148,7 +151,7 @@ t.test('the workflow runs .ci/run, and .ci/run runs every file that npm test lea
   t.ok(globSync('test/**/*.ci.ts').includes('test/container/compose.ci.ts'))
 })
 
-t.test('Dependabot looks after packages, actions and the base image', async t => {
+t.test('Dependabot updates packages, actions and the base image', async t => {
   const { updates } = parse(read('.github/dependabot.yml')) as { updates: Record<string, unknown>[] }
   t.same(
     updates.map(update => update['package-ecosystem']),

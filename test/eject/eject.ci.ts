@@ -1,4 +1,4 @@
-// More about a starter of each size than eject.test.ts checks: lint finds nothing, it starts, and its guide is right.
+// Additional checks of a starter of each size: lint finds no problem, the starter starts, and its guide is right.
 // .ci/test-starter runs all tests of the starter without options.
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -14,7 +14,7 @@ import {
 
 t.setTimeout(600_000)
 
-/** Replaces the page of the bare client by the example of the guide, and changes nothing else. */
+/** Replaces the page of the bare client by the example of the guide. */
 function beginAsTheGuideSays({ folder, read, run }: Project): void {
   for (const path of ['src/client/home.ts', 'src/client/home-texts.ts', 'test/client/home.test.ts'])
     rmSync(join(folder, path))
@@ -59,7 +59,7 @@ const ofProcesses = [
 
 const guide = ['test/layout.test.ts', 'test/client/example/make-it-yours.test.ts']
 
-/** `part` are the test files that are run. eject.test.ts runs others. */
+/** `part` lists the test files to run. eject.test.ts runs others. */
 const sizes = [
   {
     options: ['--bare'],
@@ -67,7 +67,7 @@ const sizes = [
     check: ['validate'],
     part: [...guide, 'test/client/main.test.ts', 'test/client/sign-in/name.test.ts'],
   },
-  // A required setting of the product breaks no test that starts a process, and needs no value there.
+  // Tests that start a process must pass even if the product has a required setting without a value.
   { options: [], begin: addRequiredSetting, check: ['types'], part: ['test/layout.test.ts', ...ofProcesses] },
   {
     options: ['--sandbox'],

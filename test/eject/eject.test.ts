@@ -1,4 +1,4 @@
-// A starter of each size: which files it has, and that its types, its documents and its login work. eject.ci.ts checks more.
+// A starter of each size: its files, its types, its documents and its login. eject.ci.ts checks more.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
@@ -40,7 +40,7 @@ const never = [
   'test/conformance/clients/right-clients.ci.ts',
 ]
 
-/** `login` is a test file of the starter that signs in, `stop` one that stops the client. */
+/** `login` is a test file of the starter that signs in. `stop` is a test file that stops the client. */
 const sizes = [
   {
     options: [],
@@ -114,7 +114,7 @@ for (const { options, stays, goes, login, stop } of sizes)
       t.notMatch(read('.ci/run'), /starter|chromium/)
 
       linkPackages(project)
-      // Without garbage collection tsc is faster, and needs half a gigabyte more.
+      // Without garbage collection tsc is faster and needs half a gigabyte more.
       const { status, output } = run('env', 'GOGC=off', 'node', '--run', 'types')
       t.equal(status, 0, `node --run types finds nothing: ${output}`)
       passesTests(t, project, 'test/layout.test.ts', 'test/client/browser.test.ts', login, ...(stop ? [stop] : []))
@@ -162,7 +162,10 @@ t.test('npm run eject outside git keeps a copy of everything that it removes or 
   t.same(readdirSync(join(folder, 'data')), ['left-behind'], 'and nothing else')
 })
 
-/** What stops the command, how to cause it, and what the command says. `breakIt` returns environment variables. */
+/**
+ * Obstacles of the command, how to cause each of them, and the message of the command. `breakIt` returns environment
+ * variables.
+ */
 const obstacles: {
   what: string
   breakIt: (project: Project, bin: string) => Record<string, string>
@@ -221,7 +224,7 @@ const obstacles: {
     says: /data[\s\S]*Nothing was changed/,
   },
   {
-    // For example because the disk is full, or because another program uses a folder on Windows.
+    // Examples are a full disk, or on Windows a folder that another program uses.
     what: 'a rename fails in the middle',
     breakIt: ({ folder }) => {
       writeFileSync(

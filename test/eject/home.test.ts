@@ -1,5 +1,5 @@
-// The page of the bare starter: what it shows, and what it answers if the API fails. `npm run eject -- --bare` keeps this
-// test as test/client/home.test.ts.
+// The page of the bare starter, also if the API fails. `npm run eject -- --bare` keeps this test as
+// test/client/home.test.ts.
 import t from 'tap'
 import { home } from '../../scripts/starter/bare/home.ts'
 import { homeTexts } from '../../scripts/starter/bare/home-texts.ts'
@@ -31,7 +31,7 @@ t.test('a visitor who is not signed in is sent to the login, and the API is not 
   t.same(platform.received('GET /apps/v1'), [])
 })
 
-t.test('if the API does not answer as it should, the page says so; a refused token leads to the login', async t => {
+t.test('if the API fails, the page says so, and a refused token leads to the login', async t => {
   const { browser, platform } = await buildTestClient(t, { product, scripts })
   await signIn(browser)
   for (const [answer, status] of [

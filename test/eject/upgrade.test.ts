@@ -1,4 +1,4 @@
-// npm run upgrade: a starter that was made at one commit gets what has changed until another one.
+// npm run upgrade: a starter that was made at one commit gets the changes up to another commit.
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -11,8 +11,8 @@ t.setTimeout(600_000)
 const node = process.execPath
 
 /**
- * A repository with two commits: the first version of this project that has `npm run upgrade`, and the work tree with a few
- * more changes. A shallow clone of this project has no such first version. Then the work tree is both.
+ * A repository with two commits: the first version of this project that has `npm run upgrade`, and the work tree with a
+ * few more changes. A shallow clone of this project has no such first version. Then both commits have the work tree.
  */
 function openReference(t: Test): Project {
   const reference = openProject(openFolder(t))
@@ -33,7 +33,7 @@ function openReference(t: Test): Project {
   change(reference, 'src/client/applications/list.ts', text => `${text}// A new last line of the product.\n`)
   change(reference, 'docs/operations.md', text => text.replace('# ', '# New '))
   rmSync(join(reference.folder, 'src/client/web/seal.ts'))
-  // A package that the lock file has already, so that no registry is needed.
+  // The lock file has this package already, so no registry is needed.
   write(reference, 'src/client/added.ts', "import 'find-my-way'\nimport 'set-cookie-parser'\n")
   changeManifest(reference, manifest => {
     const { packages } = JSON.parse(reference.read('package-lock.json'))
@@ -96,7 +96,7 @@ function listFiles({ folder }: Project): Record<string, string> {
   )
 }
 
-t.test('each release in the changelog says what a starter must do, first of all', t => {
+t.test('each release in the changelog begins with the changes that a starter must make', t => {
   const releases = readFileSync('CHANGELOG.md', 'utf8').split(/^## /m).slice(1)
   t.ok(releases.length > 1)
   for (const release of releases)
@@ -119,38 +119,42 @@ t.test('an upgrade adds paths to the list "yours", and removes none', t => {
 const reference = openReference(t)
 
 for (const options of [[], ['--bare', '--sandbox']])
-  t.test(`an upgraded starter is the one that eject ${options.join(' ')} makes at the newer commit`, async t => {
-    const starter = openStarter(t, reference, 'HEAD~1', ...options)
-    const { yours, commit } = JSON.parse(starter.read('.starter.json'))
-    t.equal(commit, reference.run('git', 'rev-parse', 'HEAD~1').output.trim())
-    const { status: code, output } = upgrade(starter, reference.folder)
-    t.equal(code, 0, output)
-    t.match(output, 'Upgraded to 9.0.0')
-    t.match(output, 'What a starter must do (Unreleased):\n- Rename everything.')
-    t.match(output, /^A\tsrc\/client\/added\.ts$/m)
-    t.match(output, /^D\tsrc\/client\/web\/seal\.ts$/m)
-    t.notMatch(status(starter), /^\?\?/m, 'nothing else is there')
+  t.test(
+    `an upgraded starter has the same files as a new starter of eject ${options.join(' ')} at the newer commit`,
+    async t => {
+      const starter = openStarter(t, reference, 'HEAD~1', ...options)
+      const { yours, commit } = JSON.parse(starter.read('.starter.json'))
+      t.equal(commit, reference.run('git', 'rev-parse', 'HEAD~1').output.trim())
+      const { status: code, output } = upgrade(starter, reference.folder)
+      t.equal(code, 0, output)
+      t.match(output, 'Upgraded to 9.0.0')
+      t.match(output, 'What a starter must do (Unreleased):\n- Rename everything.')
+      t.match(output, /^A\tsrc\/client\/added\.ts$/m)
+      t.match(output, /^D\tsrc\/client\/web\/seal\.ts$/m)
+      t.notMatch(status(starter), /^\?\?/m, 'nothing else is there')
 
-    const fresh = listFiles(openStarter(t, reference, 'HEAD', ...options))
-    const upgraded = listFiles(starter)
-    const isYours = (path: string) => yours.some((one: string) => path === one || path.startsWith(`${one}/`))
-    const paths = new Set([...Object.keys(fresh), ...Object.keys(upgraded)].filter(path => !isYours(path)))
-    // The upgrade of the first version did not add to the owner's list.
-    paths.delete('.starter.json')
-    const { yours: _, ...freshRecord } = JSON.parse(fresh['.starter.json']!)
-    t.match(JSON.parse(upgraded['.starter.json']!), freshRecord)
-    t.same(
-      [...paths].filter(path => upgraded[path] !== fresh[path]),
-      [],
-      'no other file differs',
-    )
-    t.match(upgraded['package.json'], 'set-cookie-parser')
-    t.notMatch(upgraded['package-lock.json'], 'fast-check')
-    if (options.length === 0) t.notMatch(upgraded['src/client/applications/list.ts'], 'A new last line', 'the product')
+      const fresh = listFiles(openStarter(t, reference, 'HEAD', ...options))
+      const upgraded = listFiles(starter)
+      const isYours = (path: string) => yours.some((one: string) => path === one || path.startsWith(`${one}/`))
+      const paths = new Set([...Object.keys(fresh), ...Object.keys(upgraded)].filter(path => !isYours(path)))
+      // The upgrade of the first version did not add to the owner's list.
+      paths.delete('.starter.json')
+      const { yours: _, ...freshRecord } = JSON.parse(fresh['.starter.json']!)
+      t.match(JSON.parse(upgraded['.starter.json']!), freshRecord)
+      t.same(
+        [...paths].filter(path => upgraded[path] !== fresh[path]),
+        [],
+        'no other file differs',
+      )
+      t.match(upgraded['package.json'], 'set-cookie-parser')
+      t.notMatch(upgraded['package-lock.json'], 'fast-check')
+      if (options.length === 0)
+        t.notMatch(upgraded['src/client/applications/list.ts'], 'A new last line', 'the product')
 
-    commitAll(starter, 'upgraded')
-    t.match(upgrade(starter, reference.folder).output, 'already has the version of')
-  })
+      commitAll(starter, 'upgraded')
+      t.match(upgrade(starter, reference.folder).output, 'already has the version of')
+    },
+  )
 
 t.test('an upgrade keeps what the owner has changed, added and removed', async t => {
   const starter = openStarter(t, reference, 'HEAD~1')
@@ -183,7 +187,7 @@ t.test('an upgrade keeps what the owner has changed, added and removed', async t
   t.same(JSON.parse(starter.read('package-lock.json')).packages[''].dependencies, dependencies)
 })
 
-t.test('conflicts are marked in the files and listed, and git undoes all of it', async t => {
+t.test('conflicts are marked in the files and listed, and git can undo the upgrade', async t => {
   const starter = openStarter(t, reference, 'HEAD~1')
   change(starter, 'src/client/upstream.ts', text => `${text}// The owner's last line.\n`)
   change(starter, 'src/client/web/seal.ts', text => `${text}// The owner's.\n`)
@@ -256,7 +260,7 @@ t.test('an upgrade that cannot finish says why, and changes nothing', async t =>
   const head = reference.run('git', 'rev-parse', 'HEAD').output.trim()
   for (const { what, folder = reference.folder, breakIt, says } of obstacles) {
     breakIt?.()
-    // All but the two about what is not committed are about a project whose owner has committed everything.
+    // For most obstacles the owner has committed everything.
     if (!/not committed|in the way|no record/.test(what)) commitAll(starter, what)
     const before = listFiles(starter)
     const { status: code, output } = upgrade(starter, folder)

@@ -10,7 +10,7 @@ const [proxy = '', folder = ''] = process.argv.slice(2)
 const { PORT = '' } = process.env
 const ports = [await findFreePort(), await findFreePort(), await findFreePort()] as const
 
-/** What differs on this machine: addresses, files and ports. Each must be in the document. */
+/** Replacements for this machine: addresses, files and ports. Each replaced text must be in the document. */
 const changes: Record<string, [from: string, to: string][]> = {
   nginx: [
     ['listen 443 ssl', `listen 127.0.0.1:${PORT} ssl`],
@@ -43,7 +43,7 @@ for (const [from, to] of [...replicas, ...(changes[proxy] ?? [])]) {
   if (!configuration.includes(from)) throw new Error(`The configuration of ${proxy} has no "${from}".`)
   configuration = configuration.replaceAll(from, to)
 }
-// Caddy would also listen on port 80 and for its own administration.
+// Otherwise Caddy would also listen on port 80 and on its administration port.
 if (proxy === 'caddy') configuration = `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${configuration}`
 const file = join(folder, `${proxy}.conf`)
 writeFileSync(file, configuration)
@@ -74,7 +74,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
     for (const child of children) child.kill(signal)
   })
-// If one of them ends, all end.
+// If one of the processes ends, all are stopped.
 for (const child of children)
   child.on('close', code => {
     for (const other of children) other.kill()

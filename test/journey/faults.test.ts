@@ -1,4 +1,4 @@
-// One side of the platform is gone for a while, or for good.
+// The portal or the API stops for a while, or does not come back.
 import t from 'tap'
 import { HttpBrowser, hiddenFields } from './support/http-browser.ts'
 import { logIn, reachCallback } from './support/log-in.ts'
@@ -7,7 +7,7 @@ import { startBoth } from './support/start-both.ts'
 const loginCookies = (browser: HttpBrowser) =>
   browser.cookies('localhost').filter(name => name.startsWith('__Host-login-'))
 
-t.test('F-01: if the portal is gone at the exchange, a page at once offers to start again', async t => {
+t.test('F-01: if the portal is down at the exchange, a page offers at once to start again', async t => {
   const both = await startBoth(t)
   const browser = new HttpBrowser()
   const callback = await reachCallback(browser, both)
@@ -25,7 +25,7 @@ t.test('F-01: if the portal is gone at the exchange, a page at once offers to st
   t.match(await browser.follow(await browser.get(`${both.publicUrl}/login`)), { status: 200, text: 'Reference client' })
 })
 
-t.test('F-19: while the API is gone, signing in and out work, and so does everything when it is back', async t => {
+t.test('F-19: while the API is down, signing in and out work, and afterwards everything works', async t => {
   const both = await startBoth(t)
   const { publicUrl, lab } = both
   await lab.order('api-reset', { times: 'always' })

@@ -47,7 +47,7 @@ async function connectAndLeave(t: Test) {
   }
 }
 
-t.test('the job works while the visitor is away, and two workers at once renew the tokens once', async t => {
+t.test('the job works while the visitor is away, and two simultaneous workers renew the tokens once', async t => {
   const { rows, runBoth, notes, expire, countExchanges } = await connectAndLeave(t)
   const before = countExchanges()
   await runBoth()

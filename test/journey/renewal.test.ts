@@ -1,4 +1,4 @@
-// Sessions that outlive their access token, and their end, with the portal's own refresh tokens.
+// The renewal and the end of sessions, with the portal's own refresh tokens.
 import t from 'tap'
 import { HttpBrowser } from './support/http-browser.ts'
 import { logIn } from './support/log-in.ts'
@@ -18,7 +18,7 @@ function movableClock() {
 const day = 24 * 60 * 60
 const countEvents = ({ log }: Both, event: string) => log.filter(line => line.includes(`"event":"${event}"`)).length
 
-t.test('CK-09: the first page after the access token’s end renews it once and is shown', async t => {
+t.test('CK-09: the first page after the end of the access token renews the token once and is shown', async t => {
   const { clock, pass } = movableClock()
   const both = await startBoth(t, { clock })
   const { publicUrl } = both
@@ -58,7 +58,7 @@ t.test('RF-02: twenty pages requested at once from two replicas just after the t
   t.match(await browser.get(`${publicUrl}/applications`), { status: 200 }, 'and the portal has not ended the family')
 })
 
-t.test('CK-15: after signing out, copies of the cookies open nothing, now and later', async t => {
+t.test('CK-15: after signing out, copies of the cookies open no page, now and later', async t => {
   const { clock, pass } = movableClock()
   const both = await startBoth(t, { clock })
   const { publicUrl } = both

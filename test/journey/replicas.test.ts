@@ -1,10 +1,10 @@
-// Several clients behind one address, which share their keys and no memory.
+// Several clients behind one address. They share their keys, but no memory.
 import t from 'tap'
 import { HttpBrowser, hiddenFields } from './support/http-browser.ts'
 import { logIn, reachCallback } from './support/log-in.ts'
 import { startBoth } from './support/start-both.ts'
 
-t.test('CK-12, F-29: every request of a whole visit can go to the other replica', async t => {
+t.test('CK-12, F-29: each request of a whole visit can go to another replica than the request before', async t => {
   const both = await startBoth(t, { replicas: 2 })
   const { front, publicUrl } = both
   const browser = new HttpBrowser()
@@ -45,7 +45,7 @@ t.test('CK-12, F-29: every request of a whole visit can go to the other replica'
   t.ok(Math.abs(served[0]! - served[1]!) <= 1, `by turns: ${served}`)
 })
 
-t.test('CK-12: a login goes on after every client was restarted', async t => {
+t.test('CK-12: a login continues after every client was restarted', async t => {
   const both = await startBoth(t, { replicas: 2 })
   const browser = new HttpBrowser()
   const callback = await reachCallback(browser, both)

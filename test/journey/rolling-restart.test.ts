@@ -10,12 +10,12 @@ import { logIn } from './support/log-in.ts'
 import { person, registration } from './support/start-both.ts'
 import { startSwitch } from './support/switch.ts'
 
-/** How long a visitor looks at a page: as many requests as a machine can take would only heat it. */
+/** The time for which a visitor looks at a page. More requests would only load the machine. */
 const readMs = 50
 
 type Replica = { child: ChildProcess; exited: Promise<unknown[]> }
 
-/** Comes back when the process answers that it is ready. */
+/** Resolves when the process is ready. */
 async function startReplica(
   t: Test,
   main: string,
@@ -46,7 +46,7 @@ async function startReplica(
 }
 
 t.test(
-  'F-29, CK-12: two clients and two sandboxes on one PostgreSQL, restarted one after another under load, fail no request',
+  'F-29, CK-12: while two clients and two sandboxes on one PostgreSQL restart one after another, no request fails',
   async t => {
     const [, postgres] = await openDatabases(t)
     const databaseUrl = await postgres!.make(t)
@@ -111,7 +111,10 @@ t.test(
     const failures: string[] = []
     let done = 0
     let isOver = false
-    /** One visitor: signs in, creates once, reads again and again, signs out; every request meets another replica. */
+    /**
+     * One visitor signs in, creates an application, reads pages repeatedly, and signs out. Each request goes to another
+     * replica.
+     */
     async function visit(name: string): Promise<void> {
       const browser = new HttpBrowser()
       const note = (what: string, page: { status: number; url: string; text: string }, isGood: boolean) => {

@@ -1,4 +1,4 @@
-// The reference client and a client of forty lines meet the same faults on one sandbox.
+// The reference client and a client of forty lines, with the same faults on one sandbox.
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../support/free-port.ts'
@@ -28,13 +28,16 @@ async function startFortyLines(t: Test, { lab, portalUrl, apiUrl }: Both): Promi
   return settings
 }
 
-/** Status and a part of the page that a visitor sees. */
+/** The status, and a part of the page. */
 type Seen = [status: number, text: string]
 
 const broken = 'The platform is not working properly'
 const none = 'Cannot read properties of undefined'
 
-/** The result of each fault for our client and for the forty lines, and the laboratory's notices about only the latter. */
+/**
+ * The result of each fault for our client and for the client of forty lines, and the laboratory's notice about the
+ * client of forty lines.
+ */
 const rows: [fault: string, ours: Seen, theirs: Seen, noticed?: string][] = [
   ['redirect-state-other', [400, 'That did not work'], [500, 'The state is none of ours.']],
   ['redirect-code-missing', [400, 'That did not work'], [500, none]],
@@ -77,7 +80,7 @@ t.test('for each fault, the laboratory says where it happened and which of two c
     t.same(reference.noticed, [], `${fault}: nothing is to be said of ours`)
     const first = await meet(fault, forty.clientId, forty.ownUrl)
     t.match(first.page, { status: theirs[0], text: theirs[1] }, `${fault}, forty lines`)
-    // The most severe come first.
+    // The most severe notices come first.
     t.same(first.noticed, [...(mistake ? [mistake] : []), 'short-state', 'no-pkce'], `${fault}: what has to be fixed`)
   }
 })

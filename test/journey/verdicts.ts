@@ -32,7 +32,7 @@ const clients: Client[] = [
   ],
   [
     'Forty lines from the text (`test/journey/support/forty-line-client.ts`)',
-    // In a process of its own, which some of its visitors end.
+    // The client runs as a process, because some checks end it.
     started('test/journey/support/forty-line-client.ts', hasNoPages),
   ],
 ]
@@ -45,7 +45,7 @@ try {
 } catch (error) {
   if (!(error instanceof CannotRun)) throw error
   process.stderr.write(`${error.message}\n`)
-  // Checks that were under way when it was stopped would go on, and start the client once more.
+  // Without an exit, running checks would continue and start the client again.
   process.exit(2)
 }
 
@@ -75,7 +75,7 @@ function here(build: (settings: Settings) => Server, options: string[]): Client[
   }
 }
 
-/** As `npm run conformance -- --start` has it. */
+/** Starts the client like `npm run conformance -- --start`. */
 function started(file: string, options: string[]): Client[1] {
   return async () => {
     const client = [

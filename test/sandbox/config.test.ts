@@ -38,7 +38,7 @@ t.test('without any settings the sandbox has its ports, an SQLite file and no se
   t.equal(config.databaseUrl.reveal(), 'sqlite:data/sandbox.db')
 })
 
-t.test('CT-08: a number is written only in digits', t => {
+t.test('CT-08: a number may contain only digits', t => {
   for (const name of ['PORTAL_PORT', 'API_PORT', 'PRESTOP_DELAY'])
     for (const text of [' ', '0x10', '1e3', '-1', '4.5', '+4', '65536'])
       t.match(problemsOf({ [name]: text }), [new RegExp(`^${name} must be`)], `${name}="${text}"`)
@@ -57,7 +57,7 @@ t.test('CT-08: MAX_CONNECTIONS is a whole number, at least 1', t => {
   t.end()
 })
 
-t.test('the public addresses follow the ports', t => {
+t.test('the default public addresses contain the ports', t => {
   t.match(readConfig({ PORTAL_PORT: '4100' }), { portalUrl: 'http://127.0.0.1:4100', apiUrl: 'http://127.0.0.1:4001' })
   t.match(readConfig({ API_PORT: '80' }), { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1' })
   t.match(readConfig({ PORTAL_PORT: '4100', PORTAL_URL: 'https://portal.example.test' }), {
@@ -77,7 +77,7 @@ t.test('CT-08: access tokens live for a day at most, and codes for ten minutes',
   t.end()
 })
 
-t.test('PS-06: trusted proxies are addresses or networks, and never everybody', t => {
+t.test('PS-06: trusted proxies are addresses or networks, but not all addresses', t => {
   const good = '10.1.2.3, 10.0.0.0/8,::1,fd00::/8, 2001:db8::5/128'
   t.strictSame(readConfig({ TRUSTED_PROXIES: good }).trustedProxies, good.split(/, */))
   t.strictSame(readConfig({ TRUSTED_PROXIES: ' ' }).trustedProxies, [])
@@ -175,7 +175,7 @@ t.test('SE-04: however the settings are printed, secrets read [redacted]', async
   t.match(printed, /\[redacted\]/)
 })
 
-t.test('the laboratory is off unless it has a port, and then on loopback, whatever HOST says', t => {
+t.test('the laboratory is off without LAB_PORT, and by default listens only on loopback, whatever HOST says', t => {
   t.equal(readConfig({ LAB_HOST: '0.0.0.0', LAB_TOKEN: 'x' }).lab, undefined)
   t.same(readConfig({ HOST: '0.0.0.0', LAB_PORT: '4002' }).lab, {
     host: '127.0.0.1',
@@ -192,23 +192,26 @@ t.test('the laboratory is off unless it has a port, and then on loopback, whatev
   t.end()
 })
 
-t.test('laboratory-token: the laboratory needs a token unless it and the portal are both on loopback', t => {
-  for (const LAB_HOST of ['0.0.0.0', '::', '192.0.2.1', 'lab.example.test', 'localhost.example.test'])
-    t.match(problemsOf({ LAB_PORT: '4002', LAB_HOST }), [/^LAB_TOKEN is missing: LAB_HOST is not loopback/], LAB_HOST)
-  const both = { LAB_PORT: '4002', LAB_HOST: '0.0.0.0', PORTAL_URL: 'https://portal.example.test' }
-  t.match(problemsOf(both), [/^LAB_TOKEN is missing: LAB_HOST and PORTAL_URL/])
-  t.match(readConfig({ ...both, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab, { host: '0.0.0.0', token: Object })
-  for (const LAB_HOST of ['127.0.0.1', '127.0.0.2', 'localhost', '::1'])
-    t.match(readConfig({ LAB_PORT: '4002', LAB_HOST }).lab, { token: undefined }, LAB_HOST)
-  const settings = { LAB_PORT: '4002', PORTAL_URL: 'https://portal.example.test' }
-  t.match(problemsOf(settings), [/^LAB_TOKEN is missing/])
-  t.match(problemsOf({ ...settings, LAB_TOKEN: 'short' }), [/^LAB_TOKEN must have/])
-  t.equal(readConfig({ ...settings, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab?.token?.reveal().length, 27)
-  t.match(readConfig({ LAB_PORT: '4002', PORTAL_URL: 'http://localhost:4000' }).lab, { token: undefined })
-  t.end()
-})
+t.test(
+  'laboratory-token: the laboratory needs a token unless the laboratory and the portal are both on loopback',
+  t => {
+    for (const LAB_HOST of ['0.0.0.0', '::', '192.0.2.1', 'lab.example.test', 'localhost.example.test'])
+      t.match(problemsOf({ LAB_PORT: '4002', LAB_HOST }), [/^LAB_TOKEN is missing: LAB_HOST is not loopback/], LAB_HOST)
+    const both = { LAB_PORT: '4002', LAB_HOST: '0.0.0.0', PORTAL_URL: 'https://portal.example.test' }
+    t.match(problemsOf(both), [/^LAB_TOKEN is missing: LAB_HOST and PORTAL_URL/])
+    t.match(readConfig({ ...both, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab, { host: '0.0.0.0', token: Object })
+    for (const LAB_HOST of ['127.0.0.1', '127.0.0.2', 'localhost', '::1'])
+      t.match(readConfig({ LAB_PORT: '4002', LAB_HOST }).lab, { token: undefined }, LAB_HOST)
+    const settings = { LAB_PORT: '4002', PORTAL_URL: 'https://portal.example.test' }
+    t.match(problemsOf(settings), [/^LAB_TOKEN is missing/])
+    t.match(problemsOf({ ...settings, LAB_TOKEN: 'short' }), [/^LAB_TOKEN must have/])
+    t.equal(readConfig({ ...settings, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab?.token?.reveal().length, 27)
+    t.match(readConfig({ LAB_PORT: '4002', PORTAL_URL: 'http://localhost:4000' }).lab, { token: undefined })
+    t.end()
+  },
+)
 
-t.test('every setting that is read is documented, and no other', async t => {
+t.test('the documents list exactly the settings that the sandbox reads', async t => {
   const source = readFileSync('src/sandbox/config.ts', 'utf8')
   const read = [...source.matchAll(/\benv\.([A-Z_]+)|env, '([A-Z_]+)'|env,\s+'([A-Z_]+)'/g)].map(
     ([, property, name, onLine]) => property ?? name ?? onLine,
@@ -216,7 +219,7 @@ t.test('every setting that is read is documented, and no other', async t => {
   t.strictSame([...new Set(read)].sort(), settings.map(({ name }) => name).sort())
 })
 
-t.test('the documented defaults are the real ones', async t => {
+t.test('the documented defaults are the real defaults', async t => {
   const told = Object.fromEntries(settings.map(({ name, default: value }) => [name, value]))
   const filled = { ...told, PORTAL_URL: 'http://127.0.0.1:4000', API_URL: 'http://127.0.0.1:4001' }
   t.equal(told.PORTAL_URL?.replace('PORTAL_PORT', told.PORTAL_PORT ?? ''), filled.PORTAL_URL)

@@ -8,7 +8,7 @@ import { createSandbox } from '../../src/sandbox/create-sandbox.ts'
 
 const form = (fields: Record<string, string>) => ({ method: 'POST', body: new URLSearchParams(fields) })
 
-t.test('a sandbox has its own ports, user and client, and a client signs in with them', async t => {
+t.test('a sandbox has its own ports, user and client, and the user can sign in at the client', async t => {
   const sandbox = await createSandbox()
   t.teardown(() => sandbox.close())
   const { portalUrl, apiUrl, client } = sandbox
@@ -53,7 +53,7 @@ t.test('a sandbox has its own ports, user and client, and a client signs in with
   t.match(requests[1]!.request.body, { code: fields.code }, 'tests see values as they were sent')
 })
 
-t.test('a wrong fault throws an error that says what to write instead', async t => {
+t.test('ordering a wrong fault throws an error that says what is allowed', async t => {
   const sandbox = await createSandbox()
   t.teardown(() => sandbox.close())
   t.throws(() => sandbox.faults.order('exchange-51'), { message: /fault: .*Did you mean exchange-501/ })
@@ -66,7 +66,7 @@ t.test('a wrong fault throws an error that says what to write instead', async t 
   t.same(sandbox.faults.list(), [])
 })
 
-t.test('two sandboxes run side by side, and each stops on its own', async t => {
+t.test('two sandboxes run side by side, and each can be closed', async t => {
   const [one, other] = await Promise.all([createSandbox(), createSandbox({ email: 'robin@example.test' })])
   t.not(one.portalUrl, other.portalUrl)
   one.faults.order({ fault: 'list-never' })
@@ -81,7 +81,7 @@ t.test('two sandboxes run side by side, and each stops on its own', async t => {
 t.test('the example of docs/laboratory.md runs', async t => {
   const example = /```ts\n([\s\S]*?)```/.exec(readFileSync('docs/laboratory.md', 'utf8'))?.[1] ?? ''
   t.match(example, 'createSandbox')
-  // Beside the other tests, because the example imports the sandbox by a path of the project.
+  // The file is in the project, because the example imports the sandbox by a path of the project.
   const folder = mkdtempSync('test/sandbox/example-')
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   writeFileSync(join(folder, 'example.test.ts'), example.replace('../src/', '../../../src/'))

@@ -1,4 +1,4 @@
-// The sandbox as a process: what it says when it starts, and how it stops. Real time passes.
+// The sandbox as a process: its first log lines, and its stop. Real time passes.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -7,11 +7,11 @@ import { buildTestSandbox, makeSqliteUrl, seeded } from './support/build-test-sa
 import { callAsDeveloper } from './support/call-api.ts'
 import { startInVain, startSandbox } from './support/start-sandbox.ts'
 
-// One, for the tests that leave it as it was, up to the one that stops it.
+// One sandbox for several tests. The last of these tests stops it.
 const databaseUrl = await makeSqliteUrl(t)
 const sandbox = await startSandbox(t, { databaseUrl, settings: { PRESTOP_DELAY: '2', API_URL: 'https://api.test' } })
 
-t.test('CT-08: at the start it says what its settings are, without secrets and addresses of people', async t => {
+t.test('CT-08: the sandbox logs its settings at the start, without secrets and without e-mail addresses', async t => {
   const { settings } = JSON.parse(sandbox.logLines[0]!)
   t.strictSame(settings, {
     host: '127.0.0.1',
@@ -38,7 +38,7 @@ t.test('CT-08: at the start it says what its settings are, without secrets and a
   for (const secret of [seeded.clientSecret, seeded.password, seeded.email, databaseUrl]) t.notOk(log.includes(secret))
 })
 
-t.test('CT-08: a host or a port that it cannot listen on is a reason not to start, and named', async t => {
+t.test('CT-08: if the sandbox cannot listen on a host or a port, it does not start and names the setting', async t => {
   const databaseUrl = await makeSqliteUrl(t)
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
@@ -58,7 +58,7 @@ t.test('CT-08: a host or a port that it cannot listen on is a reason not to star
   }
 })
 
-t.test('SIGHUP changes nothing: a terminal that was closed is no reason to stop', async t => {
+t.test('SIGHUP, which a closed terminal sends, does not stop the sandbox', async t => {
   const { pid, portal } = sandbox
   process.kill(pid, 'SIGHUP')
   for (let asked = 0; asked < 20; asked += 1) t.equal((await portal.inject('/health/live')).statusCode, 200)
@@ -86,7 +86,7 @@ t.test(
   },
 )
 
-t.test('CT-05: requests that never end are cut after 8 seconds, so that the process ends by itself', async t => {
+t.test('CT-05: after SIGTERM endless requests are cut off after 8 seconds, and the process ends by itself', async t => {
   const databaseUrl = await makeSqliteUrl(t)
   const { accessToken } = await makeLargeApplication(t, databaseUrl)
   const sandbox = await startSandbox(t, { databaseUrl })
@@ -97,7 +97,7 @@ t.test('CT-05: requests that never end are cut after 8 seconds, so that the proc
   const list = `GET /apps/v1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\n\r\n`
   const reader = await openAndSend(apiPort, list)
   await once(reader, 'readable')
-  // What was sent before is read before.
+  // When this request is answered, the sandbox has read the bytes that were sent before.
   t.equal((await sandbox.portal.inject('/health/live')).statusCode, 200)
   const startedAt = performance.now()
   const code = sandbox.stop()
@@ -136,14 +136,16 @@ t.test('an uncaught error writes one line to the log and ends the process with 1
   t.match(JSON.parse(logLines.at(-1)!), { level: 60, code: 'crashed', cause: { message: 'nobody caught this' } })
 })
 
-/** Connected, and the text handed over to the system. It reads nothing by itself. */
+/**
+ * Opens a connection, and resolves when the operating system has taken the text. The socket reads nothing by itself.
+ */
 async function openAndSend(port: number, text: string): Promise<Socket> {
   const socket = connect(port, '127.0.0.1').on('error', () => undefined)
   await new Promise<unknown>(resolve => socket.write(text, resolve))
   return socket
 }
 
-/** Its developer's list is far larger than what lies between two sockets. */
+/** Makes an application whose list is far larger than the buffers of two sockets. */
 async function makeLargeApplication(t: Test, databaseUrl: string): Promise<{ accessToken: string }> {
   const sandbox = await buildTestSandbox(t, { databaseUrl, at: new Date() })
   const description = 'x'.repeat(16 * 1024 * 1024)

@@ -1,4 +1,4 @@
-// Every reason that the domain gives has words in each dialect that can meet it.
+// Every reason of the domain has a message in each error format that can contain this reason.
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { toApiError } from '../../src/sandbox/api/api-error.ts'
@@ -10,10 +10,10 @@ import { oauthAnswerOf } from '../../src/sandbox/portal/oauth-errors.ts'
 
 const sandbox = 'src/sandbox'
 
-/** Pages show these refusals beside the form. */
+/** Pages show these refusals next to the form. */
 const besideForms: Reason[] = ['password-wrong', 'too-many-failures', 'fields-invalid']
 
-/** The reasons that a file or the files of a folder name. */
+/** The reasons that occur in a file or in the files of a folder. */
 function reasonsIn(...paths: string[]): Reason[] {
   const files = paths.flatMap(path =>
     path.endsWith('.ts')
@@ -29,12 +29,12 @@ function reasonsIn(...paths: string[]): Reason[] {
 t.test('the application API has an answer to every reason of applications and groups', async t => {
   const found = reasonsIn('applications', 'groups')
   t.ok(found.includes('last-member'))
-  // InvalidFields carries the words for this one.
+  // For this reason the error InvalidFields contains the messages.
   for (const reason of found.filter(reason => reason !== 'fields-invalid'))
     t.ok(toApiError(new Refusal(reason)).statusCode < 500, reason)
 })
 
-t.test('calls of clients have an answer in the words of OAuth to every reason of codes and tokens', async t => {
+t.test('calls of clients have an OAuth error for every reason of codes and tokens', async t => {
   const found = reasonsIn(
     'grants/clients.ts',
     'grants/codes.ts',
@@ -43,19 +43,19 @@ t.test('calls of clients have an answer in the words of OAuth to every reason of
     'portal/client-calls.ts',
   )
   t.ok(found.includes('verifier-differs'))
-  // The portal's own page gives this one.
+  // Only the portal's own page refuses for this reason.
   for (const reason of found.filter(reason => reason !== 'token-shown'))
     t.ok(oauthAnswerOf(new Refusal(reason)).answer[0] < 500, reason)
 })
 
-t.test('the pages for groups have words for every reason of groups', async t => {
-  // Applications are changed by the API only.
+t.test('the pages for groups have a message for every reason of groups', async t => {
+  // Only the API changes applications.
   const ofApplications: Reason[] = ['too-many-applications', 'too-many-bytes']
   for (const reason of reasonsIn('groups').filter(reason => !ofApplications.includes(reason)))
     t.ok(problemsOfGroups[reason] ?? errorPageOf(new Refusal(reason)), reason)
 })
 
-t.test('the other pages of the portal have words for every reason of accounts, consents and clients', async t => {
+t.test('the other pages of the portal have a message for every reason of accounts, consents and clients', async t => {
   const found = reasonsIn(
     'people',
     'grants/consents.ts',
@@ -67,7 +67,7 @@ t.test('the other pages of the portal have words for every reason of accounts, c
     'portal/cross-site-guard.ts',
   )
   t.ok(found.includes('secret-shown'))
-  // Pages that are no errors tell visitors that they have declined, or that their browser keeps no cookie.
+  // For these two reasons visitors get an ordinary page instead of an error page.
   const noErrors: Reason[] = ['consent-declined', 'cookies-missing']
   for (const reason of found.filter(reason => ![...besideForms, ...noErrors].includes(reason)))
     t.ok(errorPageOf(new Refusal(reason)), reason)

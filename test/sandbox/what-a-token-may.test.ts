@@ -8,7 +8,7 @@ import { openDatabases } from './support/each-database.ts'
 import { openAsDeveloper, submitForm } from './support/forms.ts'
 
 interface Rule {
-  /** What the consent page says of it; null where the token of a client is refused. */
+  /** The text of the consent page about the route. Null if the route refuses the token of a client. */
   says: string | null
   body?: (groupId: string) => object
 }
@@ -42,7 +42,7 @@ const rules: Record<string, Rule> = {
 
 const ofApplications = ['GET /apps/v1', 'GET /apps/v1/:app_id']
 
-/** Each with its heading in front. */
+/** The permissions on the page, each with its heading in front. */
 function readPermissions(body: string): string[] {
   const list = /<div class="permissions">(.*?)<\/div>/s.exec(body)?.[1] ?? ''
   return [...list.matchAll(/<h3>(.*?)<\/h3>\s*<ul>(.*?)<\/ul>/gs)].flatMap(([, heading, items = '']) =>
@@ -50,7 +50,7 @@ function readPermissions(body: string): string[] {
   )
 }
 
-/** The routes that answer otherwise with the token than without one. */
+/** The routes that return another status with the token than without it. */
 async function listGuarded(server: FastifyInstance, routes: Route[], accessToken: string): Promise<Route[]> {
   const guarded: Route[] = []
   for (const { method, url } of routes) {
@@ -73,7 +73,7 @@ async function send(server: FastifyInstance, method: string, url: string, access
   return answer.statusCode
 }
 
-/** An application of its own for each route, because some change it and one removes it. */
+/** Each route gets its own application, because some routes change it and one removes it. */
 async function prepare({ api }: TestSandbox, ownToken: string, groupId: string, userId: string) {
   const { call } = await callWith({ api, portal: api }, ownToken)
   const { '@id': appId, tokens } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()

@@ -4,20 +4,21 @@ import { fileURLToPath } from 'node:url'
 import type { RunOptions } from 'axe-core'
 import type { CDPSession, Page } from 'playwright-core'
 
-/** The rules that another scheme of colours can break. */
+/** The rules that depend on the colour scheme. */
 export const ofColours: RunOptions = { runOnly: ['color-contrast', 'link-in-text-block'] }
 
-// The smaller of its two files: it is read anew on every page.
+// The smaller of axe's two files, because Chromium reads it on every page.
 const source = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
-/** One for each tab: to begin and to end one takes as long as to use it. */
+/** One session for each tab, because opening and closing a session takes as long as using it. */
 const sessions = new WeakMap<Page, Promise<CDPSession>>()
 
-/** By its usual rules unless `options` says otherwise; `rule: element`, one line for each element. */
+/** Returns a line `rule: element` for each violation. `options` can replace axe's usual rules. */
 export async function findViolations(page: Page, options: RunOptions = {}): Promise<string[]> {
-  // The code that runs in the page is a string, because its types are not those of Node. It returns only the violations: the
-  // whole result is a hundred times as long. It ends colour transitions first. If a page sets no background, axe assumes white,
-  // even on a dark page, so the page gets a background for the check (dequelabs/axe-core#3605).
+  // The code that runs in the page is a string, because its types are not those of Node. It returns only the
+  // violations, because the whole result is a hundred times as long. It ends colour transitions first. If a page sets
+  // no background, axe assumes white, even on a dark page, so the page gets a background for the check
+  // (dequelabs/axe-core#3605).
   const run = `(async () => {
     if (!('axe' in self)) return
     for (const change of document.getAnimations()) change.finish()
@@ -33,8 +34,7 @@ export async function findViolations(page: Page, options: RunOptions = {}): Prom
   if (found) return found
   if (!sessions.has(page)) sessions.set(page, page.context().newCDPSession(page))
   const session = await sessions.get(page)!
-  // The policy of a page refuses a script element. Chromium itself keeps what it has compiled for the pages to come, as
-  // it does not for what a page evaluates.
+  // The policy of a page refuses a script element. With this command Chromium keeps the compiled code for later pages.
   await session.send('Runtime.evaluate', { expression: `${source};0` })
   return page.evaluate<string[]>(run)
 }

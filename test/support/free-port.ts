@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 
-// Below the ports that a system gives away by itself, and above the last that browsers refuse (10080).
+// The ports are below those that the operating system assigns, and above those that browsers refuse (up to 10080).
 const lowest = 10_100
 const own = 25
 const blocks = 876
@@ -12,7 +12,7 @@ let asked = 0
 
 /**
  * Two processes never get the same port: each process has its own block of ports while it runs. Two calls in a row in
- * one process never get the same port either.
+ * one process get different ports, too.
  */
 export async function findFreePort(): Promise<number> {
   block ??= takeBlock()
@@ -27,14 +27,17 @@ export async function findFreePort(): Promise<number> {
   }
 }
 
-/** This many free ports. The type lets a test take up to four of them apart. */
+/** Returns `count` free ports. With this type a test can destructure up to four ports. */
 export async function findFreePorts(count: number): Promise<[number, number, number, number, ...number[]]> {
   const ports: number[] = []
   while (ports.length < count) ports.push(await findFreePort())
   return ports as [number, number, number, number, ...number[]]
 }
 
-/** Who listens on the first port of a block has it; the system gives it back when the process ends, however that is. */
+/**
+ * A process owns a block while it listens on the first port of the block. The system frees the port when the process
+ * ends.
+ */
 async function takeBlock(): Promise<number> {
   for (let place = process.pid; ; place += 1) {
     const first = lowest + (place % blocks) * own
@@ -46,7 +49,7 @@ async function takeBlock(): Promise<number> {
   }
 }
 
-/** Undefined where somebody else listens. */
+/** Undefined if another program listens on the port. */
 async function listen(port: number): Promise<Server | undefined> {
   const server = createServer().listen(port, '127.0.0.1')
   return once(server, 'listening').then(

@@ -1,4 +1,4 @@
-// Launches Chromium, Firefox or WebKit for a test, each with the same small interface: what a visitor does and sees.
+// Launches Chromium, Firefox or WebKit for a test, each with the same small interface for the actions of a visitor.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
@@ -21,17 +21,17 @@ const programs: Record<Engine, { paths: string[]; packages: string }> = {
   WebKit: { paths: ['/usr/bin/WebKitWebDriver', '/usr/bin/Xvfb'], packages: 'webkit2gtk-driver xvfb' },
 }
 
-/** False where the engine is installed. In CI nothing is left out: launching it fails there. */
+/** False if the engine is installed. In CI no engine is skipped: launching a missing engine fails. */
 export function skipEngine(engine: Engine): string | false {
   const { paths, packages } = programs[engine]
   if (paths.every(path => existsSync(path)) || process.env.CI) return false
   return `${engine} is not installed: "apt-get install ${packages}"`
 }
 
-/** Longer than a busy machine stands still for. */
+/** Longer than any pause of a busy machine. */
 const patienceMs = 60_000
 
-/** One tab of a browser. Every wait ends with an error that says what the tab showed instead. */
+/** One tab of a browser. A wait that takes too long ends with an error that contains the text of the tab. */
 export interface Tab {
   goto(url: string): Promise<void>
   reload(): Promise<void>
@@ -40,16 +40,16 @@ export interface Tab {
   url(): Promise<string>
   /** The text that a visitor sees, on one line. */
   text(): Promise<string>
-  /** Waits for an address that does not begin like this. */
+  /** Waits until the address of the tab does not begin with `url`. */
   leave(url: string): Promise<void>
   /** Waits for this text on the page. */
   see(text: string): Promise<void>
   click(role: 'button' | 'link', name: string): Promise<void>
-  /** Replaces what the field with this label holds. */
+  /** Replaces the value of the field with this label. */
   fill(label: string, text: string): Promise<void>
   /** Returns the value of the field with this label. */
   valueOf(label: string): Promise<string>
-  /** Evaluates an expression in the page. For values that the methods above do not return. */
+  /** Evaluates an expression in the page. Use it for values that the methods above do not return. */
   evaluate<Value>(expression: string): Promise<Value>
   screenshot(path: string): Promise<void>
   /** Another tab, with the same cookies. */
@@ -57,7 +57,7 @@ export interface Tab {
   close(): Promise<void>
 }
 
-/** What an engine must be able to do; `element` is an expression of the page. */
+/** The operations of an engine. `element` is a JavaScript expression in the page. */
 interface Driver {
   goto(url: string): Promise<unknown>
   reload(): Promise<unknown>
@@ -72,13 +72,16 @@ interface Driver {
   close(): Promise<unknown>
 }
 
-/** A browser with no cookies, and its first tab. It takes any certificate, and ends with the test. */
+/** A browser with no cookies, and its first tab. The browser accepts any certificate, and is closed after the test. */
 export async function launchBrowser(t: Teardown, engine: Engine): Promise<Tab> {
   const start = { Chromium: startChromium, Firefox: startFirefox, WebKit: startWebKit }[engine]
   return makeTab(await start(t))
 }
 
-/** Runs in the page. Finds what is visible, by its role and its exact name; for a field the beginning of the label will do. */
+/**
+ * Runs in the page. Finds a visible element by its role and its exact name. For a field, the beginning of the label is
+ * enough.
+ */
 const find = `(role, name) => {
   const textOf = element => element.textContent.replace(/\\s+/g, ' ').trim()
   const visible = selector => [...document.querySelectorAll(selector)].filter(element => element.checkVisibility())
@@ -91,7 +94,7 @@ const elementOf = (role: string, name: string) => `(${find})(${JSON.stringify(ro
 const visibleText = `(document.body?.innerText ?? '').replace(/\\s+/g, ' ').trim()`
 
 function makeTab(driver: Driver): Tab {
-  /** Asks again and again: a page may be on its way, and a page that leaves answers nothing. */
+  /** Repeats the question, because a page may still load, and a page that is being left does not answer. */
   async function until(isDone: () => Promise<boolean>, what: string): Promise<void> {
     const end = performance.now() + patienceMs
     let fault: unknown
@@ -126,7 +129,7 @@ function makeTab(driver: Driver): Tab {
   }
 }
 
-// Chromium, by way of Playwright.
+// Chromium through Playwright.
 
 async function startChromium(t: Teardown): Promise<Driver> {
   const { page } = await openPage(t, { isWhole: true, ignoreHTTPSErrors: true })
@@ -157,9 +160,9 @@ function chromiumTab(page: ChromiumPage): Driver {
   }
 }
 
-// Firefox, by way of Puppeteer and WebDriver BiDi.
+// Firefox through Puppeteer and WebDriver BiDi.
 
-/** Starting it takes some seconds, so all tests of a process share it; each has cookies of its own. */
+/** Starting Firefox takes some seconds, so all tests of a process share it. Each test has its own cookies. */
 let firefox: Promise<Firefox> | undefined
 
 async function startFirefox(t: Teardown): Promise<Driver> {
@@ -185,7 +188,7 @@ function firefoxTab(page: FirefoxPage): Driver {
   page.setDefaultTimeout(patienceMs)
   const find = async (element: string) => (await page.evaluateHandle(element)).asElement()
   return {
-    // A page that goes on by itself interrupts the navigation that led there.
+    // A page that continues by itself interrupts the navigation to it.
     goto: url => page.goto(url, { waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
     reload: () => page.reload({ waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
     back: () => page.goBack({ waitUntil: 'domcontentloaded' }).catch(unlessInterrupted),
@@ -214,7 +217,7 @@ function unlessInterrupted(error: Error): void {
   if (!/abort|interrupt/i.test(error.message)) throw error
 }
 
-// WebKit, by way of the WebDriver protocol (https://www.w3.org/TR/webdriver2/), with a display that nobody sees.
+// WebKit through the WebDriver protocol (https://www.w3.org/TR/webdriver2/), with a virtual display.
 
 async function startWebKit(t: Teardown): Promise<Driver> {
   const display = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1280x900x24', '-nolisten', 'tcp'], {
@@ -248,7 +251,10 @@ async function startWebKit(t: Teardown): Promise<Driver> {
   t.teardown(async () => void (await call('DELETE', session)))
   await call('POST', `${session}/timeouts`, { pageLoad: patienceMs, script: patienceMs })
 
-  /** Commands go to the window that was chosen last. So each tab chooses its own, and no two commands run at once. */
+  /**
+   * The driver sends commands to the window that was selected last. So each tab selects its own window, and no two
+   * commands run at once.
+   */
   let last: Promise<unknown> = Promise.resolve()
   const tab = (handle: string): Driver => {
     const inTab = <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -270,7 +276,7 @@ async function startWebKit(t: Teardown): Promise<Driver> {
     return {
       goto: url => inTab(() => call('POST', `${session}/url`, { url })),
       reload: () => inTab(() => call('POST', `${session}/refresh`)),
-      // The driver's own command waits without end for a page that redirects to another site.
+      // The driver's own command never returns for a page that redirects to another site.
       back: () => inTab(() => evaluate('setTimeout(() => history.back())')),
       url: () => inTab(() => call('GET', `${session}/url`)) as Promise<string>,
       evaluate: expression => inTab(() => evaluate(expression)),
@@ -306,7 +312,7 @@ async function listening(ask: () => Promise<unknown>): Promise<void> {
   throw new Error('WebKitWebDriver does not answer.')
 }
 
-/** Rejects when the program cannot be started, or ends by itself. */
+/** Rejects if the program cannot be started, or ends by itself. */
 async function failed(program: ChildProcess, name: string): Promise<never> {
   const [code] = (await once(program, 'exit')) as [number | null]
   throw new Error(`${name} ended with exit code ${code}. "apt-get install ${programs.WebKit.packages}" brings it.`)

@@ -1,4 +1,4 @@
-// Headless Chromium for a test or a script, as a person has it; the machine's own, since none is downloaded.
+// Starts the machine's own Chromium without a window, for a test or a script. No browser is downloaded.
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,17 +14,22 @@ const places = [
 ]
 const chromiumPath = places.find(path => existsSync(path))
 
-/** The same network, cookies and pages without a window around them: a page costs a sixth of the processor's time there. */
+/**
+ * The headless shell has the same network, cookies and pages as Chromium. A page takes a sixth of the processor time.
+ */
 const shellPath = existsSync('/usr/bin/chromium-headless-shell') ? '/usr/bin/chromium-headless-shell' : chromiumPath
 
-/** For tests: without Chromium they are left out here, and fail where everything has to run. */
+/** The reason to skip tests without Chromium. In CI the tests are not skipped, and fail. */
 export const skip: string | false =
   !chromiumPath && !process.env.CI ? 'there is no Chromium on this machine: "apt-get install chromium"' : false
 
 type Settings = {
-  /** For what the window around a page does: it keeps pages for Back, repeats what failed, and has a visitor's settings. */
+  /**
+   * Starts the whole Chromium instead of the shell. Only it keeps pages for Back, repeats failed requests, and has a
+   * visitor's settings.
+   */
   isWhole?: boolean
-  /** The settings of Chromium's profile, as its own file of that name has them. */
+  /** The content of the file Preferences in Chromium's profile. */
   preferences?: object
   switches?: string[]
 }
@@ -33,7 +38,7 @@ export async function launchChromium(t: Teardown, settings: Settings = {}): Prom
   return launch(t, settings, options => chromium.launch(options))
 }
 
-/** One that other processes connect to, at its `wsEndpoint()`. */
+/** Starts a Chromium to which other processes connect, at its `wsEndpoint()`. */
 export async function serveChromium(t: Teardown, settings: Settings = {}): Promise<BrowserServer> {
   return launch(t, settings, options => chromium.launchServer(options))
 }
@@ -49,18 +54,20 @@ async function launch<Started extends { close(): Promise<void> }>(
   await writeFile(join(profile, 'Default', 'Preferences'), JSON.stringify(preferences))
   const started = await start({
     executablePath: isWhole ? chromiumPath : shellPath,
-    // Playwright's own switches would turn off what a person has: pages kept for Back, errors that reload by themselves.
+    // Playwright's own switches would turn off features of a person's browser: pages kept for Back, and errors that
+    // reload by themselves.
     ignoreDefaultArgs: true,
     args: [
       '--headless',
       '--no-sandbox',
       '--disable-gpu',
-      // Processes are what costs most: one for the pages of a jar, none for the network or a graphics card that is not there.
+      // Fewer processes save most of the time: one for the pages of a context, and none for the network and for
+      // graphics.
       '--in-process-gpu',
       '--enable-features=NetworkServiceInProcess2',
       '--renderer-process-limit=1',
       '--disable-site-isolation-trials',
-      // No page lives long enough to get back what the optimizing of its scripts takes.
+      // Pages are open too briefly for optimized scripts to save time.
       '--js-flags=--no-maglev,--no-opt',
       '--disable-quic',
       '--no-first-run',
@@ -70,9 +77,10 @@ async function launch<Started extends { close(): Promise<void> }>(
       '--remote-debugging-pipe',
       '--no-startup-window',
       `--user-data-dir=${profile}`,
-      // A new frame for each document, of which no page sees anything, is a third of what a navigation costs.
+      // A new frame for each document takes a third of the time of a navigation, and no page can notice it.
       `--disable-features=RenderDocument${isWhole ? '' : ',BackForwardCache'}`,
-      // Where the small one is missing, the other does as it would: it keeps no page for Back, and repeats nothing.
+      // If the shell is missing, these switches make Chromium behave like it: no pages for Back, and no repeated
+      // requests.
       ...(isWhole ? [] : ['--disable-auto-reload']),
       ...switches,
     ],

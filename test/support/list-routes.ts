@@ -1,9 +1,11 @@
-// The routes of an application, as it knows them itself.
+// The routes of a Fastify application.
 import type { FastifyInstance } from 'fastify'
 
 export type Route = { method: string; url: string }
 
-/** Reads the tree that Fastify prints: the only public way to ask a finished application. */
+/**
+ * Parses the tree that Fastify prints. Fastify has no other public way to list the routes of a finished application.
+ */
 export function listRoutes(app: FastifyInstance): Route[] {
   const parents: string[] = []
   const lines = app.printRoutes({ commonPrefix: false }).split('\n')
@@ -16,7 +18,7 @@ export function listRoutes(app: FastifyInstance): Route[] {
   })
 }
 
-/** Whether a path is one of this route's; `:id` stands for one segment. */
+/** Whether a path matches this route. `:id` matches one segment. */
 export function isPathOf({ url }: Route, path: string): boolean {
   return new RegExp(`^${url.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}$`).test(path)
 }

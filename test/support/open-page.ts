@@ -1,11 +1,13 @@
-// A page in Chromium for one test: a jar of its own, and a note of what must not happen on any page.
+// Opens a page in Chromium for one test, with its own cookies. Records events that must not happen on any page.
 import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core'
 import all from 'tap'
 import { launchChromium } from './launch-chromium.ts'
 import { findSharedServer } from './shared-servers.ts'
 import type { Teardown } from './teardown.ts'
 
-/** One of each for all tests of a process, or of the whole run, since starting it takes longest. */
+/**
+ * One browser of each kind for all tests of a process or of the whole run, because starting a browser takes longest.
+ */
 const shared: { [what in 'chromium' | 'shell']?: Promise<Browser> } = {}
 
 async function shareChromium(what: 'chromium' | 'shell'): Promise<Browser> {
@@ -17,19 +19,19 @@ async function shareChromium(what: 'chromium' | 'shell'): Promise<Browser> {
 }
 
 export type PageSettings = BrowserContextOptions & {
-  /** One that the test has started for itself. */
+  /** A browser that the test has started. */
   browser?: Browser
-  /** For what the window around a page does: see launchChromium. */
+  /** Uses the whole Chromium: see launchChromium. */
   isWhole?: boolean
 }
 
-/** Closes with the test. `troubles` collects what must not happen on any page, in this tab or another. */
+/** Closes with the test. `troubles` collects errors, warnings and dialogs in all tabs. */
 export async function openPage(t: Teardown, { browser, isWhole, ...options }: PageSettings = {}) {
   const what = isWhole ? 'chromium' : 'shell'
   if (!browser) shared[what] ??= shareChromium(what)
   const context = await (browser ?? (await shared[what]!)).newContext(options)
   t.teardown(() => context.close())
-  // Longer than a busy machine stands still for.
+  // Longer than any pause of a busy machine.
   context.setDefaultTimeout(120_000)
   const troubles: string[] = []
   const pages = new Set<string>()
@@ -38,7 +40,8 @@ export async function openPage(t: Teardown, { browser, isWhole, ...options }: Pa
   })
   context.on('console', message => {
     const { url } = message.location()
-    // Chromium notes a page that is answered with 401 as an error, though it shows it; of anything else it counts.
+    // Chromium reports a page with an error status, such as 401, as an error, although it shows the page. For other
+    // resources the error counts.
     if (message.text().startsWith('Failed to load resource: the server responded with') && pages.has(url)) return
     if (['error', 'warning'].includes(message.type())) troubles.push(`${message.text()} ${url}`)
   })

@@ -1,14 +1,16 @@
-// Speaks to a server over a real socket, byte by byte, where `inject` would be too polite.
+// Sends raw bytes to a server over a real socket, for requests that `inject` cannot send.
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** Connects to the server, which takes a free port unless it listens already. The caller ends or destroys the socket. */
+/**
+ * Connects to the server. A server that does not listen yet gets a free port. The caller ends or destroys the socket.
+ */
 export async function openSocket(app: FastifyInstance): Promise<Socket> {
   if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 })
   const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
   await once(socket, 'connect')
-  // A test reads what comes. A server that cuts the connection is no error of the test.
+  // A test reads the bytes that arrive. If the server resets the connection, this is no error of the test.
   return socket.on('error', () => {})
 }
 
@@ -18,7 +20,7 @@ export async function exchangeRaw(app: FastifyInstance, request: string | Buffer
   const chunks: Buffer[] = []
   socket.on('data', chunk => chunks.push(chunk))
   socket.write(request)
-  // Not `once` of node:events, which rejects when the connection is cut.
+  // `once` of node:events would reject if the connection is reset.
   await new Promise(resolve => socket.once('close', resolve))
   return Buffer.concat(chunks).toString()
 }

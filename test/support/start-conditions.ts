@@ -1,4 +1,4 @@
-// Conditions under which a test starts the client or the sandbox as a process of its own.
+// Conditions under which a test starts the client or the sandbox as a process.
 import { networkInterfaces } from 'node:os'
 
 /** NODE_OPTIONS that run these lines before the program. */
@@ -23,8 +23,8 @@ const hasIpv6 = Object.values(networkInterfaces()).some(all => all?.some(({ addr
 export const addresses = ['127.0.0.1', hasIpv6 ? '::1' : '127.0.0.2']
 
 /**
- * A script that makes localhost these addresses, whatever the hosts file of this machine says. The last one comes
- * first, as IPv6 does (RFC 6724).
+ * A script that resolves localhost to these addresses, whatever the hosts file of this machine contains. The last
+ * address comes first, like an IPv6 address (RFC 6724).
  */
 export const nameBoth = (known: string[]) => `
   import dns from 'node:dns'

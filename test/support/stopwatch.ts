@@ -1,17 +1,17 @@
-// How long work takes, on a machine that has other things to do as well.
+// Measures the time of work on a busy machine.
 
-/** In seconds. `own` leaves out the time in which others had the processor: only this process can make that long. */
+/** In seconds. `own` does not include the time in which other processes had the processor. */
 export type Took = { wall: number; own: number }
 
 const tickMs = 10
 
-/** What the work gives, and how long that took. */
+/** Resolves to the result of the work, and the time that it took. */
 export async function timed<T>(work: Promise<T>): Promise<[result: T, took: Took]> {
   const startedAt = performance.now()
   let [lookedAt, workedMs, ownMs] = [startedAt, cpuMs(), 0]
   const look = () => {
     const [now, worked] = [performance.now(), cpuMs()]
-    // A timer is late by what this process did meanwhile, and by how long it waited for the processor.
+    // A timer is late because this process was busy, or because it waited for the processor.
     ownMs += Math.min(now - lookedAt, 2 * tickMs + worked - workedMs)
     lookedAt = now
     workedMs = worked
@@ -26,7 +26,7 @@ export async function timed<T>(work: Promise<T>): Promise<[result: T, took: Took
   }
 }
 
-/** How long this process has worked so far, in ms; longer than it took where several of its threads work at once. */
+/** The processor time of this process so far, in ms. With several busy threads it is longer than the elapsed time. */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000

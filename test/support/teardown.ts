@@ -1,2 +1,2 @@
-/** The part of a test that is needed to stop what was started; a script may bring its own. */
+/** The part of a tap test that stops servers after the test. A script may pass its own object. */
 export type Teardown = { teardown(stop: () => Promise<void>): void }

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Teardown } from '../../support/teardown.ts'
 
-/** `/bounce?to=…` redirects there, and any other address is a page with the link of `linksTo`. */
+/** `/bounce?to=…` redirects to the given address. Any other address is a page with the link of `linksTo`. */
 export async function startElsewhere(t: Teardown) {
   const seen: string[] = []
   const elsewhere = { seen, linksTo: '', url: '' }

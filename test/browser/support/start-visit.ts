@@ -1,4 +1,4 @@
-// A person's browser in front of both applications.
+// Starts the client and the sandbox, and opens a browser for a visitor.
 import type { BrowserContext } from 'playwright-core'
 import type { Test } from 'tap'
 import { createBrowser } from '../../../src/conformance/browser/browser.ts'
@@ -24,7 +24,7 @@ export async function startVisit(t: Test, { at, browser: options = {}, ...settin
   return { ...both, both, context, page, troubles }
 }
 
-/** Client and portal know this browser; a login in its own pages would be most of what a test costs. */
+/** The browser gets the cookies of a login over HTTP, because a login with pages would take most of a test's time. */
 async function rememberLogin(context: BrowserContext, both: Both): Promise<void> {
   const browser = createBrowser()
   await logIn(new HttpBrowser(undefined, browser), both)

@@ -5,7 +5,7 @@ import type { Both } from '../../journey/support/start-both.ts'
 import { openOptionalFields } from './open-optional-fields.ts'
 import { enterPassword, signIn } from './sign-in.ts'
 
-/** What is typed into the form of an application. */
+/** The values for the form of an application. */
 export const usualWords = {
   name: 'Weather station',
   description: 'Shows the weather of the last ten years at any place.\nFree for everyone.',
@@ -16,7 +16,7 @@ export const usualWords = {
 
 const unbroken = (begin: string, length: number) => begin.padEnd(length, 'Wetterstationsdatenverarbeitung')
 
-/** As long as the application API allows, and without a space to break a line at. */
+/** As long as the application API allows, and without spaces. */
 export const longestWords: typeof usualWords = {
   name: unbroken('', 200),
   description: `${unbroken('', 1_000)} ${unbroken('', 900)}`,
@@ -26,8 +26,8 @@ export const longestWords: typeof usualWords = {
 }
 
 /**
- * Calls `look` on each page, with a name for it. The visitor begins signed out, and signs out at the end; the application
- * API is gone then. Addresses that only lead elsewhere have no page.
+ * Calls `look` on each page, with a name for it. The visitor begins without a session, and signs out at the end. The
+ * application API has stopped by then. Addresses that only lead elsewhere have no page.
  */
 export async function visitEveryPage(
   page: Page,
@@ -42,7 +42,7 @@ export async function visitEveryPage(
   }
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
   const follow = (name: string) => page.getByRole('link', { name, exact: true }).click()
-  /** The address of the application that is open. */
+  /** The address of the application whose page is open. */
   const here = () => new URL(page.url()).pathname
 
   await visit('home', '/')
@@ -54,7 +54,7 @@ export async function visitEveryPage(
   await visit('not-found', '/nowhere')
   await visit('unreadable-address', '/applications/%E0%A4%A')
 
-  // The page after the callback goes on by itself, unless where it goes answers with nothing.
+  // The page after the callback continues by itself. It stays open if its target answers 204.
   await page.route('**/applications', route => route.fulfill({ status: 204 }))
   await page.goto(`${publicUrl}/login`)
   await press('Allow')
@@ -84,7 +84,7 @@ export async function visitEveryPage(
   await follow('Done')
   await look('application')
   const application = here()
-  // The answer gets lost after the application was created, so the form is sent again.
+  // The answer is lost after the application was created, so the visitor sends the form again.
   await page.goto(`${publicUrl}/applications/new`)
   await fill(page, { ...words, name: `${words.name.slice(0, 190)} again` })
   await lab.order('create-reset-after')

@@ -11,7 +11,7 @@ const graceMs = 10_000
 
 const base = 'docker.io/library/node:24-slim'
 
-/** Why no image can be built here; undefined where one can. */
+/** Why no image can be built here. Undefined if images can be built. */
 export function whyNoImage(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'images are built here as root on Linux only'
   try {
@@ -25,7 +25,7 @@ export function whyNoImage(): string | undefined {
 }
 
 export type Image = {
-  /** The root of its files. */
+  /** The folder with the files of the image. */
   root: string
   config: {
     User: string
@@ -37,7 +37,7 @@ export type Image = {
   }
 }
 
-/** Steps that were built before are taken from buildah's cache, unless `isFresh`. The image goes with the test. */
+/** Builds the image. Unless `isFresh` is set, buildah uses its cache. The image is removed after the test. */
 export function buildImage(t: Test, target: string, { isFresh = false } = {}): Image {
   const tag = `localhost/test-${target}-${process.pid}-${Math.random().toString(36).slice(2)}`
   buildah(
@@ -55,7 +55,10 @@ export function buildImage(t: Test, target: string, { isFresh = false } = {}): I
   return { root: buildah('mount', container), config: Docker.config }
 }
 
-/** Where Node needs a certification authority of the machine's to reach packages, so does the build; it stays out of the image. */
+/**
+ * If Node needs a certification authority of this machine to reach packages, npm in the build needs it, too. The
+ * authority is not stored in the image.
+ */
 function volumesForNpm(t: Test): string[] {
   const authority = process.env.NODE_EXTRA_CA_CERTS
   if (!authority) return []
@@ -70,8 +73,8 @@ function buildah(...args: string[]): string {
 }
 
 /**
- * Runs the image's own command as its process 1, on a read-only disk, with no capability and no way to new ones, as a
- * user that the image does not know. `writable` is a folder that gets an empty disk in memory. The network is this machine's.
+ * Runs the image's own command as process 1, on a read-only disk, without capabilities, as a user that the image does
+ * not contain. `writable` is a folder on an empty disk in memory. The container uses the network of this machine.
  */
 export async function runImage(
   t: Test,
@@ -101,16 +104,19 @@ export async function runImage(
     if (outside.exitCode !== null) throw new Error(`The container ended early: ${output}`)
   }
   const pid = Number(readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8'))
-  // The container's process 1, not the one outside: with its user it lost the signal that would end it with its parent.
+  // Kills the container's process 1. It does not end with the outer process, because that signal is lost when the user
+  // changes.
   t.teardown(async () => {
     if (outside.exitCode === null) process.kill(pid, 'SIGKILL')
     await ended
   })
   return {
     output: () => output,
-    /** Lines of /proc/1/status as the container sees them. */
+    /** The lines of /proc/1/status in the container. */
     status: () => readFileSync(`/proc/${pid}/status`, 'utf8'),
-    /** As "docker stop" does: asks, and does not wait for ever. Resolves with the exit code. */
+    /**
+     * Stops like "docker stop": sends SIGTERM, and kills the process if it takes too long. Resolves to the exit code.
+     */
     async stop(): Promise<number | null> {
       process.kill(pid, 'SIGTERM')
       const patience = setTimeout(() => process.kill(pid, 'SIGKILL'), graceMs)

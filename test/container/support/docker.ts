@@ -32,7 +32,7 @@ export function whyNoCompose(): string | undefined {
   return undefined
 }
 
-/** Resolves with the output, both streams. */
+/** Resolves to the output of both streams. */
 export async function docker(args: string[], environment: Record<string, string> = {}): Promise<string> {
   const { stdout, stderr } = await promisify(execFile)('docker', args, {
     env: { ...process.env, ...environment },
@@ -51,8 +51,8 @@ const hasImage = (name: string) =>
 export type StandIns = Partial<Record<string, string>>
 
 /**
- * Builds the images of all compose files. If this Docker does not have the image of a service that comes from a registry
- * ("docker compose pull" brings it), a stand-in is built. The result has a compose file for each of them, by service.
+ * Builds the images of all compose files. If an image of a registry is missing here ("docker compose pull" loads it), a
+ * replacement is built. Resolves to a compose file for each replacement, by service.
  */
 export async function buildImages(t: Test): Promise<StandIns> {
   const folder = mkdtempSync(join(tmpdir(), 'compose-'))
@@ -76,13 +76,13 @@ export async function buildImages(t: Test): Promise<StandIns> {
     standIns[target] = file
   }
   const files = ['compose.yaml', 'compose.scale.yaml', ...Object.values(standIns)].flatMap(file => ['--file', file!])
-  // make-secrets has the image of the sandbox.
+  // make-secrets uses the image of the sandbox.
   const targets = ['sandbox', 'client', ...Object.keys(standIns)]
   await docker(['compose', ...files, 'build', '--build-arg', `NODE_IMAGE=${nodeImage}`, ...targets])
   return standIns
 }
 
-/** Nothing is pulled for a test: the base comes from where the other tests of images have it. */
+/** A test pulls no image. It uses the base image of the other tests of images. */
 async function bringBase(folder: string): Promise<void> {
   if (await hasImage(base)) return
   const archive = join(folder, 'base.tar')
@@ -131,7 +131,7 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
     containersOf,
     up: (...args: string[]) => compose('up', '--detach', '--no-build', ...args),
 
-    /** What Docker knows of each container of the project. */
+    /** Docker's description of each container of the project. */
     async inspectAll(): Promise<Inspected[]> {
       return JSON.parse(await docker(['inspect', ...idsIn(await compose('ps', '--all', '--quiet'))]))
     },
@@ -144,7 +144,7 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
     },
 
     query,
-    /** What all containers of a service have logged. */
+    /** The log lines of all containers of a service. */
     logOf: async (service: string) =>
       (await Promise.all((await containersOf(service)).map(id => docker(['logs', id])))).join(''),
 
@@ -153,7 +153,7 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
       throw new Error(`No container of ${service} has logged ${text}`)
     },
 
-    /** The number of each client's process 1, as this machine knows it. */
+    /** The process ids, on this machine, of process 1 of each client. */
     async clientProcesses(): Promise<number[]> {
       const clients = JSON.parse(await docker(['inspect', ...(await containersOf('client'))])) as Inspected[]
       return clients.map(({ State }) => State.Pid)
@@ -211,8 +211,8 @@ export type Inspected = {
 }
 
 /**
- * Of these processes, which are process 1 of clients, the one that has a request in progress: the proxy opens a connection
- * for each request, and closes it after the answer.
+ * Finds the client process with a request in progress. The proxy opens a connection for each request, and closes it
+ * after the answer.
  */
 export function findBusy(clients: number[]): number {
   // The local port is 3000, the other end is not the container itself, and the state is "established".
@@ -222,11 +222,11 @@ export function findBusy(clients: number[]): number {
   return busy
 }
 
-/** Asks again until the answer is true, for at most a minute. */
+/** Repeats the question until the answer is true, for at most a minute. */
 export async function until(what: string, ask: () => Promise<boolean>, everyMs = 100): Promise<void> {
   const endsAt = Date.now() + 60_000
   while (!(await ask().catch(() => false))) {
-    if (Date.now() > endsAt) throw new Error(`After a minute it is still not so: ${what}`)
+    if (Date.now() > endsAt) throw new Error(`Not true after a minute: ${what}`)
     await setTimeout(everyMs)
   }
 }

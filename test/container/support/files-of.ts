@@ -1,9 +1,9 @@
-// What is in the folder that an image was opened as.
+// Lists the files of an opened image.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
-/** Paths within `root`, in order. */
+/** The sorted paths within `root`. */
 export function filesOf(root: string): string[] {
   return readdirSync(root, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())

@@ -1,4 +1,5 @@
-// Reads the compose files as Compose does: anchors, the second file laid over the first, variables at their defaults.
+// Reads compose files as Compose does: resolves anchors, merges the second file into the first, and uses the defaults
+// of variables.
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 
@@ -21,7 +22,7 @@ export type Compose = {
   [part: string]: unknown
 }
 
-/** Stands where a file says !reset: what an earlier file had there is gone. */
+/** The value of the tag !reset, which removes a value of an earlier file. */
 const reset = Symbol('reset')
 const resetTag = { tag: '!reset', collection: 'seq', identify: () => false, resolve: () => reset } as const
 
@@ -29,7 +30,7 @@ export function readCompose(...paths: string[]): Compose {
   const files = paths.map(path => {
     const text = readFileSync(path, 'utf8')
       .replaceAll(/\$\{\w+:-(.*?)\}/g, '$1')
-      // A variable that must be set.
+      // A required variable gets a made-up value.
       .replaceAll(/\$\{(\w+):\?.*?\}/g, 'value-of-$1-in-the-environment')
     return parse(text, { merge: true, customTags: [resetTag] }) as unknown
   })

@@ -1,10 +1,11 @@
-// Loaded into a process under test: no connection leaves this machine, and at its end it says what memory it took.
+// Loaded into a process under test. It refuses connections to other machines, and prints the peak memory when the
+// process ends.
 import { Socket } from 'node:net'
 
 const connect = Socket.prototype.connect as (...parameters: unknown[]) => Socket
 
 Socket.prototype.connect = function (this: Socket, ...parameters: unknown[]) {
-  // Node's own callers hand over an array of what they were given.
+  // Node itself calls `connect` with an array of the arguments.
   const [first] = parameters.flat() as { host?: string; path?: string }[]
   const host = first?.host ?? 'localhost'
   if (!first?.path && !/^(localhost|127\.[\d.]+|::1)$/.test(host)) {

@@ -1,17 +1,18 @@
-// A copy of this project as another developer has it: in another folder, with or without a history, and with its packages.
+// A copy of this project as another developer would have it: in another folder, with its packages, with or without a
+// history.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { Test } from 'tap'
 
-// Of no use to another run, which has its copies in other folders: among what is kept for the tests it would only grow.
+// A separate compile cache. Later runs cannot use it, because their copies are in other folders.
 const compiled = mkdtempSync(join(tmpdir(), 'compiled-'))
 process.on('exit', () => rmSync(compiled, { recursive: true, force: true }))
 
 export type Project = ReturnType<typeof openProject>
 
-/** What is in the work tree, committed or not, as if it came from a ZIP. */
+/** Copies the work tree, including uncommitted files, without the history. */
 export function copyProject(t: Test): Project {
   const folder = openFolder(t)
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
@@ -28,12 +29,12 @@ export function openFolder(t: Test): string {
 }
 
 export function openProject(folder: string) {
-  // Of tap and npm, the copy must not hear anything: it is a project like any other.
+  // The copy must not get the environment variables of tap and npm.
   const inherited = Object.entries({ ...process.env, NODE_COMPILE_CACHE: compiled }).filter(
     ([name]) => !/^(TAP|_TAP|npm_|NODE_V8_COVERAGE|NODE_OPTIONS)/.test(name),
   )
   const run = (command: string, ...parameters: string[]) => {
-    // By way of env, because tap adds to the environment of whatever a test starts directly.
+    // The command is started through env, because tap changes the environment of programs that a test starts directly.
     const environment = ['-i', ...inherited.map(pair => pair.join('='))]
     const { status, stdout, stderr } = spawnSync('env', [...environment, command, ...parameters], {
       cwd: folder,
@@ -58,7 +59,10 @@ export function commitAll({ run }: Project, message = 'as it was'): void {
   run('git', ...author, 'commit', '--quiet', '--message', message)
 }
 
-/** Adds a required setting to the product of a starter, as its owner would. `value` is for the tests of the product. */
+/**
+ * Adds a required setting to the product of a starter, as its owner would. `value` is the value of the setting in the
+ * tests of the product.
+ */
 export function addRequiredSetting({ folder, run }: Project, value?: string): void {
   const list = "[{ name: 'OWN_SETTING', about: 'A setting that the product needs.' }]"
   const path = join(folder, 'src/client/settings.ts')
@@ -90,7 +94,7 @@ export function passesTests(t: Test, { run }: Project, ...files: string[]): void
   const [, total, passed] = output.match(/# \{ total: (\d+), pass: (\d+) \}/) ?? []
   t.ok(Number(total) > 100, `${total} tests`)
   t.equal(passed, total, 'all of them pass')
-  // The first failures with what surrounds them. The end of the output would be lines that are ok.
+  // Prints the first failures with the lines around them. The end of the output would contain only successful tests.
   const failures = output.match(/^ *not ok .*\n(?:.*\n){0,15}/gm) ?? [output.slice(-3000)]
   if (passed !== total || !total) t.comment(failures.slice(0, 5).join('\n'))
 }

@@ -24,7 +24,7 @@ export async function addPerson({ sandbox, clock }: Both, email: string, { group
   return { email, password }
 }
 
-/** One more group of this person. */
+/** Adds another group of this person. */
 export async function addGroup({ sandbox, clock, person }: Both): Promise<void> {
   await sandbox.store.transaction(async db => {
     const { userId = '' } = (await findCredentials(db, person.email)) ?? {}
@@ -32,7 +32,7 @@ export async function addGroup({ sandbox, clock, person }: Both): Promise<void> 
   })
 }
 
-/** An application of the first group of this person; answers its id. */
+/** Adds an application to the first group of this person. Returns its id. */
 export async function addApplication(
   { sandbox, clock, person }: Both,
   fields: Partial<ApplicationFields> & { name: string },
@@ -65,7 +65,7 @@ export async function addApplication(
   return id
 }
 
-/** Somebody else of the group changes an application of this person. */
+/** Changes an application of this person as another member of the group. */
 export async function changeApplication(
   { sandbox, clock, person }: Both,
   id: string,

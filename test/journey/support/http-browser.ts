@@ -1,27 +1,28 @@
-// One browser over real HTTP, for journeys that need no picture: a redirect at a time, so that a test can step between.
+// A browser over real HTTP, for journeys without Chromium. It does not follow redirects by itself, so a test can act
+// between them.
 import { type Browser, createBrowser, type Page as Seen } from '../../../src/conformance/browser/browser.ts'
 
 export type Page = { status: number; url: string; location: string | undefined; text: string; seen: Seen }
 
-/** Nothing is followed by itself. */
+/** The browser stops at each redirect. */
 const stepwise = { stopAt: () => true }
 
 export class HttpBrowser {
   readonly #browser: Browser
-  /** The page that is open. */
+  /** The open page. */
   #at: Seen | undefined
 
   constructor(clock = () => new Date(), browser = createBrowser({ clock: () => clock().getTime() })) {
     this.#browser = browser
   }
 
-  /** A link of the page that is open, or an address typed; no redirect is followed by itself. */
+  /** Follows a link of the open page, or opens a typed address. Does not follow redirects. */
   async get(url: string): Promise<Page> {
     const address = new URL(url, this.#at?.url).href
     return this.#open(await this.#browser.visit(address, { from: this.#at ?? 'typed', ...stepwise }))
   }
 
-  /** The form of a page of the same origin. */
+  /** Sends a form as a page of the same origin would. */
   async post(url: string, form: Record<string, string>): Promise<Page> {
     const address = new URL(url, this.#at?.url)
     const fields = Object.keys(form).map(name => `<textarea name="${name}"></textarea>`)
@@ -32,7 +33,7 @@ export class HttpBrowser {
     return this.#open(await this.#browser.submit(own, own.forms[0]!, form, undefined, stepwise))
   }
 
-  /** Goes where redirects and refreshing pages lead. */
+  /** Follows redirects and pages that continue by themselves. */
   async follow({ seen }: Page): Promise<Page> {
     const end = seen.stoppedAt === undefined ? seen : await this.#browser.goOn(seen, undefined, { stopAt: () => false })
     if (end.fault) throw new Error(`${end.fault}, at last at ${end.url}`)
@@ -43,7 +44,7 @@ export class HttpBrowser {
     return this.#browser.cookies.list().flatMap(({ name, domain }) => (domain === host ? [name] : []))
   }
 
-  /** Another browser with the same cookies: a thief's, or this one as it was. */
+  /** A second browser with the same cookies: the browser of a thief, or the earlier state of this browser. */
   copy(): HttpBrowser {
     return new HttpBrowser(undefined, this.#browser.copy())
   }
@@ -56,7 +57,7 @@ export class HttpBrowser {
   }
 }
 
-/** The hidden fields of the form that is sent to `action`, as a page has them. */
+/** The hidden fields of the page's form that is sent to `action`. */
 export function hiddenFields({ seen }: Page, action = ''): Record<string, string> {
   const form = seen.forms.find(({ action: address }) => new URL(address).pathname.startsWith(action))
   const hidden = form?.controls.filter(({ type }) => type === 'hidden') ?? []

@@ -1,4 +1,4 @@
-// The laboratory, as a test in any language would ask it.
+// Calls the laboratory over HTTP, as a test in any language would.
 
 export interface ToldLogin {
   id: string
@@ -7,7 +7,7 @@ export interface ToldLogin {
   noticed: { id: string }[]
 }
 
-/** Throws what the laboratory says where it refuses. */
+/** If the laboratory refuses a call, the error has its answer. */
 export function openLab(labUrl: string) {
   async function ask<Answer>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<Answer> {
     const response = await fetch(`${labUrl}/lab/v1/${path}`, {
@@ -23,10 +23,10 @@ export function openLab(labUrl: string) {
   return {
     ask,
 
-    /** Makes the next answers of this name go wrong, once unless `more` says otherwise. */
+    /** Orders a fault. It happens once, unless `more` contains another number. */
     order: (fault: string, more: object = {}) => ask<{ id: string }>('POST', 'faults', { fault, ...more }),
 
-    /** From now on everything works. */
+    /** Removes all faults. */
     mend: () => ask('DELETE', 'faults'),
 
     /** The newest login of a client. */

@@ -1,4 +1,4 @@
-// Starts the client and the sandbox on free ports, on two sites, as browsers meet them.
+// Starts the client and the sandbox on free ports, on two different sites.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,17 +27,17 @@ export const registration = {
 }
 
 type Settings = {
-  /** The time of both applications; tests move it. */
+  /** The clock of both applications. Tests can move it. */
   clock?: () => Date
-  /** How many clients serve the one public address by turns; they share the keys and nothing else. */
+  /** The number of clients behind the public address. They serve requests by turns, and share only the keys. */
   replicas?: number
-  /** The host that browsers reach the portal at; `localhost` is also the client's. */
+  /** The portal's host for browsers. `localhost` is also the host of the client. */
   portalHost?: '127.0.0.1' | 'localhost'
-  /** Whether the laboratory looks on. */
+  /** Whether the sandbox has a laboratory. */
   hasLab?: boolean
-  /** Whether browsers reach all of them over https, as with `npm run demo -- --https`. */
+  /** Whether all listeners use https, as with `npm run demo -- --https`. */
   isHttps?: boolean
-  /** Builds the client. The one of app.ts unless set. */
+  /** Builds the client. The default is the function of app.ts. */
   build?: (config: ClientConfig, options: ServerOptions) => Promise<FastifyInstance>
 }
 
@@ -45,7 +45,7 @@ type ClientConfig = ReturnType<typeof readClientConfig>
 
 export type Both = Awaited<ReturnType<typeof startBoth>>
 
-/** The clients stand behind a front, at the one address that a browser knows. */
+/** The clients are behind a load balancer with one public address. */
 export async function startBoth(t: Teardown, settings: Settings = {}) {
   const { clock = () => new Date(), replicas = 1, portalHost = '127.0.0.1', hasLab = false, isHttps = false } = settings
   const { build = buildClient } = settings
@@ -53,7 +53,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
   const logger = pino({ level: 'trace' }, { write: line => void log.push(line) })
   const [publicPort, portalPort, apiPort, labPort, ...clientPorts] = await findFreePorts(4 + replicas)
   const folder = await mkdtemp(join(tmpdir(), 'journey-'))
-  /** Where browsers and programs reach a listener: its own port, or one that has TLS in front of it. */
+  /** The public address of a listener: its own port, or a port with TLS that forwards to it. */
   const publish = async (host: string, port: number): Promise<string> => {
     if (!certificate) return `http://${host}:${port}`
     const publicPort = await findFreePort()
@@ -86,7 +86,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
   const sandbox = await buildSandbox(sandboxConfig, { clock, logger, passwords: quickPasswords() })
   await startSandbox(sandbox, sandboxConfig)
 
-  /** A client with nothing in its memory; several of them know one another no better than processes do. */
+  /** Starts a client with an empty memory. Several clients share no more than separate processes do. */
   const startClient = async (port: number): Promise<FastifyInstance> => {
     const environment = {
       ...productEnvironment,
@@ -130,7 +130,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
     clock,
     clientId: registration.clientId,
     lab: openLab(labUrl),
-    /** Every client stops, and another one takes its place. */
+    /** Stops every client, and starts a new client in its place. */
     async restartClients() {
       await Promise.all(clients.map(stop))
       clients.splice(0, clients.length, ...(await Promise.all(clientPorts.map(startClient))))

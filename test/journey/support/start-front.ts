@@ -16,10 +16,10 @@ export type Seen = {
   /** The path with its query. */
   url: string
   headers: IncomingHttpHeaders
-  /** Of the answer, whether or not it went back to the browser. */
+  /** The status of the client's answer, even if the browser has not got it. */
   status?: number
   answered?: IncomingHttpHeaders
-  /** Which of the clients answered. */
+  /** The number of the client that answered. */
   replica?: number
 }
 
@@ -28,15 +28,15 @@ type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer }
 export type Exchange = {
   seen: Seen
   /**
-   * Sends the request on, without the headers named here, and resolves when the client has answered in full. Nothing has
-   * gone back to the browser yet.
+   * Forwards the request to a client without the headers that match `without`. Resolves to the whole answer, which the
+   * browser has not got yet.
    */
   forward(without?: RegExp): Promise<Answer>
   /** Sends the answer back. */
   pass(answer: Answer): void
-  /** Breaks the browser's connection; it learns nothing else. */
+  /** Closes the browser's connection without an answer. */
   cut(): void
-  /** Resolves when the browser waits for it no more. */
+  /** Resolves when the browser has closed the connection or has got the answer. */
   left: Promise<unknown>
 }
 
@@ -53,7 +53,7 @@ export async function startFront(t: Teardown, port: number, targets: number[]) {
     handle: passOn as (exchange: Exchange) => Promise<void>,
     /** The methods and addresses of the requests since the last call. */
     takeSeen: (): string[] => front.seen.splice(0).map(({ method, url }) => `${method} ${url}`),
-    /** Afterwards every request passes again. */
+    /** Forwards every request again. */
     passAll: () => {
       front.handle = passOn
     },
@@ -83,11 +83,11 @@ export async function startFront(t: Teardown, port: number, targets: number[]) {
         left: new Promise(resolve => outgoing.once('close', resolve)),
       })
     } catch {
-      // A client that is not there, or a browser that has gone: the connection is broken on both sides.
+      // The client does not listen, or the browser has closed the connection.
       cut()
     }
   })
-  // As long as the client's own, since the browser sends a request again by itself when an idle connection is closed.
+  // As long as the client's own timeout, because browsers repeat a request if an idle connection is closed.
   server.keepAliveTimeout = 72_000
   server.listen(port, 'localhost')
   await once(server, 'listening')
@@ -102,7 +102,7 @@ async function send(port: number, options: RequestOptions, body: Buffer): Promis
   const outgoing = request({ host: 'localhost', port, agent: false, ...options })
   outgoing.end(body)
   const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
-  // Said of the connection behind, which is another one than the browser's.
+  // These two headers are about the connection to the client, and not about the browser's connection.
   const { connection: _, 'keep-alive': __, ...headers } = answer.headers
   return { status: answer.statusCode ?? 0, headers, body: await readAll(answer) }
 }

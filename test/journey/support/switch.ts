@@ -1,12 +1,15 @@
-// A switch in front of several replicas: every request goes to the next one that is ready.
+// A load balancer that sends each request to the next replica that is ready.
 import { once } from 'node:events'
 import { createServer, request as forward } from 'node:http'
 import type { Test } from 'tap'
 
-/** How often each replica is asked whether it is ready: several times in the second before it stops. */
+/** The interval of the readiness checks. It is short enough for several checks in the second before a replica stops. */
 const lookEveryMs = 200
 
-/** Replicas by their origins. One that refuses the connection has done nothing, so the next one is asked. */
+/**
+ * Replicas by their origins. A replica that refuses the connection has not handled the request, so the request goes to
+ * the next replica.
+ */
 export async function startSwitch(t: Test, port: number, origins: string[]) {
   const served = new Map(origins.map(origin => [origin, 0]))
   const ready = new Set(origins)

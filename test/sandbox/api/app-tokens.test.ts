@@ -7,7 +7,9 @@ import { askToWithdraw, openAsDeveloper, submitForm } from '../support/forms.ts'
 
 const denied = { error: { status: 403, message: 'Permission denied' } }
 
-/** An application that a client makes with the developer's consent, and the tokens listed with its credentials. */
+/**
+ * An application that a client creates with the developer's consent, and the app access tokens of the new application.
+ */
 async function makeThroughClient(sandbox: TestSandbox) {
   const developer = await callAsDeveloper(sandbox)
   const answer = await developer.call('POST', '/apps/v1', makeCreateBody(developer.groupId))

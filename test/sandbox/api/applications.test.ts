@@ -15,7 +15,7 @@ import { openDatabases } from '../support/each-database.ts'
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const missing = 'Missing data for required field.'
 
-/** A group of another user. `member` becomes a member, too. */
+/** Makes a group of another user. If `member` is set, this user becomes a member of the group. */
 async function makeForeignGroup({ store, now }: TestSandbox, member?: string): Promise<string> {
   return store.transaction(async db => {
     const other = { email: `${now().getTime()}@example.test`, firstName: 'O', lastName: 'T', passwordHash: '' }
@@ -100,7 +100,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`AP-17: texts of every kind come back unchanged (${database.name})`, async t => {
+  t.test(`AP-17: the API returns texts of every kind unchanged (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId } = await callAsDeveloper(sandbox)
     for (const name of ["'); DROP TABLE users; --", '100 %_\\', '😀𝒳é', '<script>', 'a\nb\tc', '"{}[]']) {
@@ -265,7 +265,7 @@ t.test('AP-09: web, icon and privacy addresses are http, https or empty, and hav
   t.equal(await statusOf({ description: 'd'.repeat(2001) }), 422)
 })
 
-t.test('AP-09: none of the addresses is fetched, here or at the portal', async t => {
+t.test('AP-09: neither the API nor the portal sends a request to an address of an application', async t => {
   const sandbox = await buildTestSandbox(t)
   const hits: string[] = []
   const server = createServer((request, response) => {
@@ -285,7 +285,7 @@ t.test('AP-09: none of the addresses is fetched, here or at the portal', async t
   t.strictSame(hits, [])
 })
 
-t.test('AP-05: create needs a group, and membership in it', async t => {
+t.test('AP-05: creating an application needs the id of a group of which the caller is a member', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call, userId } = await callAsDeveloper(sandbox)
   const foreign = await call('POST', '/apps/v1', makeCreateBody(await makeForeignGroup(sandbox)))
@@ -301,7 +301,7 @@ t.test('AP-05: create needs a group, and membership in it', async t => {
 })
 
 t.test(
-  'AP-04, AP-13: applications of other groups are not listed, and requests for them get the same answer as for missing ones',
+  'AP-04, AP-13: applications of other groups are not listed, and requests for them are answered as if they did not exist',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { call, groupId } = await callAsDeveloper(sandbox)

@@ -147,7 +147,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`the size of a text counts as it is written in JSON (${database.name})`, async t => {
+  t.test(`the limit of a group counts the bytes that a text has in JSON (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const developer = await callAsDeveloper(sandbox)
     const [groupId = ''] = await addGroups(sandbox, developer.userId, 1)
@@ -159,7 +159,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `AP-13: a list of 20 full groups does not block other requests, and is complete (${database.name})`,
+    `AP-13: the list of the applications of 20 full groups is complete, and does not block other requests (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const developer = await callAsDeveloper(sandbox)
@@ -167,7 +167,7 @@ for (const database of await openDatabases(t)) {
       const ids: string[] = []
       const groups = [groupId, ...(await addGroups(sandbox, userId, 19))]
       for (const group of groups) {
-        // Some at the very same time as others.
+        // Two groups get the same time.
         sandbox.passTime(group === groups[5] ? 0 : 1)
         const count = group === groupId ? 99 : 100
         ids.push(
@@ -200,7 +200,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('a list of nothing is an empty collection', async t => {
+t.test('the list of a user without applications is an empty collection', async t => {
   const sandbox = await buildTestSandbox(t)
   const { friend } = await openTwo(sandbox)
   const answer = await friend.call('GET', '/apps/v1')

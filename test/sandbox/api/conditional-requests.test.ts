@@ -10,7 +10,7 @@ const changed = { error: { status: 412, message: 'App was changed in the meantim
 const good = { name: 'Tides', redirectUris: 'https://a.example.test/cb' }
 const unknownId = '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1'
 
-/** An application, its tag at first, and the calls that may carry one. */
+/** Creates an application. Returns its first entity tag, and the calls that accept an If-Match header. */
 async function createOne(sandbox: TestSandbox) {
   const developer = await callAsDeveloper(sandbox)
   const { call } = developer
@@ -78,17 +78,20 @@ for (const database of await openDatabases(t)) {
     t.notOk(seen.has(String(answer.headers.etag)), 'a new secret that the portal made')
   })
 
-  t.test(`when a setting changes the redirect URIs, the application gets a new tag (${database.name})`, async t => {
-    const databaseUrl = await database.make(t)
-    const path = `/apps/v1/${seeded.clientId}`
-    const before = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl }))
-    const tag = (await before.call('GET', path)).headers.etag
-    const redirectUris = [seeded.redirectUri, 'https://client.example.test/back']
-    const after = await callWith(await buildTestSandbox(t, { databaseUrl, redirectUris }), before.accessToken)
-    const answer = await after.call('GET', path)
-    t.equal(answer.json().client.redirectUris, redirectUris.join())
-    t.not(answer.headers.etag, tag)
-  })
+  t.test(
+    `when a setting of the sandbox changes the redirect URIs, the application gets a new tag (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const path = `/apps/v1/${seeded.clientId}`
+      const before = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl }))
+      const tag = (await before.call('GET', path)).headers.etag
+      const redirectUris = [seeded.redirectUri, 'https://client.example.test/back']
+      const after = await callWith(await buildTestSandbox(t, { databaseUrl, redirectUris }), before.accessToken)
+      const answer = await after.call('GET', path)
+      t.equal(answer.json().client.redirectUris, redirectUris.join())
+      t.not(answer.headers.etag, tag)
+    },
+  )
 
   t.test(
     `a change succeeds if If-Match is the present tag, a list that contains it, or * (${database.name})`,
@@ -184,23 +187,26 @@ for (const database of await openDatabases(t)) {
     )
   })
 
-  t.test(`two changes that wait for the same lock are compared after the wait (${database.name})`, async t => {
-    const databaseUrl = await database.make(t)
-    const sandbox = await buildTestSandbox(t, { databaseUrl })
-    const { update, readTag } = await createOne(sandbox)
-    const tag = await readTag()
-    /** Tries again if a busy machine let the lock take too long. */
-    const patiently = async (name: string) => {
-      let answer = await update(tag, { ...good, name })
-      for (let tries = 1; answer.statusCode === 503 && tries < 10; tries += 1)
-        answer = await update(tag, { ...good, name })
-      return answer.statusCode
-    }
-    const release = await holdLock(t, databaseUrl)
-    const answers = Promise.all([patiently('One'), patiently('Other')])
-    // Both have started when a later call has been answered.
-    t.equal(await readTag(), tag)
-    await release()
-    t.strictSame((await answers).sort(), [200, 412])
-  })
+  t.test(
+    `of two changes that wait for the same lock, one gets 412 because the other has changed the tag (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl })
+      const { update, readTag } = await createOne(sandbox)
+      const tag = await readTag()
+      /** Tries again after a 503, because on a busy machine the test can keep the lock for too long. */
+      const patiently = async (name: string) => {
+        let answer = await update(tag, { ...good, name })
+        for (let tries = 1; answer.statusCode === 503 && tries < 10; tries += 1)
+          answer = await update(tag, { ...good, name })
+        return answer.statusCode
+      }
+      const release = await holdLock(t, databaseUrl)
+      const answers = Promise.all([patiently('One'), patiently('Other')])
+      // When this later call is answered, both updates have started.
+      t.equal(await readTag(), tag)
+      await release()
+      t.strictSame((await answers).sort(), [200, 412])
+    },
+  )
 }

@@ -12,7 +12,10 @@ async function readRows({ store }: TestSandbox): Promise<unknown[]> {
   return Promise.all(tables.map(table => store.read.selectFrom(table).selectAll().execute()))
 }
 
-/** From now on the given statement of every transaction fails, and with it the whole transaction. */
+/**
+ * Makes the statement with the number `failing` fail in every transaction from now on. The whole transaction then
+ * fails.
+ */
 function failAt({ store }: TestSandbox, failing: number): void {
   const { transaction } = store
   store.transaction = work =>
@@ -30,7 +33,10 @@ function failAt({ store }: TestSandbox, failing: number): void {
     })
 }
 
-/** Repeats the call. Each time a later statement fails, until all have failed once. */
+/**
+ * Repeats the call. In the first call the first statement fails, in the next call the second one, until a call
+ * succeeds.
+ */
 async function failEverywhere(t: Test, sandbox: TestSandbox, send: () => Promise<LightMyRequestResponse>) {
   const { transaction } = sandbox.store
   const before = await readRows(sandbox)
@@ -50,7 +56,7 @@ for (const database of await openDatabases(t)) {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId } = await callAsDeveloper(sandbox)
     const failures = await failEverywhere(t, sandbox, () => call('POST', '/apps/v1', makeCreateBody(groupId)))
-    // Group, member, what there is, application, secret, tokens.
+    // The six statements: group, member, existing applications, application, secret, tokens.
     t.equal(failures, 6)
     t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 2, 'the seeded one, and then the new one')
   })
@@ -65,7 +71,7 @@ for (const database of await openDatabases(t)) {
       const context = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
       const changes = { name: 'Changed', redirectUris: 'https://a.example.test/cb' }
       const group = { context, type: 'Group', data: { name: 'Half' } }
-      // A query within a statement counts as one more.
+      // A query inside a statement counts as a separate statement.
       t.ok((await failEverywhere(t, sandbox, () => call('PUT', `/apps/v1/${id}`, changes))) >= 2)
       t.ok((await failEverywhere(t, sandbox, () => call('POST', `/apps/v1/${id}/refreshSecret`))) >= 4)
       t.ok((await failEverywhere(t, sandbox, () => call('POST', '/identities/v1', group))) >= 2)
@@ -76,7 +82,8 @@ for (const database of await openDatabases(t)) {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId, userId } = await callAsDeveloper(sandbox)
     const { transaction } = sandbox.store
-    // Just before the transaction begins: the token was checked and the fields were read.
+    // The user loses the membership just before the transaction begins. The token and the fields have been checked
+    // before.
     sandbox.store.transaction = async work => {
       sandbox.store.transaction = transaction
       await sandbox.store.write(db => db.deleteFrom('memberships').where('user_id', '=', userId).execute())

@@ -29,7 +29,10 @@ interface Document {
 
 const apiUrl = 'https://api.example.test'
 
-/** What the RAML parser AMF reports: whether the document conforms, when parsed and when validated, and the same as OpenAPI. */
+/**
+ * Parses and validates the document with the RAML parser AMF. Returns whether the document conforms, the problems, and
+ * the document as OpenAPI.
+ */
 async function readRaml(text: string) {
   const raml = amf.RAMLConfiguration.RAML10().baseUnitClient()
   const parsed = await raml.parseContent(text)
@@ -42,7 +45,7 @@ async function readRaml(text: string) {
   return { conforms, problems, document: JSON.parse(oas.render(baseUnit, 'application/json')) as Document }
 }
 
-/** Every operation with its parameters, fields and answers, without the differences between the two languages. */
+/** Every operation with its parameters, fields and answers, in a form that is the same for RAML and OpenAPI. */
 async function outline(document: Document): Promise<Record<string, unknown>> {
   const { paths } = (await swaggerParser.dereference(structuredClone(document) as never)) as unknown as Document
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -102,7 +105,7 @@ function isSchema(value: unknown): value is Schema {
 const { api } = await buildTestSandbox(t, { apiUrl })
 const openapi = await api.inject('/apps/v1/openapi.json')
 const raml = await api.inject('/apps/v1/api.raml')
-/** Read once, because this takes AMF longer than all other tests here. */
+/** The RAML document is read once, because AMF takes longer for it than all other tests of this file. */
 const { conforms, problems, document } = await readRaml(raml.body)
 
 t.test('api-descriptions: the OpenAPI 3.1 document is valid, and readable without a token', async t => {
@@ -110,7 +113,7 @@ t.test('api-descriptions: the OpenAPI 3.1 document is valid, and readable withou
   t.equal(openapi.headers['content-type'], 'application/json; charset=utf-8')
   const document = openapi.json<Document>()
   t.match(document, { openapi: /^3\.1\.\d$/, servers: [{ url: apiUrl }] })
-  // The page that shows the document expands each reference, so a circle of references would never end.
+  // The page of the document replaces each reference by its target. With circular references it would never end.
   await t.resolves(swaggerParser.validate(structuredClone(document) as never, { dereference: { circular: false } }))
   const ajv = new Ajv2020({ strict: true })
   addFormats.default(ajv)

@@ -7,7 +7,7 @@ import { openDatabases } from '../support/each-database.ts'
 
 const closing = ['Host: 127.0.0.1', 'Connection: close']
 
-t.test('AP-20: HEAD has the same answer as GET, without the body', async t => {
+t.test('AP-20: HEAD gets the same answer as GET, without the body', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, userId } = await callAsDeveloper(sandbox)
   const raw = (lines: string[], body?: string) => exchangeRaw(sandbox.api, rawRequest(lines, body))
@@ -33,32 +33,29 @@ t.test('AP-20: HEAD has the same answer as GET, without the body', async t => {
   }
 })
 
-t.test(
-  'AP-20: an unsupported method gets 405 with Allow, even without a token and before the body is read',
-  async t => {
-    const { api } = await buildTestSandbox(t)
-    const id = seeded.clientId
-    const allowed: [string, string][] = [
-      ['/apps/v1', 'GET, HEAD, POST'],
-      [`/apps/v1/${id}`, 'GET, HEAD, PUT, DELETE'],
-      [`/apps/v1/${id}/refreshSecret`, 'POST'],
-      ['/identities/v1', 'POST'],
-      [`/identities/v1/${id}/link/${id}`, 'POST, DELETE'],
-      [`/identities/v1/${id}/links`, 'GET, HEAD'],
-      ['/apps/v1/openapi.json', 'GET, HEAD'],
-      ['/apps/v1/api.raml', 'GET, HEAD'],
-      ['/', 'GET, HEAD'],
-    ]
-    for (const [url, allow] of allowed)
-      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
-        if (allow.split(', ').includes(method)) continue
-        const answer = await api.inject({ method, url })
-        t.equal(answer.statusCode, 405, `${method} ${url}`)
-        t.equal(answer.headers.allow, allow)
-        if (method !== 'HEAD') t.strictSame(answer.json(), { error: { status: 405, message: 'Method Not Allowed' } })
-      }
-  },
-)
+t.test('AP-20: an unsupported method gets 405 with Allow before the token is checked and the body is read', async t => {
+  const { api } = await buildTestSandbox(t)
+  const id = seeded.clientId
+  const allowed: [string, string][] = [
+    ['/apps/v1', 'GET, HEAD, POST'],
+    [`/apps/v1/${id}`, 'GET, HEAD, PUT, DELETE'],
+    [`/apps/v1/${id}/refreshSecret`, 'POST'],
+    ['/identities/v1', 'POST'],
+    [`/identities/v1/${id}/link/${id}`, 'POST, DELETE'],
+    [`/identities/v1/${id}/links`, 'GET, HEAD'],
+    ['/apps/v1/openapi.json', 'GET, HEAD'],
+    ['/apps/v1/api.raml', 'GET, HEAD'],
+    ['/', 'GET, HEAD'],
+  ]
+  for (const [url, allow] of allowed)
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
+      if (allow.split(', ').includes(method)) continue
+      const answer = await api.inject({ method, url })
+      t.equal(answer.statusCode, 405, `${method} ${url}`)
+      t.equal(answer.headers.allow, allow)
+      if (method !== 'HEAD') t.strictSame(answer.json(), { error: { status: 405, message: 'Method Not Allowed' } })
+    }
+})
 
 t.test('AP-20: TRACE, CONNECT and unknown methods never succeed, and their answers echo nothing', async t => {
   const sandbox = await buildTestSandbox(t)
@@ -150,7 +147,7 @@ t.test('AP-12: a body that is not application/json gets 415', async t => {
     ' application/json',
   ]) {
     t.equal((await send(type)).statusCode, 201, type)
-    // Fields are checked by hand, so no type of body can get past the checks.
+    // The handler checks the fields, whatever the content type of the body is.
     t.equal((await send(type, '{}')).statusCode, 422, type)
   }
   const refused = [
@@ -209,14 +206,17 @@ t.test('DO-03: too many or too large headers are refused', async t => {
 
 const mostStallMs = 100
 
-/** The longest time that nothing else could run. Other programs can disturb a round: a round that took too long is repeated. */
+/**
+ * The longest time during which no other request could run. Other programs can disturb a round, so a round that took
+ * too long is repeated.
+ */
 async function measureStall(work: () => Promise<unknown>): Promise<number> {
   let best = Number.POSITIVE_INFINITY
   for (let round = 0; round < 5 && best >= mostStallMs; round += 1) {
     const delay = monitorEventLoopDelay({ resolution: 5 })
     delay.enable()
     await work()
-    // One more turn of the loop, so that the delay is seen.
+    // The monitor sees the delay only in the next turn of the event loop.
     await new Promise(resolve => setTimeout(resolve, 10))
     delay.disable()
     best = Math.min(best, delay.max / 1e6)
@@ -265,7 +265,7 @@ t.test('DO-05: every field is checked quickly, whatever it contains, and the ans
     for (const value of values) {
       let size = 0
       const stallMs = await measureStall(async () => {
-        // One field after another: together they would be one body that is too large.
+        // The test sends one long field at a time, because all together would make the body too large.
         for (const field of fields) {
           const answer = await call('POST', '/apps/v1', makeCreateBody(groupId, { [field]: value }))
           size = Math.max(size, answer.body.length)

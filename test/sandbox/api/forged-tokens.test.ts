@@ -11,7 +11,7 @@ import { openDatabases } from '../support/each-database.ts'
 
 type Fields = Record<string, unknown>
 
-/** A valid token in pieces, and the key that signed it: more than a forger could have. */
+/** The parts of a valid token, and the key that signed it. A forger would not have the key. */
 async function takeApart(sandbox: TestSandbox) {
   const { accessToken } = await callAsDeveloper(sandbox)
   const [header = '', payload = '', signature = ''] = accessToken.split('.')
@@ -99,7 +99,7 @@ t.test('AP-03: forged tokens are refused, whatever their header says', async t =
   t.equal((await statusOf(sandbox, accessToken)).statusCode, 200, 'the valid token')
 })
 
-t.test('AP-03: a token signed with our key is refused if its type, issuer, audience or time is wrong', async t => {
+t.test('AP-03: a token with a valid signature is refused if its type, issuer, audience or time is wrong', async t => {
   const sandbox = await buildTestSandbox(t)
   const { claims, kid, ownKey } = await takeApart(sandbox)
   const sign = (changed: Fields, typ: string | undefined = 'at+jwt') =>
@@ -141,7 +141,7 @@ t.test('AP-03: a token signed with our key is refused if its type, issuer, audie
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `AP-03: a token signed with our key but with a made-up id is refused, and the database gets no unusual query (${database.name})`,
+    `AP-03: a token with a valid signature and a made-up id is refused, and causes no unusual query (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { accessToken, claims, kid, ownKey } = await takeApart(sandbox)

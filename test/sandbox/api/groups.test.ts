@@ -111,7 +111,7 @@ t.test('every bad field of a new group or member is named in one 422', async t =
   t.equal((await developer.call('POST', '/identities/v1')).statusCode, 400, 'no body')
 })
 
-t.test('groups-list: the list has only the caller’s links, of one type', async t => {
+t.test('groups-list: the list has only the caller’s links of the requested type', async t => {
   const sandbox = await buildTestSandbox(t)
   const developer = await callAsDeveloper(sandbox)
   const stranger = await callAsStranger(sandbox)
@@ -125,7 +125,7 @@ t.test('groups-list: the list has only the caller’s links, of one type', async
   t.strictSame((await stranger.call('GET', path(stranger.userId))).json().ItemList, [])
 })
 
-t.test('groups need a token, too', async t => {
+t.test('the calls for groups need a token', async t => {
   const { api } = await buildTestSandbox(t)
   for (const [method, url] of [
     ['POST', '/identities/v1'],

@@ -11,14 +11,14 @@ const [sqlite, postgres] = await openDatabases(t)
 const databases = [
   sqlite!,
   postgres!,
-  // A delay between statements shows whether a check and its change can be separated.
+  // With a delay between statements, a test fails if another change can happen between a check and its change.
   {
     name: 'PostgreSQL, 5 ms slower',
     make: async (t: Test) => (await startPostgresProxy(t, await postgres!.make(t), { delayMs: 5 })).url,
   },
 ]
 
-/** Two instances on one database, for the whole file. Each test makes its own people, who can call both. */
+/** Two instances on one database, for all tests of the file. Each test makes its own people, who can call both. */
 async function openBoth(databaseUrl: string) {
   const sandbox = await buildTestSandbox(t, { databaseUrl })
   const other = await buildTestSandbox(t, { databaseUrl })
@@ -33,7 +33,7 @@ async function openBoth(databaseUrl: string) {
   }
 }
 
-/** Calls again after a 503, as the answer asks: on a busy machine some calls wait too long for a lock. */
+/** Repeats the call after a 503, because on a busy machine some calls wait too long for a lock. */
 function patient(caller: ApiCaller): ApiCaller {
   return {
     ...caller,
@@ -45,7 +45,9 @@ function patient(caller: ApiCaller): ApiCaller {
   }
 }
 
-/** Sends the same call this many times at once, to both instances alternately. Returns how many answers had which status. */
+/**
+ * Sends the same call `count` times at once, alternately to both instances. Returns how many answers had which status.
+ */
 async function atOnce(
   callers: readonly ApiCaller[],
   count: number,
@@ -63,8 +65,8 @@ function countByStatus(answers: LightMyRequestResponse[]): Record<number, number
   return counts
 }
 
-// All before the first test, since the file ends with the last one that it knows; and one after the other, because a
-// connection has a second to be opened.
+// All databases are opened before the first test, because tap ends the file after the last test that it knows. They are
+// opened one after the other, because a connection must open within a second.
 const opened: { name: string; meet: Awaited<ReturnType<typeof openBoth>> }[] = []
 for (const { name, make } of databases) opened.push({ name, meet: await openBoth(await make(t)) })
 
@@ -76,7 +78,7 @@ for (const { name, meet } of opened) {
     t.strictSame(await atOnce(makers, 20, create), { 201: 1, 422: 19 })
   })
 
-  t.test(`the other limits hold for simultaneous calls, too (${name})`, async t => {
+  t.test(`simultaneous calls cannot exceed the other limits (${name})`, async t => {
     const { sandbox, makers, friends, groupId } = await meet()
     const [maker] = makers
     const { userId } = friends[0]
@@ -125,25 +127,28 @@ for (const { name, meet } of opened) {
         link(friends[round % 2]!, userId, groupId),
         unlink(makers[1], userId, groupId),
       ])
-      // The maker's call cancels the invitation, or removes the member.
+      // The maker's call cancels the invitation if it comes first, and otherwise removes the member.
       t.equal(ended.statusCode, 204)
       t.ok([201, 403].includes(accepted.statusCode))
       t.strictSame(await listLinks(friends[0]), [])
     }
   })
 
-  t.test(`if the last two members leave at once, one stays with the applications (${name})`, async t => {
-    const { makers, friends, groupId } = await meet()
-    const [maker] = makers
-    const friend = friends[1]
-    await link(maker, friend.userId, groupId)
-    await link(friend, friend.userId, groupId)
-    await maker.call('POST', '/apps/v1', makeCreateBody(groupId))
-    const left = await Promise.all([unlink(maker, maker.userId, groupId), unlink(friend, friend.userId, groupId)])
-    t.strictSame(countByStatus(left), { 204: 1, 409: 1 })
-  })
+  t.test(
+    `if the last two members of a group with applications leave at once, only one can leave (${name})`,
+    async t => {
+      const { makers, friends, groupId } = await meet()
+      const [maker] = makers
+      const friend = friends[1]
+      await link(maker, friend.userId, groupId)
+      await link(friend, friend.userId, groupId)
+      await maker.call('POST', '/apps/v1', makeCreateBody(groupId))
+      const left = await Promise.all([unlink(maker, maker.userId, groupId), unlink(friend, friend.userId, groupId)])
+      t.strictSame(countByStatus(left), { 204: 1, 409: 1 })
+    },
+  )
 
-  t.test(`no application is made in a group while its last member leaves (${name})`, async t => {
+  t.test(`no application is created in a group that the last member leaves at the same time (${name})`, async t => {
     const { makers } = await meet()
     for (let round = 0; round < 4; round += 1) {
       const groupId = await createGroup(makers[0])
@@ -158,7 +163,7 @@ for (const { name, meet } of opened) {
     }
   })
 
-  t.test(`nobody joins a group while its last member leaves (${name})`, async t => {
+  t.test(`nobody joins a group that the last member leaves at the same time (${name})`, async t => {
     const { makers, friends } = await meet()
     for (let round = 0; round < 4; round += 1) {
       const groupId = await createGroup(makers[0])

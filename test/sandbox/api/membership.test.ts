@@ -45,21 +45,24 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`groups-invite: nobody can add themselves, and only members invite (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, groupId } = await openTwo(sandbox)
-    t.strictSame((await link(friend, friend.userId, groupId)).json(), denied)
-    t.strictSame((await link(friend, maker.userId, groupId)).json(), denied)
-    t.strictSame((await link(friend, unknownId, groupId)).json(), denied, 'nor do strangers learn who has an account')
-    t.strictSame((await unlink(friend, maker.userId, groupId)).json(), denied)
-    t.strictSame((await unlink(friend, unknownId, groupId)).json(), denied)
-    for (const call of [link, unlink]) {
-      t.strictSame((await call(maker, unknownId, groupId)).json(), notFound('From identity not found.'))
-      t.strictSame((await call(maker, friend.userId, unknownId)).json(), notFound('To identity not found.'))
-    }
-    t.strictSame((await unlink(maker, friend.userId, groupId)).json(), notFound('Link not found.'))
-    t.strictSame((await unlink(friend, friend.userId, groupId)).json(), notFound('Link not found.'))
-  })
+  t.test(
+    `groups-invite: users cannot add themselves to a group, and only members can invite (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, groupId } = await openTwo(sandbox)
+      t.strictSame((await link(friend, friend.userId, groupId)).json(), denied)
+      t.strictSame((await link(friend, maker.userId, groupId)).json(), denied)
+      t.strictSame((await link(friend, unknownId, groupId)).json(), denied, 'nor do strangers learn who has an account')
+      t.strictSame((await unlink(friend, maker.userId, groupId)).json(), denied)
+      t.strictSame((await unlink(friend, unknownId, groupId)).json(), denied)
+      for (const call of [link, unlink]) {
+        t.strictSame((await call(maker, unknownId, groupId)).json(), notFound('From identity not found.'))
+        t.strictSame((await call(maker, friend.userId, unknownId)).json(), notFound('To identity not found.'))
+      }
+      t.strictSame((await unlink(maker, friend.userId, groupId)).json(), notFound('Link not found.'))
+      t.strictSame((await unlink(friend, friend.userId, groupId)).json(), notFound('Link not found.'))
+    },
+  )
 
   t.test(`inviting a member or an invited person again gets 409 (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
@@ -154,7 +157,8 @@ for (const database of await openDatabases(t)) {
       t.match(refused.json(), { error: { status: 409, message: /^The last member of a group that has applications/ } })
       t.equal((await maker.call('DELETE', `/apps/v1/${appId}`)).statusCode, 204)
       t.equal((await unlink(maker, maker.userId, groupId)).statusCode, 204)
-      // The removed application waits for the sweep, and its group with it. But nobody is in the group, and nobody can join it.
+      // The removed application and its group still wait for the sweep. But the group has no members, and nobody can
+      // join it.
       t.strictSame((await link(friend, friend.userId, groupId)).json(), denied)
       t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 403)
 
@@ -167,7 +171,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`AP-11: hostile ids of users and groups are unknown ids (${database.name})`, async t => {
+  t.test(`AP-11: hostile ids of users and groups are answered like unknown ids (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     for (const id of hostileIds)
@@ -185,21 +189,24 @@ for (const database of await openDatabases(t)) {
   })
 }
 
-t.test('groups-portal-token: the two link calls accept only a token from the portal’s own page', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const portal = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
-  const ofClient = await callAsDeveloper(sandbox)
-  const stranger = await callAsStranger(sandbox)
-  const groupId = await createGroup(ofClient)
-  const created = (await ofClient.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-  const ofApplication = await callWith(sandbox, created.tokens[0].token)
-  const message = "Permission denied. Use an access token from the portal's own page."
-  for (const caller of [ofClient, ofApplication])
-    for (const call of [link, unlink])
-      for (const userId of [stranger.userId, caller.userId, unknownId])
-        t.strictSame((await call(caller, userId, groupId)).json(), { error: { status: 403, message } })
-  t.equal((await link(portal, stranger.userId, groupId)).statusCode, 201)
-  t.strictSame((await link(stranger, stranger.userId, groupId)).json(), { error: { status: 403, message } })
-  t.equal((await unlink(portal, stranger.userId, groupId)).statusCode, 204)
-  t.equal(portal.userId, ofClient.userId, 'the same person')
-})
+t.test(
+  'groups-portal-token: the two calls for links accept only tokens that the user made on the portal’s own page',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const portal = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
+    const ofClient = await callAsDeveloper(sandbox)
+    const stranger = await callAsStranger(sandbox)
+    const groupId = await createGroup(ofClient)
+    const created = (await ofClient.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+    const ofApplication = await callWith(sandbox, created.tokens[0].token)
+    const message = "Permission denied. Use an access token from the portal's own page."
+    for (const caller of [ofClient, ofApplication])
+      for (const call of [link, unlink])
+        for (const userId of [stranger.userId, caller.userId, unknownId])
+          t.strictSame((await call(caller, userId, groupId)).json(), { error: { status: 403, message } })
+    t.equal((await link(portal, stranger.userId, groupId)).statusCode, 201)
+    t.strictSame((await link(stranger, stranger.userId, groupId)).json(), { error: { status: 403, message } })
+    t.equal((await unlink(portal, stranger.userId, groupId)).statusCode, 204)
+    t.equal(portal.userId, ofClient.userId, 'the same person')
+  },
+)

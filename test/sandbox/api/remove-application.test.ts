@@ -20,7 +20,7 @@ function removeBeforeNextChange({ store }: TestSandbox): void {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`AP-18: removing an application ends only its client, at once (${database.name})`, async t => {
+  t.test(`AP-18: removing an application ends its client at once, and no other client (${database.name})`, async t => {
     const url = await database.make(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url })
     const instances = [sandbox, await buildTestSandbox(t, { databaseUrl: url })]
@@ -72,7 +72,7 @@ for (const database of await openDatabases(t)) {
     t.strictSame((await call('DELETE', path)).json(), notFound)
   })
 
-  t.test(`AP-18: nothing finds an application that waits for the sweep (${database.name})`, async t => {
+  t.test(`AP-18: no call finds an application that waits for the sweep (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId, userId } = await callAsDeveloper(sandbox)
     const [first, second] = await Promise.all(
@@ -116,7 +116,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `AP-18, AZ-16: if an application is removed just before its consent or code is stored, nothing is stored (${database.name})`,
+    `AP-18, AZ-16: if an application is removed just before its consent or code is stored, neither is stored (${database.name})`,
     async t => {
       const { email, password } = seeded
       const post = ({ portal }: TestSandbox, path: string, payload: object) =>
@@ -172,7 +172,7 @@ t.test('AP-18: a consent page that was open when the application was removed giv
   t.equal(answer.headers.location, undefined)
 })
 
-t.test('AP-18: tokens that other users gave the application end, too', async t => {
+t.test('AP-18: removing an application also ends the tokens of other users', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call } = await callAsDeveloper(sandbox)
   const { accessToken } = await callAsStranger(sandbox)

@@ -29,52 +29,56 @@ async function dump({ store }: TestSandbox): Promise<string> {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`SE-01, SE-05: secrets and tokens are shown once, and stored nowhere (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    const login = await getTokens(sandbox)
-    const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    const path = `/apps/v1/${created['@id']}`
-    const renewed = (await call('POST', `${path}/refreshSecret`)).json()
-    const [secret] = created.client.clientSecrets
-    t.equal(Buffer.from(secret, 'base64url').length, 32, '256 bits')
-    t.not(secret, renewed.clientSecret)
-    const told = {
-      'the first secret': secret,
-      'the renewed secret': renewed.clientSecret,
-      'an access token of the application': created.tokens[0].token,
-      'its other access token': created.tokens[1].token,
-      'the seeded secret': seeded.clientSecret,
-      'the user’s password': seeded.password,
-      'the user’s access token': login.access_token,
-      'the user’s refresh token': login.refresh_token,
-    }
-    const update = { name: 'Weather', redirectUris: 'https://a.example.test/cb' }
-    const answers = {
-      list: await call('GET', '/apps/v1'),
-      get: await call('GET', path),
-      update: await call('PUT', path, update),
-      'bad fields': await call('PUT', path, { ...update, redirectUris: 'x' }),
-    }
-    const places = {
-      ...Object.fromEntries(Object.entries(answers).map(([name, { body }]) => [name, body])),
-      'the database': await dump(sandbox),
-      'the log': sandbox.logLines.join(''),
-    }
-    for (const [place, text] of Object.entries(places)) {
-      t.ok(text.length > 50, `${place} was read`)
-      for (const [name, value] of Object.entries(told)) t.notOk(text.includes(value), `${place} does not hold ${name}`)
-      t.notMatch(text, /"(clientSecrets?|tokens?|access_token)":/, place)
-    }
-    for (const token of [told['an access token of the application'], told['its other access token']])
-      t.ok(await isAccepted(sandbox, token), 'they work')
-    for (const client_secret of [secret, renewed.clientSecret]) {
-      const tried = await exchange(sandbox, { client_id: created['@id'], client_secret, code: 'x'.repeat(30) })
-      t.match(tried.json(), { error: 'invalid_grant' }, 'the secret is right, the code is not')
-    }
-  })
+  t.test(
+    `SE-01, SE-05: secrets and tokens are shown once, and the database stores only hashes (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const login = await getTokens(sandbox)
+      const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      const path = `/apps/v1/${created['@id']}`
+      const renewed = (await call('POST', `${path}/refreshSecret`)).json()
+      const [secret] = created.client.clientSecrets
+      t.equal(Buffer.from(secret, 'base64url').length, 32, '256 bits')
+      t.not(secret, renewed.clientSecret)
+      const told = {
+        'the first secret': secret,
+        'the renewed secret': renewed.clientSecret,
+        'an access token of the application': created.tokens[0].token,
+        'its other access token': created.tokens[1].token,
+        'the seeded secret': seeded.clientSecret,
+        'the user’s password': seeded.password,
+        'the user’s access token': login.access_token,
+        'the user’s refresh token': login.refresh_token,
+      }
+      const update = { name: 'Weather', redirectUris: 'https://a.example.test/cb' }
+      const answers = {
+        list: await call('GET', '/apps/v1'),
+        get: await call('GET', path),
+        update: await call('PUT', path, update),
+        'bad fields': await call('PUT', path, { ...update, redirectUris: 'x' }),
+      }
+      const places = {
+        ...Object.fromEntries(Object.entries(answers).map(([name, { body }]) => [name, body])),
+        'the database': await dump(sandbox),
+        'the log': sandbox.logLines.join(''),
+      }
+      for (const [place, text] of Object.entries(places)) {
+        t.ok(text.length > 50, `${place} was read`)
+        for (const [name, value] of Object.entries(told))
+          t.notOk(text.includes(value), `${place} does not hold ${name}`)
+        t.notMatch(text, /"(clientSecrets?|tokens?|access_token)":/, place)
+      }
+      for (const token of [told['an access token of the application'], told['its other access token']])
+        t.ok(await isAccepted(sandbox, token), 'they work')
+      for (const client_secret of [secret, renewed.clientSecret]) {
+        const tried = await exchange(sandbox, { client_id: created['@id'], client_secret, code: 'x'.repeat(30) })
+        t.match(tried.json(), { error: 'invalid_grant' }, 'the secret is right, the code is not')
+      }
+    },
+  )
 
-  t.test(`AP-13: 300 own applications come in one answer, in less than 1.5 KB each (${database.name})`, async t => {
+  t.test(`AP-13: one answer lists 300 own applications with less than 1.5 KB each (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, userId } = await callAsDeveloper(sandbox)
     const { groupId: _, ...data } = makeCreateBody('').data
@@ -125,33 +129,36 @@ for (const database of await openDatabases(t)) {
 
 const path = `/apps/v1/${seeded.clientId}/refreshSecret`
 
-/** Whether the portal accepts the secret. No code is needed to find out. */
+/** Whether the portal accepts the secret. It checks the secret before the code, so a made-up code is enough. */
 async function isValid(sandbox: TestSandbox, clientSecret: string): Promise<boolean> {
   const answer = await exchange(sandbox, { client_secret: clientSecret, code: 'x'.repeat(30) })
   return answer.json().error === 'invalid_grant'
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`SE-02: the two latest secrets are valid, a third drops the oldest (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call } = await callAsDeveloper(sandbox)
-    const tokens = await getTokens(sandbox)
-    const first = await call('POST', path)
-    t.equal(first.statusCode, 201)
-    t.strictSame(Object.keys(first.json()), ['clientSecret'])
-    const secrets = [seeded.clientSecret, first.json().clientSecret]
-    t.match(secrets[1], /^[\w-]{43}$/)
-    t.strictSame([await isValid(sandbox, secrets[0]), await isValid(sandbox, secrets[1])], [true, true])
+  t.test(
+    `SE-02: the two latest secrets are valid, and a third secret ends the oldest one (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call } = await callAsDeveloper(sandbox)
+      const tokens = await getTokens(sandbox)
+      const first = await call('POST', path)
+      t.equal(first.statusCode, 201)
+      t.strictSame(Object.keys(first.json()), ['clientSecret'])
+      const secrets = [seeded.clientSecret, first.json().clientSecret]
+      t.match(secrets[1], /^[\w-]{43}$/)
+      t.strictSame([await isValid(sandbox, secrets[0]), await isValid(sandbox, secrets[1])], [true, true])
 
-    secrets.push((await call('POST', path, {})).json().clientSecret)
-    t.strictSame(await Promise.all(secrets.map(secret => isValid(sandbox, secret))), [false, true, true])
-    t.match(await exchange(sandbox, { client_secret: secrets[0], code: 'x' }), { statusCode: 401 })
-    t.match((await exchange(sandbox, { client_secret: secrets[0], code: 'x' })).json(), { error: 'invalid_client' })
+      secrets.push((await call('POST', path, {})).json().clientSecret)
+      t.strictSame(await Promise.all(secrets.map(secret => isValid(sandbox, secret))), [false, true, true])
+      t.match(await exchange(sandbox, { client_secret: secrets[0], code: 'x' }), { statusCode: 401 })
+      t.match((await exchange(sandbox, { client_secret: secrets[0], code: 'x' })).json(), { error: 'invalid_client' })
 
-    t.ok(await isAccepted(sandbox, tokens.access_token), 'sessions go on')
-    const renewed = await refresh(sandbox, tokens.refresh_token, { client_secret: secrets[2] })
-    t.equal(renewed.statusCode, 200, 'with a secret that is valid')
-  })
+      t.ok(await isAccepted(sandbox, tokens.access_token), 'sessions go on')
+      const renewed = await refresh(sandbox, tokens.refresh_token, { client_secret: secrets[2] })
+      t.equal(renewed.statusCode, 200, 'with a secret that is valid')
+    },
+  )
 
   t.test(
     `AP-16: after simultaneous renewals on two instances, the two latest secrets are valid (${database.name})`,
@@ -176,7 +183,7 @@ for (const database of await openDatabases(t)) {
           previous.map(() => false),
         )
         previous = secrets
-        // Forget the client's failed attempts: this test is not about their limit.
+        // Deletes the client's failed attempts, because this test is not about the limit of failures.
         await one.store.write(db => db.deleteFrom('failures').execute())
       }
     },

@@ -103,7 +103,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `AP-04: a caller outside the group changes nothing, and gets 403 before anything else (${database.name})`,
+    `AP-04: a caller outside the group gets 403 before the body is checked, and changes nothing (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, id } = await createOne(sandbox)

@@ -20,7 +20,7 @@ import {
 const dayMs = 86_400_000
 
 export interface ApiScene {
-  /** Access tokens, each by its kind. */
+  /** Access tokens by their kind. */
   tokens: { developer: string; portal: string; stranger: string; application: string; expired: string }
   ids: { app: string; group: string; developer: string; stranger: string; othersGroup: string }
 }
@@ -57,7 +57,7 @@ function idsOf(answer: LightMyRequestResponse): { id: string; token: string } {
   return { id, token: tokens[0].token }
 }
 
-/** The fields of the good body of a call, and how they are sent. */
+/** A good call: its fields, and how they are sent. */
 interface Call {
   title: string
   method: string
@@ -66,7 +66,7 @@ interface Call {
   fields: Record<string, unknown>
   /** The envelope around the fields. Empty if the call has none. */
   envelope: Record<string, unknown>
-  /** Whether the fields may come without it. */
+  /** Whether the call also accepts the fields without the envelope. */
   isFlatToo: boolean
 }
 
@@ -187,7 +187,7 @@ function* badBodies({ title, method, url, token }: Call): Generator<BadRequest> 
     }
 }
 
-/** With a bad body and without JSON: a caller without rights must not learn which fields are wrong. */
+/** The requests have a bad body or no JSON, because a caller without rights must not learn which fields are wrong. */
 function* badTokens(call: Call, tokens: ApiScene['tokens']): Generator<BadRequest> {
   const { title, method, url } = call
   const authorizations: Record<string, string | undefined> = {
@@ -206,7 +206,7 @@ function* badTokens(call: Call, tokens: ApiScene['tokens']): Generator<BadReques
   for (const [who, authorization] of Object.entries(authorizations))
     for (const [words, payload] of Object.entries(bodies)) {
       if (who === "a client's token" && call.token === tokens.developer) continue
-      // A stranger may make these calls, too.
+      // A stranger is allowed to make these calls.
       if (who === "a stranger's token" && (url === '/identities/v1' || (method === 'GET' && url === '/apps/v1')))
         continue
       const { authorization: _, ...others } = jsonWith('')

@@ -71,7 +71,7 @@ export function* labRequests(scene: LabScene): Generator<BadRequest> {
       payload: JSON.stringify(body),
     })
     for (const [words, changed] of changeFields(fields, { ...badTexts, ...badNumbers, ...texts })) {
-      // These fields may be left out: the laboratory makes a value up, or the call applies to everything.
+      // A reset may leave out these fields. It then applies to everything.
       if (words.endsWith('left out') && title === 'reset') continue
       yield send(words, changed)
     }
@@ -138,7 +138,7 @@ export function* labRequests(scene: LabScene): Generator<BadRequest> {
 }
 
 function* badBodies(title: string, method: string, url: string): Generator<BadRequest> {
-  // Those are good bodies of a reset or of new people.
+  // An empty object is a good body of a reset.
   const bodies = Object.entries(badJsonBodies).filter(([words]) => words !== 'an empty object' || !/reset/.test(title))
   for (const [words, payload] of bodies)
     yield { name: `${title}: body, ${words}`, method, url, headers: local, ...(payload !== undefined && { payload }) }
@@ -152,7 +152,7 @@ function* badBodies(title: string, method: string, url: string): Generator<BadRe
     }
 }
 
-/** Fields that are valid separately but do not go together. */
+/** Fields that are valid separately, but not in this combination. */
 function* badCombinations({ userId, groupId, clientId }: LabScene): Generator<BadRequest> {
   const { redirectUri } = seeded
   const email = seeded.email

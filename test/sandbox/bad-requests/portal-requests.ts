@@ -91,7 +91,7 @@ export function* portalRequests({ userId, accessToken, expired }: PortalScene): 
     yield { name: `me: ${words}`, method: 'GET', url: '/api/me', headers: { authorization } }
 }
 
-/** As a form and as JSON: a form has texts only, once or more than once. */
+/** Sends bad fields as a form and as JSON. A form can contain only texts, but can repeat a field. */
 function* badFields(title: string, url: string, fields: Record<string, unknown>): Generator<BadRequest> {
   const send = (name: string, body: object): BadRequest[] => [
     { name: `${title}: form, ${name}`, method: 'POST', url, headers: asForm, payload: toForm({ ...body }) },
@@ -120,7 +120,7 @@ function* badFields(title: string, url: string, fields: Record<string, unknown>)
   }
 }
 
-/** Two fields are wrong at once: the answer names one of them, always the same. */
+/** Two fields are wrong at once, and the answer always names the same one of them. */
 function* badPairs(title: string, url: string, fields: Record<string, unknown>): Generator<BadRequest> {
   const names = Object.keys(fields)
   const kinds: [words: string, first: unknown, second: unknown][] = [
@@ -139,7 +139,7 @@ function* badPairs(title: string, url: string, fields: Record<string, unknown>):
       }
 }
 
-/** Each grant with the fields of the other one, and texts of emoji, whose length counts in UTF-16 units. */
+/** Each grant type with the fields of the other grant type, and texts of emoji, because lengths count UTF-16 units. */
 function* otherGrant(redeem: Record<string, unknown>): Generator<BadRequest> {
   const url = '/api/exchangeToken'
   const both = { ...redeem, refresh_token: someCode, scope: '' }
@@ -160,7 +160,7 @@ function* otherGrant(redeem: Record<string, unknown>): Generator<BadRequest> {
   yield post('exchange: an unknown grant and no secret', url, { ...withoutSecret, grant_type: 'password' })
 }
 
-/** Values of `termsAccepted`. The e-mail address is taken, so that no account is made. */
+/** Values of `termsAccepted`. The e-mail address is already used, so the call creates no account. */
 function* badTerms(): Generator<BadRequest> {
   for (const termsAccepted of [true, false, 'true', 'false', 'on', 'yes', '1', 'TRUE', ' true', 1, [true], ['true']])
     yield post(`register: terms ${JSON.stringify(termsAccepted)}`, '/api/register', {

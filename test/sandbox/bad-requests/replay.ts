@@ -11,12 +11,12 @@ import { portalRequests, setPortalScene } from './portal-requests.ts'
 
 export interface Answer {
   status: number
-  /** The headers that matter and differ from those of most answers. Null means that a usual header is missing. */
+  /** The important headers, if they differ from those of most answers. Null means that a usual header is missing. */
   headers?: Record<string, string | null>
   body?: unknown
 }
 
-/** As every answer in JSON has them. */
+/** The headers that almost every answer in JSON has. */
 const usualHeaders: Record<string, string> = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'no-store',
@@ -29,12 +29,12 @@ const longestText = 300
 
 type Test = Parameters<typeof buildTestSandbox>[0]
 
-/** One answer, and the names of all requests that get it. */
+/** An answer, and the names of all requests that get this answer. */
 export interface Recorded extends Answer {
   requests: string[]
 }
 
-/** `makeDatabase` makes a database other than SQLite. */
+/** Set `makeDatabase` for a database other than SQLite. */
 export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Promise<Record<string, Answer>> {
   const answers: Record<string, Answer> = {}
   const replay = async (
@@ -47,9 +47,9 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
     for (const { name, ...request } of requests) {
       const key = `${listener}: ${name}`
       if (answers[key]) throw new Error(`two requests are called ${key}`)
-      // Failures are counted, and too many of them change every answer.
+      // The sandbox counts failures, and after too many failures every answer would be a 429.
       await sandbox.store.write(forgetAllFailures)
-      // So that each sandbox has its own clock.
+      // Moves the clock of this sandbox.
       sandbox.passTime(1)
       const answer = await send(sandbox[listener]!, request)
       check(request.method, request.url, answer)
@@ -61,7 +61,7 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
   await replay(ofApi, 'api', apiRequests(apiScene), { ...apiScene.ids, ...seeded })
   const ofPortal = await buildTestSandbox(t, { databaseUrl: await makeDatabase(t) })
   const portalScene = await setPortalScene(ofPortal)
-  // The description of the portal's calls must contain each answer.
+  // The check fails if the description of the portal's calls does not contain an answer.
   const check = await readDescription(ofPortal.portal, { url: '/api/openapi.json' })
   await replay(ofPortal, 'portal', portalRequests(portalScene), { ...portalScene, ...seeded }, check)
   const ofLab = await buildTestSandbox(t, { lab: labConfig, databaseUrl: await makeDatabase(t) })
@@ -107,7 +107,7 @@ function shorten(text: string): string {
   return text.length > longestText ? `${text.slice(0, longestText)}…` : text
 }
 
-/** Replaces values of the scene by their names, and random values by their kind. */
+/** Replaces values of the test's accounts and tokens by their names, and random values by their kind. */
 function hideRandom(json: string, scene: object): string {
   let text = json
   for (const [name, value] of Object.entries(scene))

@@ -5,7 +5,7 @@ import { openPage } from '../../support/open-page.ts'
 import { openPortal } from '../support/open-portal.ts'
 import { walkPortal } from '../support/walk-portal.ts'
 
-/** Runs in the page. Links within a sentence may be as small as its letters. A hidden form is not pressed. */
+/** Runs in the page. Links within a sentence may be as small as its letters. Hidden forms have no size. */
 const look = `(() => {
   const root = document.documentElement
   const width = root.scrollWidth

@@ -18,7 +18,7 @@ async function signIn(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
-/** The seeded user's own token, from the page that the API's page links to. */
+/** Returns a token that the seeded user makes on the portal page to which the API's page links. */
 async function getToken(page: Page): Promise<string> {
   await page.getByRole('link', { name: 'Create one in the login portal' }).click()
   await signIn(page)
@@ -34,7 +34,7 @@ async function readExamples(page: Page) {
   ]))`)) as Record<string, { command: string; answer: string | undefined }>
 }
 
-/** Runs the command in a shell, as it stands, and resolves to the answer. */
+/** Runs the unchanged command in a shell, and resolves to the answer. */
 async function answerTo(command: string, variables: Record<string, string>) {
   const env = { PATH: process.env.PATH, ...variables }
   const { stdout } = await run('sh', ['-c', `${command} -w '\\n%{http_code}'`], { env })
@@ -42,7 +42,7 @@ async function answerTo(command: string, variables: Record<string, string>) {
   return { status: Number(status), body: body === '' ? undefined : JSON.parse(body) }
 }
 
-/** Which fields a value has, without their values. Of a list, the fields of its first item. */
+/** The fields of a value with their types. For a list, the fields of its first item. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf)
   if (typeof value !== 'object' || value === null) return typeof value
@@ -75,7 +75,7 @@ t.test(
     await check('getApplication', 200)
     await check('updateApplication', 200)
     await check('refreshSecret', 201)
-    // A member is not invited once more, and the last member of a group with applications cannot leave it.
+    // The user is already a member, and the last member of a group with applications cannot leave it.
     await check('linkUser', 409)
     await check('unlinkUser', 409)
     await check('removeApplication', 204)
@@ -84,7 +84,7 @@ t.test(
   },
 )
 
-t.test('the example commands of the portal’s page carry a login from its start to its end', { skip }, async t => {
+t.test('the example commands of the portal’s page perform a whole login', { skip }, async t => {
   const portal = await openPortal(t)
   const { page } = await openPage(t)
   const verifier = 'a'.repeat(43)
@@ -159,7 +159,7 @@ t.test(
   },
 )
 
-t.test('each link within a page that describes calls leads to something on it', { skip }, async t => {
+t.test('each link within a page that describes calls leads to an element of the page', { skip }, async t => {
   const { apiUrl, portalUrl }: OpenPortal = await openPortal(t)
   const { page } = await openPage(t)
   for (const address of [`${apiUrl}/apps/v1/docs`, `${portalUrl}/api/docs`]) {

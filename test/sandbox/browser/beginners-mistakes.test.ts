@@ -1,5 +1,5 @@
-// The mistakes of beginners: a client in a process of its own makes one, a visitor uses it in Chromium, and the laboratory
-// says in one sentence what went wrong and what to do, in the same words on its page, in its JSON and in the log.
+// The mistakes of beginners. A client that makes one mistake runs as a process, and a visitor uses it in Chromium. The
+// laboratory says in one sentence what went wrong and what to do: the same words are on its page, in its JSON and in the log.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -21,7 +21,7 @@ interface Client {
   otherGroupId: string
 }
 
-/** What the laboratory answers when it makes a client. */
+/** The laboratory's answer after it has made a client. */
 interface Made {
   clientId: string
   groupId: string
@@ -62,7 +62,7 @@ async function answerPortal({ page, client }: Visitor): Promise<void> {
   await allow(page)
 }
 
-/** Signs in for the first time, and comes to this page of the client. */
+/** Signs in for the first time, and waits for the page of the client with this heading. */
 const signInTo =
   (title: string): Visit =>
   async visitor => {
@@ -93,7 +93,7 @@ const waitToContinue: Visit = async visitor => {
   await heading(visitor.page, 'Sign-in failed')
 }
 
-/** The API accepts a token for 60 seconds longer than it lives. */
+/** Returns after 62 seconds: the API accepts an access token of one second for 60 seconds longer. */
 const comeBackTo =
   (title: string): Visit =>
   async visitor => {
@@ -131,22 +131,31 @@ const signOutAndIn: Visit = async visitor => {
   await heading(visitor.page, 'Your applications')
 }
 
-/** What becomes of a mistake. After the last kind each request is right, and the login goes wrong all the same. */
+/** The result of a mistake. With `neither`, the platform accepts each request, but the login fails. */
 const words = {
-  refused: 'refused',
-  accepted: 'accepted, with a notice',
-  neither: 'not refused, but the laboratory says why the login goes wrong',
+  refused: 'is refused, and the laboratory says why',
+  accepted: 'is accepted, with a notice',
+  neither: 'is not refused, but the laboratory says why the login fails',
 }
 
 interface Row {
   is: keyof typeof words
   visit: Visit
-  /** What happened, and at which step. `ORIGIN` and `GROUP` stand for values of the test. */
+  /** The sentence of the laboratory. The test replaces `ORIGIN` and `GROUP` by its own values. */
   sentence: string
   fix?: string
-  /** The notice about it, and its severity. */
+  /** The notice about the mistake, and the severity of the notice. */
   notice?: [id: string, severity: string]
 }
+
+/** A login that fails because the portal refuses the exchange, at step 5, for this reason. */
+const refusedExchange = (reason: keyof typeof reasons, notice?: Row['notice']): Row => ({
+  is: 'refused',
+  visit: failToSignIn,
+  sentence: `Refused at step 5: ${reasons[reason].found}`,
+  fix: reasons[reason].fix,
+  ...(notice && { notice }),
+})
 
 const rows: Record<Mistake, Row> = {
   'redirect URI with another path': {
@@ -170,20 +179,8 @@ const rows: Record<Mistake, Row> = {
     fix: reasons['cancel-url-foreign'].fix,
   },
   'no state': { is: 'accepted', visit: signIn, sentence: 'Signed in at step 5.', notice: ['no-state', 'error'] },
-  'no state at the exchange': {
-    is: 'refused',
-    visit: failToSignIn,
-    sentence: `Refused at step 5: ${reasons['state-missing'].found}`,
-    fix: reasons['state-missing'].fix,
-    notice: ['no-state-at-exchange', 'error'],
-  },
-  'another state at the exchange': {
-    is: 'refused',
-    visit: failToSignIn,
-    sentence: `Refused at step 5: ${reasons['state-differs'].found}`,
-    fix: reasons['state-differs'].fix,
-    notice: ['invented-state', 'error'],
-  },
+  'no state at the exchange': refusedExchange('state-missing', ['no-state-at-exchange', 'error']),
+  'another state at the exchange': refusedExchange('state-differs', ['invented-state', 'error']),
   'code exchanged twice': {
     is: 'refused',
     visit: signIn,
@@ -198,25 +195,14 @@ const rows: Record<Mistake, Row> = {
     sentence: 'Refused at step 5: The code has expired. It was issued at step 4, 61 seconds before.',
     fix: reasons['code-expired'].fix,
   },
-  'wrong secret': {
-    is: 'refused',
-    visit: failToSignIn,
-    sentence: `Refused at step 5: ${reasons['secret-wrong'].found}`,
-    fix: reasons['secret-wrong'].fix,
-  },
+  'wrong secret': refusedExchange('secret-wrong'),
   'exchange in JSON': {
     is: 'accepted',
     visit: signIn,
     sentence: 'Signed in at step 5.',
     notice: ['json-exchange', 'info'],
   },
-  'exchange in the address': {
-    is: 'refused',
-    visit: failToSignIn,
-    sentence: `Refused at step 5: ${reasons['field-misplaced'].found}`,
-    fix: reasons['field-misplaced'].fix,
-    notice: ['secret-in-address', 'error'],
-  },
+  'exchange in the address': refusedExchange('field-misplaced', ['secret-in-address', 'error']),
   'opened at 127.0.0.1, registered at localhost': {
     is: 'neither',
     visit: mixHosts,
@@ -224,18 +210,8 @@ const rows: Record<Mistake, Row> = {
       'Never exchanged: the portal gave a code at step 4, and no client has exchanged it. The login began at OTHER_ORIGIN, and came back to ORIGIN. Nothing has happened for two minutes.',
     fix: 'Open the client at ORIGIN, or register the other address: a browser keeps the cookies of localhost and 127.0.0.1 apart, so the client does not find the login that it began.',
   },
-  'PKCE challenge sent as the verifier': {
-    is: 'refused',
-    visit: failToSignIn,
-    sentence: `Refused at step 5: ${reasons['verifier-differs'].found}`,
-    fix: reasons['verifier-differs'].fix,
-  },
-  'no verifier': {
-    is: 'refused',
-    visit: failToSignIn,
-    sentence: `Refused at step 5: ${reasons['verifier-missing'].found}`,
-    fix: reasons['verifier-missing'].fix,
-  },
+  'PKCE challenge sent as the verifier': refusedExchange('verifier-differs'),
+  'no verifier': refusedExchange('verifier-missing'),
   'no Bearer before the token': {
     is: 'refused',
     visit: signInTo('The list cannot be shown'),
@@ -279,7 +255,7 @@ const rows: Record<Mistake, Row> = {
   },
 }
 
-/** What visitors do with a client that makes no mistake. */
+/** Visits to a client that makes no mistake. */
 const goodVisits: Record<string, Visit> = {
   'who signs in': signIn,
   'who creates an application': createOne,
@@ -301,7 +277,7 @@ const goodVisits: Record<string, Visit> = {
 
 const clientFile = fileURLToPath(import.meta.resolve('../lab/support/beginners-client.ts'))
 
-t.test('the laboratory and the mistakes of beginners', { skip }, async t => {
+t.test('the laboratory explains the mistakes of beginners', { skip }, async t => {
   const portal = await openPortal(t)
   const labUrl = portal.sandbox.config.lab!.urls[0]!
   const { passTime } = portal.sandbox
@@ -318,7 +294,7 @@ t.test('the laboratory and the mistakes of beginners', { skip }, async t => {
     return answer.json() as Promise<Answer>
   }
 
-  /** A client with its process, and a person who has never seen it. */
+  /** Starts the process of a client, and makes a person who has never used the client. */
   async function startClient(t: Test, mistake: Mistake | '', lifetimes: object): Promise<Client> {
     const port = await findFreePort()
     const origin = `http://localhost:${port}`
@@ -340,7 +316,7 @@ t.test('the laboratory and the mistakes of beginners', { skip }, async t => {
     return { origin, clientId: made.clientId, person: made.person, otherGroupId }
   }
 
-  /** Resolves to the newest login of the client, and the page for looking at it. */
+  /** Lets a visitor use a new client. Resolves to the client, the page in Chromium, and the client's logins, newest first. */
   async function visit(t: Test, mistake: Mistake | '', go: Visit, lifetimes = {}) {
     const client = await startClient(t, mistake, lifetimes)
     const { page } = await openPage(t)
@@ -353,7 +329,7 @@ t.test('the laboratory and the mistakes of beginners', { skip }, async t => {
     return Promise.all(logins.map(({ id }) => callLab<Login>('GET', `logins/${id}`)))
   }
 
-  /** What the log says about a login, in its order. */
+  /** The log lines about a login. */
   function readLog({ id }: Login): { code: string; sentence: string; fix?: string; notice?: string }[] {
     return portal.sandbox.logLines.map(line => JSON.parse(line)).filter(({ loginId }) => loginId === id)
   }
@@ -362,7 +338,7 @@ t.test('the laboratory and the mistakes of beginners', { skip }, async t => {
     ((await page.locator(selector).textContent()) ?? '').replaceAll(/\s+/g, ' ')
 
   for (const [name, row] of Object.entries(rows) as [Mistake, Row][])
-    t.test(`${name}: ${words[row.is]}`, async t => {
+    t.test(`the mistake “${name}” ${words[row.is]}`, async t => {
       const lifetimes = name === 'expired token' ? { accessTokenSeconds: 1 } : {}
       const { client, page, logins } = await visit(t, name, row.visit, lifetimes)
       const fill = (text: string) =>
@@ -378,7 +354,10 @@ t.test('the laboratory and the mistakes of beginners', { skip }, async t => {
       await page.goto(login.url)
       const shown = await textOf(page, 'main')
       const place = shown.indexOf([sentence, fix].filter(Boolean).join(' '))
-      t.ok(place >= 0 && place < shown.indexOf('What happened'), `the page begins with it: ${shown.slice(0, 400)}`)
+      t.ok(
+        place >= 0 && place < shown.indexOf('What happened'),
+        `the page must begin with the sentence: ${shown.slice(0, 400)}`,
+      )
 
       if (row.fix) {
         while (!readLog(login).some(line => line.sentence === sentence)) await wait(100)
@@ -390,7 +369,7 @@ t.test('the laboratory and the mistakes of beginners', { skip }, async t => {
       } else
         t.notOk(
           readLog(login).some(({ code }) => code === 'lab-verdict'),
-          'the log has no verdict of a good login',
+          'the log must have no verdict about a successful login',
         )
 
       const [id, severity] = row.notice ?? []
@@ -400,7 +379,7 @@ t.test('the laboratory and the mistakes of beginners', { skip }, async t => {
         'notices',
       )
       for (const { wrong, mend } of login.noticed) {
-        t.ok(shown.indexOf(wrong) > shown.indexOf('What happened'), 'the notice comes after the evidence')
+        t.ok(shown.indexOf(wrong) > shown.indexOf('What happened'), 'the notice must come after the evidence')
         t.match(
           readLog(login).find(({ notice }) => notice === id),
           { sentence: wrong, fix: mend },
@@ -410,7 +389,7 @@ t.test('the laboratory and the mistakes of beginners', { skip }, async t => {
     })
 
   for (const [name, go] of Object.entries(goodVisits))
-    t.test(`a client that makes no mistake is not accused after a visitor ${name}`, async t => {
+    t.test(`the laboratory finds no mistake of a correct client with a visitor ${name}`, async t => {
       const { logins } = await visit(t, '', go, { accessTokenSeconds: 1 })
       const [newest, ...others] = logins
       t.match(newest, { status: 'signed in', verdict: { sentence: /^Signed in at step \d\.$/, fix: null } })
@@ -418,7 +397,7 @@ t.test('the laboratory and the mistakes of beginners', { skip }, async t => {
       for (const login of logins) {
         t.equal(login.isLoop, false)
         t.same(login.noticed, [])
-        t.same(readLog(login), [], 'the log says nothing')
+        t.same(readLog(login), [], 'the log must have no line about the login')
       }
     })
 })

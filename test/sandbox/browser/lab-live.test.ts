@@ -1,4 +1,5 @@
-// The live list of the laboratory in Chromium: what is in use stays as it is, and nothing that came is missed in silence.
+// The live list of the laboratory in Chromium. New logins must not disturb a visitor, and the list must mention each of
+// them.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../../support/free-port.ts'
@@ -24,7 +25,7 @@ async function startMany(sandbox: TestSandbox, count: number): Promise<void> {
   for (let begun = 0; begun < count; begun++) await start(sandbox)
 }
 
-t.test('new logins wait behind a button, rows change in place, and nothing in use is lost', { skip }, async t => {
+t.test('new logins wait behind a button, and rows change without disturbing the visitor', { skip }, async t => {
   const { sandbox, labUrl } = await openLab(t)
   const state = random()
   const code = (await logIn(sandbox, { state })).get('code') ?? ''
@@ -83,7 +84,7 @@ t.test(
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText('Paused').waitFor()
     await startMany(sandbox, 3)
-    // A second page shows that the news has had the time to arrive.
+    // When a second page shows the change, the first page has had enough time to receive it.
     const other = await openPage(t)
     await other.page.goto(labUrl)
     await other.page.getByText('Live', { exact: true }).waitFor()
@@ -122,7 +123,7 @@ t.test('a page that loses its connection says so, connects again, and offers the
   await page.getByRole('button', { name: '2 new: show' }).waitFor()
 })
 
-t.test('a screen reader announces the first new login, and stays silent for the ones after it', { skip }, async t => {
+t.test('a screen reader announces only the first of several new logins', { skip }, async t => {
   const { sandbox, labUrl } = await openLab(t)
   await startMany(sandbox, 1)
   const { page } = await openPage(t)
@@ -156,7 +157,7 @@ t.test('the page of a login gets its new steps, and an open step stays open and 
   t.ok(await summary.locator('..').evaluate(one => (one as unknown as { open: boolean }).open))
 })
 
-t.test('without JavaScript there is a link to reload, and no button that does nothing', { skip }, async t => {
+t.test('without JavaScript there is a link to reload, and no button that needs JavaScript', { skip }, async t => {
   const { sandbox, labUrl } = await openLab(t)
   await startMany(sandbox, 1)
   const { page } = await openPage(t, { javaScriptEnabled: false })

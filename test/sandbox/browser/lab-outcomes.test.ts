@@ -1,4 +1,5 @@
-// The page of a login in each of its outcomes, and the mailbox: axe-core finds nothing, also with forced colours.
+// axe-core must find no problem on the mailbox and on the page of a login with each outcome, with and without forced
+// colours.
 import t from 'tap'
 import { findViolations } from '../../support/find-violations.ts'
 import { findFreePort } from '../../support/free-port.ts'

@@ -22,7 +22,7 @@ async function failToLogIn(sandbox: TestSandbox): Promise<void> {
   const answer = await browser.submit(await signIn(browser, { state: 'short' }), { decision: 'allow' })
   const code = new URL(locationOf(answer)).searchParams.get('code') ?? ''
   await exchange(sandbox, { code, state: 'another' })
-  // Its status is the longest one.
+  // This login gets the status with the longest text.
   const again = await logIn(sandbox, { state: 'short' })
   const { access_token: token } = (await exchange(sandbox, { code: again.get('code') ?? '', state: 'short' })).json()
   const headers = { authorization: `Bearer ${token}` }
@@ -106,64 +106,72 @@ t.test('a login appears on the open page by itself, and without JavaScript after
 
 const focused = "document.activeElement.id || document.activeElement.innerText.replace(/\\s+/g, ' ')"
 
-t.test('a fault is found while typing, ordered and cancelled in place, and each is announced', { skip }, async t => {
-  const { sandbox, labUrl } = await openLab(t)
-  await failToLogIn(sandbox)
-  const { page } = await openPage(t, { viewport: { width: 390, height: 800 } })
-  const saysNow = (text: string) => page.locator('#announced', { hasText: text }).waitFor({ state: 'attached' })
-  await page.goto(`${labUrl}/faults?clientId=${seeded.clientId}`)
-  await page.getByLabel('Find a fault').pressSequentially('exchange late')
-  await saysNow('2 faults found')
-  t.equal(await page.evaluate(focused), 'words', 'typing goes on')
-  t.match(page.url(), 'words=exchange+late', 'a reload shows the same')
+t.test(
+  'a visitor finds, orders and cancels a fault on one page, and a screen reader announces each step',
+  { skip },
+  async t => {
+    const { sandbox, labUrl } = await openLab(t)
+    await failToLogIn(sandbox)
+    const { page } = await openPage(t, { viewport: { width: 390, height: 800 } })
+    const saysNow = (text: string) => page.locator('#announced', { hasText: text }).waitFor({ state: 'attached' })
+    await page.goto(`${labUrl}/faults?clientId=${seeded.clientId}`)
+    await page.getByLabel('Find a fault').pressSequentially('exchange late')
+    await saysNow('2 faults found')
+    t.equal(await page.evaluate(focused), 'words', 'typing goes on')
+    t.match(page.url(), 'words=exchange+late', 'a reload shows the same')
 
-  await page.locator('#fault-exchange-late summary').click()
-  await page.locator('#exchange-late-seconds').fill('61')
-  await page.getByLabel('How often').first().fill('2')
-  const order = page.getByRole('button', { name: 'Order exchange-late', exact: true })
-  await order.focus()
-  await page.keyboard.press('Enter')
-  await saysNow('Not ordered. This must be a number from 0 to 60.')
-  t.equal(await page.evaluate(focused), 'exchange-late-seconds', 'the wrong field has the focus')
-  t.equal(await page.locator('#exchange-late-times').inputValue(), '2', 'nothing that was typed is lost')
+    await page.locator('#fault-exchange-late summary').click()
+    await page.locator('#exchange-late-seconds').fill('61')
+    await page.getByLabel('How often').first().fill('2')
+    const order = page.getByRole('button', { name: 'Order exchange-late', exact: true })
+    await order.focus()
+    await page.keyboard.press('Enter')
+    await saysNow('Not ordered. This must be a number from 0 to 60.')
+    t.equal(await page.evaluate(focused), 'exchange-late-seconds', 'the wrong field has the focus')
+    t.equal(await page.locator('#exchange-late-times').inputValue(), '2', 'nothing that was typed is lost')
 
-  await page.keyboard.press('Control+A')
-  await page.keyboard.type('0.1')
-  await order.focus()
-  const top = await page.evaluate('scrollY')
-  await page.keyboard.press('Enter')
-  await saysNow('Ordered exchange-late.')
-  t.equal(await page.evaluate(focused), 'Order exchange-late', 'the focus stays on the button')
-  t.ok(Math.abs(Number(await page.evaluate('scrollY')) - Number(top)) < 300, 'and the page stays where it is')
-  t.equal(await page.locator('[aria-invalid], .field-problem').count(), 0)
-  await page.locator('#ordered').getByText('2 uses remain').waitFor()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('0.1')
+    await order.focus()
+    const top = await page.evaluate('scrollY')
+    await page.keyboard.press('Enter')
+    await saysNow('Ordered exchange-late.')
+    t.equal(await page.evaluate(focused), 'Order exchange-late', 'the focus stays on the button')
+    t.ok(Math.abs(Number(await page.evaluate('scrollY')) - Number(top)) < 300, 'and the page stays where it is')
+    t.equal(await page.locator('[aria-invalid], .field-problem').count(), 0)
+    await page.locator('#ordered').getByText('2 uses remain').waitFor()
 
-  const code = (await logIn(sandbox)).get('code') ?? ''
-  await sandbox.portal.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = sandbox.portal.server.address() as { port: number }
-  const fields = { grant_type: 'authorization_code', code, state: 'a-state', redirect_uri: seeded.redirectUri }
-  const body = new URLSearchParams({ ...fields, client_id: seeded.clientId, client_secret: seeded.clientSecret })
-  await fetch(`http://127.0.0.1:${port}/api/exchangeToken`, { method: 'POST', body, headers: { connection: 'close' } })
-  await page.locator('#ordered').getByText('1 use remains').waitFor()
-  t.equal(await page.evaluate(focused), 'Order exchange-late')
-  const href = await page
-    .locator('#ordered')
-    .getByRole('link', { name: /^step \d+$/ })
-    .getAttribute('href')
-  t.match(href, /^\/logins\/.+#step-\d+$/)
+    const code = (await logIn(sandbox)).get('code') ?? ''
+    await sandbox.portal.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = sandbox.portal.server.address() as { port: number }
+    const fields = { grant_type: 'authorization_code', code, state: 'a-state', redirect_uri: seeded.redirectUri }
+    const body = new URLSearchParams({ ...fields, client_id: seeded.clientId, client_secret: seeded.clientSecret })
+    await fetch(`http://127.0.0.1:${port}/api/exchangeToken`, {
+      method: 'POST',
+      body,
+      headers: { connection: 'close' },
+    })
+    await page.locator('#ordered').getByText('1 use remains').waitFor()
+    t.equal(await page.evaluate(focused), 'Order exchange-late')
+    const href = await page
+      .locator('#ordered')
+      .getByRole('link', { name: /^step \d+$/ })
+      .getAttribute('href')
+    t.match(href, /^\/logins\/.+#step-\d+$/)
 
-  await order.click()
-  await page.getByRole('button', { name: 'Cancel exchange-late' }).nth(1).waitFor()
-  await page.getByRole('button', { name: 'Cancel exchange-late' }).first().click()
-  await saysNow('Cancelled 1 fault.')
-  t.equal(await page.evaluate(focused), 'Cancel exchange-late', 'the next button has the focus')
-  await page.getByRole('button', { name: 'Cancel all' }).click()
-  await page.getByRole('heading', { name: 'Ordered faults: 0 waiting' }).waitFor()
-  await saysNow('Cancelled 1 fault.')
-  t.equal(await page.evaluate(focused), 'Ordered faults: 0 waiting', 'the heading has the focus')
-})
+    await order.click()
+    await page.getByRole('button', { name: 'Cancel exchange-late' }).nth(1).waitFor()
+    await page.getByRole('button', { name: 'Cancel exchange-late' }).first().click()
+    await saysNow('Cancelled 1 fault.')
+    t.equal(await page.evaluate(focused), 'Cancel exchange-late', 'the next button has the focus')
+    await page.getByRole('button', { name: 'Cancel all' }).click()
+    await page.getByRole('heading', { name: 'Ordered faults: 0 waiting' }).waitFor()
+    await saysNow('Cancelled 1 fault.')
+    t.equal(await page.evaluate(focused), 'Ordered faults: 0 waiting', 'the heading has the focus')
+  },
+)
 
-t.test('without JavaScript faults are found, ordered and cancelled with forms', { skip }, async t => {
+t.test('without JavaScript a visitor finds, orders and cancels faults with forms', { skip }, async t => {
   const { labUrl } = await openLab(t)
   const { page, troubles } = await openPage(t, { javaScriptEnabled: false, viewport: { width: 320, height: 800 } })
   await page.goto(`${labUrl}/faults`)
@@ -186,12 +194,16 @@ t.test('without JavaScript faults are found, ordered and cancelled with forms', 
   t.same(troubles, [])
 })
 
-t.test('Chromium asks for a password where the laboratory has a token, and the token opens it', { skip }, async t => {
-  const { labUrl } = await openLab(t, 'a-token-that-is-long-enough')
-  const visitor = await openPage(t, {
-    httpCredentials: { username: 'anything', password: 'a-token-that-is-long-enough' },
-  })
-  t.equal((await visitor.page.goto(labUrl))?.status(), 200)
-  const stranger = await openPage(t, { httpCredentials: { username: 'anything', password: 'another' } })
-  t.equal((await stranger.page.goto(labUrl))?.status(), 401)
-})
+t.test(
+  'if the laboratory has a token, Chromium asks for a password, and the token is the password',
+  { skip },
+  async t => {
+    const { labUrl } = await openLab(t, 'a-token-that-is-long-enough')
+    const visitor = await openPage(t, {
+      httpCredentials: { username: 'anything', password: 'a-token-that-is-long-enough' },
+    })
+    t.equal((await visitor.page.goto(labUrl))?.status(), 200)
+    const stranger = await openPage(t, { httpCredentials: { username: 'anything', password: 'another' } })
+    t.equal((await stranger.page.goto(labUrl))?.status(), 401)
+  },
+)

@@ -87,11 +87,11 @@ t.test(
   },
 )
 
-t.test('with the keyboard alone: sign in, see where the focus is, and allow', { skip }, async t => {
+t.test('a visitor can sign in and allow with only the keyboard, and always sees the focus', { skip }, async t => {
   const portal = await openPortal(t)
   const { page } = await openPage(t)
   await page.goto(portal.startUrl)
-  // Chromium gives the focus a moment after the page has loaded; letters typed before go nowhere.
+  // Chromium sets the focus a moment after the page has loaded, and ignores letters that are typed before.
   await page.getByLabel('E-mail').and(page.locator(':focus')).waitFor()
   await page.keyboard.type(seeded.email)
   await page.keyboard.press('Tab')
@@ -115,25 +115,29 @@ t.test('with the keyboard alone: sign in, see where the focus is, and allow', { 
   await page.getByRole('heading', { name: 'Client' }).waitFor()
 })
 
-t.test('a refused sign-up leads to the first bad field and says beside it what is wrong', { skip }, async t => {
-  const portal = await openPortal(t)
-  const { page } = await openPage(t)
-  await page.goto(portal.startUrl)
-  await fillSignUp(page, 'someone@example.test')
-  const form = page.locator('[action="/sign-up"]')
-  await form.getByLabel('E-mail').fill(seeded.email)
-  await form.getByRole('button', { name: 'Create account' }).click()
-  await page.getByRole('alert').waitFor()
-  t.equal(await page.evaluate('document.activeElement.id'), 'new-email')
-  const described = 'document.getElementById(document.activeElement.getAttribute("aria-describedby")).textContent'
-  t.match(await page.evaluate(described), 'You cannot use this address')
-  t.equal(await form.getByLabel('E-mail').inputValue(), seeded.email)
-  t.equal(await form.getByLabel('First name').inputValue(), 'Maximiliane')
-  t.equal(await form.getByLabel('I accept').isChecked(), true)
-  t.equal(await form.getByLabel('Password').inputValue(), '')
-})
+t.test(
+  'a refused sign-up sets the focus to the first bad field, and shows the problem next to it',
+  { skip },
+  async t => {
+    const portal = await openPortal(t)
+    const { page } = await openPage(t)
+    await page.goto(portal.startUrl)
+    await fillSignUp(page, 'someone@example.test')
+    const form = page.locator('[action="/sign-up"]')
+    await form.getByLabel('E-mail').fill(seeded.email)
+    await form.getByRole('button', { name: 'Create account' }).click()
+    await page.getByRole('alert').waitFor()
+    t.equal(await page.evaluate('document.activeElement.id'), 'new-email')
+    const described = 'document.getElementById(document.activeElement.getAttribute("aria-describedby")).textContent'
+    t.match(await page.evaluate(described), 'You cannot use this address')
+    t.equal(await form.getByLabel('E-mail').inputValue(), seeded.email)
+    t.equal(await form.getByLabel('First name').inputValue(), 'Maximiliane')
+    t.equal(await form.getByLabel('I accept').isChecked(), true)
+    t.equal(await form.getByLabel('Password').inputValue(), '')
+  },
+)
 
-t.test('a button shows the password, by keyboard too, and what is sent is a password again', { skip }, async t => {
+t.test('a button shows the password, also by keyboard, and hides it again when the form is sent', { skip }, async t => {
   const portal = await openPortal(t)
   const { page, troubles } = await openPage(t)
   await page.goto(portal.startUrl)
@@ -155,14 +159,14 @@ t.test('a button shows the password, by keyboard too, and what is sent is a pass
   t.strictSame(troubles, [])
 })
 
-t.test('times are the visitor’s own, and UTC without a script', { skip }, async t => {
+t.test('times are shown in the visitor’s time zone, and in UTC without JavaScript', { skip }, async t => {
   const portal = await openPortal(t)
   const zone = { timezoneId: 'Asia/Tokyo', locale: 'en-GB' }
   const { page } = await openPage(t, zone)
   await signIn(portal, page)
   await page.goto(`${portal.portalUrl}/account/token`)
   await page.getByRole('button', { name: 'Create access token' }).click()
-  // The sandbox's clock says noon in UTC.
+  // The sandbox's clock is at noon in UTC.
   t.match(await page.locator('time').innerText(), '2 Mar 2026, 21:00')
   const plain = await openPage(t, { ...zone, javaScriptEnabled: false })
   await signIn(portal, plain.page)
@@ -181,7 +185,7 @@ t.test('a button copies a group’s id', { skip }, async t => {
   t.equal(await page.evaluate('navigator.clipboard.readText()'), await page.locator('code.id').innerText())
 })
 
-t.test('PS-08: a page of another site that frames the portal shows nothing of it', { skip }, async t => {
+t.test('PS-08: a page of another site cannot show the portal in a frame', { skip }, async t => {
   const portal = await openPortal(t)
   const { page } = await openPage(t)
   await signIn(portal, page)
@@ -197,7 +201,7 @@ t.test('PS-08: a page of another site that frames the portal shows nothing of it
 })
 
 t.test(
-  'PS-09, PS-10: allowing leads to the client by GET, and nothing of the forms arrives there',
+  'PS-09, PS-10: allowing leads to the client by GET, and the client gets no data of the portal’s forms',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -216,7 +220,7 @@ t.test(
   },
 )
 
-t.test('PS-10: signing in and signing up lead straight to the client, once consent was given', { skip }, async t => {
+t.test('PS-10: if consent was given before, signing in leads straight to the client', { skip }, async t => {
   const portal = await openPortal(t)
   const { page, troubles } = await openPage(t)
   await signIn(portal, page)
@@ -231,7 +235,7 @@ t.test('PS-10: signing in and signing up lead straight to the client, once conse
   t.strictSame(troubles, [])
 })
 
-t.test('PS-11: a link on the consent page tells its target nothing of the login', { skip }, async t => {
+t.test('PS-11: a link on the consent page sends no Referer to its target', { skip }, async t => {
   const portal = await openPortal(t)
   const referers: (string | undefined)[] = []
   const target = createServer((request, response) => {
@@ -257,14 +261,14 @@ t.test('PS-11: a link on the consent page tells its target nothing of the login'
     await page.getByRole('link', { name }).click()
     await page.getByRole('heading', { name: 'Target' }).waitFor()
   }
-  // The links say so themselves; the page says it for whatever else leads away.
+  // Each link has its own policy. The policy of the page is for other navigations, such as by a script.
   await page.goto(portal.startUrl)
   await page.evaluate(`location.href = ${JSON.stringify(address)}`)
   await page.getByRole('heading', { name: 'Target' }).waitFor()
   t.strictSame(referers, [undefined, undefined, undefined, undefined])
 })
 
-t.test('AZ-16: Back to the answered page, and sending it again, shows a way on', { skip }, async t => {
+t.test('AZ-16: a consent page that is sent again after Back gets a page with a next step', { skip }, async t => {
   const portal = await openPortal(t)
   const { page } = await openPage(t)
   await signIn(portal, page)
@@ -275,7 +279,7 @@ t.test('AZ-16: Back to the answered page, and sending it again, shows a way on',
   const again = await page.request.post(`${portal.portalUrl}/consent`, { form, headers, maxRedirects: 0 })
   t.equal(again.status(), 409)
   t.match(await again.text(), 'Start again')
-  // Not goBack, which waits for a load: Chromium may have kept the page, and shows it as it was.
+  // The test does not use `goBack`, because that waits for a load. Chromium may show the kept page without a load.
   const { length } = portal.arrivals
   const arrival = page.url()
   await page.evaluate('setTimeout(() => history.back())')

@@ -10,41 +10,48 @@ const redirectUri = 'http://localhost:3456/back'
 const register = (settings: Record<string, string>, ...options: string[]) => registerClient(settings, options)
 
 for (const database of await openDatabases(t)) {
-  t.test(`a client is registered while the sandbox runs, and gets all its settings (${database.name})`, async t => {
-    const url = await database.make(t)
-    const sandbox = await buildTestSandbox(t, { databaseUrl: url, seed: false })
-    const none = await runCommand('register', { DATABASE_URL: url }, '--redirect-uri', redirectUri)
-    t.match(none, { exitCode: 1, stdout: '', stderr: /no account yet.*Sign up at http:\/\/127\.0\.0\.1:4000 .*SEED_/ })
+  t.test(
+    `sandbox:register registers a client while the sandbox runs, and prints all its settings (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl: url, seed: false })
+      const none = await runCommand('register', { DATABASE_URL: url }, '--redirect-uri', redirectUri)
+      t.match(none, {
+        exitCode: 1,
+        stdout: '',
+        stderr: /no account yet.*Sign up at http:\/\/127\.0\.0\.1:4000 .*SEED_/,
+      })
 
-    const { call } = await callAsStranger(await buildTestSandbox(t, { databaseUrl: url }), 'ann@example.test')
-    const several = await register({ DATABASE_URL: url }, '--redirect-uri', redirectUri)
-    t.match(several, { exitCode: 1, stderr: /several accounts.*--email/ })
-    const made = await runCommand(
-      'register',
-      { DATABASE_URL: url },
-      ...['--redirect-uri', redirectUri, '--redirect-uri', 'https://b.test/', '--email', 'Ann@example.test'],
-    )
-    t.match(made, { exitCode: 0, stderr: '' })
-    const settings = Object.fromEntries(
-      [...made.stdout.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
-    )
-    t.match(settings, {
-      LOGIN_URL: 'http://127.0.0.1:4000',
-      API_URL: 'http://127.0.0.1:4001',
-      CLIENT_ID: /^[\w-]{36}$/,
-      CLIENT_SECRET: /^[\w-]{43}$/,
-      REDIRECT_URI: redirectUri,
-    })
-    const { CLIENT_ID: id, CLIENT_SECRET: secret } = settings
-    t.equal((await call('GET', `/apps/v1/${id}`)).json().client.redirectUris, `${redirectUri},https://b.test/`)
-    const start = startUrl({ client_id: id, redirect_uri: redirectUri, cancel_url: redirectUri })
-    t.match((await openBrowser(sandbox).get(start)).body, 'My client', 'the running sandbox knows it')
-    const answer = await exchange(sandbox, { client_id: id, client_secret: secret, code: 'a'.repeat(30) })
-    t.equal(answer.json().error, 'invalid_grant', 'and its secret')
-  })
+      const { call } = await callAsStranger(await buildTestSandbox(t, { databaseUrl: url }), 'ann@example.test')
+      const several = await register({ DATABASE_URL: url }, '--redirect-uri', redirectUri)
+      t.match(several, { exitCode: 1, stderr: /several accounts.*--email/ })
+      const made = await runCommand(
+        'register',
+        { DATABASE_URL: url },
+        ...['--redirect-uri', redirectUri, '--redirect-uri', 'https://b.test/', '--email', 'Ann@example.test'],
+      )
+      t.match(made, { exitCode: 0, stderr: '' })
+      const settings = Object.fromEntries(
+        [...made.stdout.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
+      )
+      t.match(settings, {
+        LOGIN_URL: 'http://127.0.0.1:4000',
+        API_URL: 'http://127.0.0.1:4001',
+        CLIENT_ID: /^[\w-]{36}$/,
+        CLIENT_SECRET: /^[\w-]{43}$/,
+        REDIRECT_URI: redirectUri,
+      })
+      const { CLIENT_ID: id, CLIENT_SECRET: secret } = settings
+      t.equal((await call('GET', `/apps/v1/${id}`)).json().client.redirectUris, `${redirectUri},https://b.test/`)
+      const start = startUrl({ client_id: id, redirect_uri: redirectUri, cancel_url: redirectUri })
+      t.match((await openBrowser(sandbox).get(start)).body, 'My client', 'the running sandbox knows it')
+      const answer = await exchange(sandbox, { client_id: id, client_secret: secret, code: 'a'.repeat(30) })
+      t.equal(answer.json().error, 'invalid_grant', 'and its secret')
+    },
+  )
 }
 
-t.test('a client that cannot be registered is refused with advice, and nothing is made', async t => {
+t.test('if a client cannot be registered, the command gives advice and creates nothing', async t => {
   const { config, store } = await buildTestSandbox(t)
   const settings = { DATABASE_URL: config.databaseUrl.reveal() }
   const rows: [Record<string, string>, string[], RegExp][] = [

@@ -51,7 +51,7 @@ for (const database of await openDatabases(t)) {
         const endMs = (decodeJwt(old.access_token).exp ?? 0) * 1000
         sandbox.passTime(endMs - sandbox.now().getTime() - 1000)
         t.equal(await isAccepted(sandbox, old.access_token), true, 'until it expires')
-        // One second, and the minute that is allowed for different clocks.
+        // The token has one more second, and the API accepts it for a minute longer because clocks differ.
         sandbox.passTime(1000 + 60_000)
         t.equal(await isAccepted(sandbox, old.access_token), false)
       }
@@ -81,7 +81,7 @@ t.test('F-35: a key made by a machine whose clock is behind is still the newest'
   t.not(keyIdOf((await refresh(ahead, old.refresh_token)).json().access_token), keyIdOf(old.access_token))
 })
 
-t.test('CT-08: the command says what is wrong, and neither makes a database nor prints a secret', async t => {
+t.test('CT-08: if a setting is wrong, the command says so, creates no database and prints no secret', async t => {
   const missing = await makeSqliteUrl(t)
   for (let attempt = 0; attempt < 2; attempt += 1)
     t.match(await rotate(missing), { exitCode: 1, stdout: '', stderr: /no database at DATABASE_URL yet/ })

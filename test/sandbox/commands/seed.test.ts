@@ -63,16 +63,19 @@ for (const database of await openDatabases(t)) {
     t.notMatch((await signIn(openBrowser(sandbox))).body, 'name="password"')
   })
 
-  t.test(`sandbox:seed --force does not take over an account either (${database.name})`, async t => {
-    const databaseUrl = await database.make(t)
-    const sandbox = await buildTestSandbox(t, { databaseUrl })
-    await callAsStranger(sandbox)
-    const env = { ...settings, DATABASE_URL: databaseUrl, SEED_USER_EMAIL: 'stranger@example.test' }
-    t.match(await seed(env, '--force'), { exitCode: 1, stdout: '', stderr: /^SEED_USER_EMAIL names an account/ })
-  })
+  t.test(
+    `sandbox:seed --force does not take over an account that somebody else has made (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl })
+      await callAsStranger(sandbox)
+      const env = { ...settings, DATABASE_URL: databaseUrl, SEED_USER_EMAIL: 'stranger@example.test' }
+      t.match(await seed(env, '--force'), { exitCode: 1, stdout: '', stderr: /^SEED_USER_EMAIL names an account/ })
+    },
+  )
 }
 
-t.test('CT-08: sandbox:seed says what is wrong, and neither makes a database nor prints a secret', async t => {
+t.test('CT-08: if a setting is wrong, sandbox:seed says so, creates no database and prints no secret', async t => {
   const missing = await makeSqliteUrl(t)
   t.match(await seed({ ...settings, DATABASE_URL: missing }), {
     exitCode: 1,

@@ -11,7 +11,7 @@ import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-s
 import { newcomer, readHiddenFields } from '../support/forms.ts'
 import { type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
 
-/** Makes password hashes cheap in the process of the sandbox. This test only counts them. */
+/** Makes password hashes cheap in the process of the sandbox, because this test only counts them. */
 const quickHashes = preload(`
   import crypto from 'node:crypto'
   import { syncBuiltinESMExports } from 'node:module'
@@ -22,7 +22,7 @@ const quickHashes = preload(`
 
 type Answers = { statusCode: number; headers: NodeJS.Dict<unknown> }[]
 
-/** A thousand of them, twenty at a time; looks at health after each hundred. */
+/** Sends a thousand requests, twenty at a time, and checks the health of the sandbox after each hundred. */
 async function sendAThousand(
   t: Test,
   sandbox: Pick<SandboxProcess, 'portal'>,
@@ -36,10 +36,10 @@ async function sendAThousand(
   return answers
 }
 
-/** After the first 429 every answer is 429, and each says when to try again. */
+/** Checks that after the first 429 every answer is 429 and says when to try again. */
 function endsIn429(t: Test, answers: Answers, most: number) {
   const refused = answers.filter(({ statusCode }) => statusCode === 429)
-  // Those that came together with the last one that was heard.
+  // Twenty requests are sent at once, so up to twenty more can be processed.
   t.ok(answers.length - refused.length <= most + 20, `${answers.length - refused.length} were heard`)
   t.ok(answers.slice(most + 20).every(({ statusCode }) => statusCode === 429))
   t.ok(refused.every(({ headers }) => /^[1-9]\d*$/.test(String(headers['retry-after']))))
@@ -100,7 +100,7 @@ t.test(
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), prefix: underLimit(100) })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     t.teardown(() => agent.destroy())
-    /** Over one and the same connection. */
+    /** Sends all requests over the same connection. */
     const visit = (path: string) =>
       new Promise<number | undefined>((resolve, reject) =>
         get({ host: '127.0.0.1', port: sandbox.portalPort, path, agent }, answer => {
@@ -119,7 +119,7 @@ t.test(
         }),
     )
     for (let last = -1; refused === 0 || last !== refused; await setTimeout(300)) last = refused
-    // Or they wait, where a file has become free meanwhile.
+    // Not all are refused: a connection waits if a file descriptor has become free in the meantime.
     t.ok(refused > 0, `${refused} refused`)
     t.strictSame(await visits(), [200, 200], 'on a connection that is there')
 

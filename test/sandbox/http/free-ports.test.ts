@@ -31,7 +31,7 @@ t.test('sandboxes run side by side on different ports, and their addresses and i
   }
 })
 
-t.test('addresses that are set stay, and ports that are given', async t => {
+t.test('on free ports, the sandbox keeps the addresses and ports that the settings contain', async t => {
   const env = { ...free, PORTAL_URL: 'https://portal.example.test', API_PORT: '4999', LAB_TOKEN: 'x'.repeat(22) }
   const config = await onFreePorts(readConfig(env), async config => config)
   const { portalUrl, apiPort, apiUrl } = config
@@ -64,9 +64,9 @@ t.test(
 )
 
 t.test(
-  'tests that run side by side never find the same port, and none that a system gives to anybody else',
+  'tests that run side by side never find the same port, and never a port that the system gives to other programs',
   async t => {
-    // Two copies of one file are to each other what two processes are; both begin to look at the same place.
+    // A second copy of the module behaves like a second process: both copies start to search at the same port.
     const copy = (await import(`../../support/free-port.ts${'?copy'}`)) as { findFreePort: typeof findFreePort }
     const find = () => Promise.all([findFreePort(), copy.findFreePort()])
     const ports = (await Promise.all(Array.from({ length: 24 }, find))).flat()

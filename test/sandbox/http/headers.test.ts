@@ -1,4 +1,5 @@
-// The headers of answers say nothing about the program. With https, they ask browsers to stay with it.
+// The headers of answers must not name the program. If the portal uses https, the headers tell browsers to keep using
+// https.
 import t from 'tap'
 import { exchangeRaw, rawRequest } from '../../support/raw-socket.ts'
 import { openBrowser, startUrl } from '../support/browser.ts'
@@ -30,7 +31,7 @@ t.test('CT-06: no answer names the program or its version', async t => {
 t.test('CT-09: no source map is served, and no script or stylesheet names one', async t => {
   const sandbox = await buildTestSandbox(t)
   const account = await (await openAsDeveloper(sandbox)).get('/account')
-  // The icon is named twice: for the tab, and beside the name of the site.
+  // Each page names the icon twice: for the tab, and next to the name of the site.
   const assetsOf = (body: string) => [...new Set(body.match(/\/assets\/[\w.-]+/g))]
   const own = assetsOf(account.body)
   t.equal(own.length, 5, 'an icon, a stylesheet and three scripts')
@@ -57,13 +58,16 @@ const urls = [
   '/health/live',
 ]
 
-t.test('PG-10: a portal with https sends Strict-Transport-Security for only its own host in every answer', async t => {
-  const browser = openBrowser(await buildTestSandbox(t, { portalUrl: 'https://login.example.test' }))
-  for (const url of urls)
-    t.equal((await browser.get(url)).headers['strict-transport-security'], 'max-age=31536000', url)
-})
+t.test(
+  'PG-10: a portal with https sends Strict-Transport-Security in every answer, and only for its own host',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t, { portalUrl: 'https://login.example.test' }))
+    for (const url of urls)
+      t.equal((await browser.get(url)).headers['strict-transport-security'], 'max-age=31536000', url)
+  },
+)
 
-t.test('PG-10: a portal on a loopback address without TLS does not', async t => {
+t.test('PG-10: a portal on a loopback address without TLS does not send Strict-Transport-Security', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   for (const url of urls) t.equal((await browser.get(url)).headers['strict-transport-security'], undefined, url)
 })

@@ -23,7 +23,7 @@ t.test('readiness on both ports makes at most one transaction a second', async t
   t.equal(probes, 3, 'a clock that was set back does not make it wait for an hour')
 })
 
-t.test('a probe that failed is not tried again within its second either', async t => {
+t.test('after a failed probe, readiness makes no second transaction within the same second', async t => {
   const sandbox = await buildTestSandbox(t)
   let probes = 0
   const failing = async () => {

@@ -1,4 +1,5 @@
-// What both listeners do with senders that are too slow or too clever. DO-02 waits for the real deadlines: 5 s and 10 s.
+// The portal and the API limit senders that are too slow, and refuse ambiguous requests. The tests of DO-02 wait for
+// the real deadlines of 5 s and 10 s.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -12,10 +13,13 @@ import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper } from '../support/call-api.ts'
 import { labConfig } from '../support/call-lab.ts'
 
-// Each waits, and none works: side by side they take as long as the longest.
+// The tests only wait, so they run at the same time and take as long as the longest one.
 t.jobs = 8
 
-/** Sends `start` at once, then an `x` every 200 ms; gives the answer, and the seconds until the connection was closed. */
+/**
+ * Sends `start` at once, and then an `x` every 200 ms. Returns the answer, and the seconds until the connection was
+ * closed.
+ */
 async function drip(listener: FastifyInstance, start: string): Promise<[answer: string, seconds: number]> {
   const socket = await openSocket(listener)
   const startedAt = performance.now()
@@ -90,13 +94,14 @@ t.test('DO-11: ambiguous requests are refused', async t => {
   }
   for (const listener of [api, portal])
     for (const [name, lines] of Object.entries(shapes)) {
-      // Only where a body follows: anywhere else that, and nothing before it, would be refused.
+      // Only requests with Transfer-Encoding get a body. After other requests the body itself would be refused as a
+      // request.
       const body = lines.some(line => line.startsWith('Transfer-Encoding')) ? '0\r\n\r\n' : ''
       t.match(await exchangeRaw(listener, rawRequest(lines, body)), /^HTTP\/1\.1 (400|501) /, name)
     }
 })
 
-/** Sends it over a connection that stays, and resolves to what comes next. */
+/** Sends the text over a connection that stays open, and resolves to the next bytes. */
 async function ask(socket: Socket, text: string): Promise<string> {
   socket.write(text)
   return String((await once(socket, 'data'))[0])
@@ -107,7 +112,7 @@ t.test('F-45: connections are kept for 72 idle seconds, longer than a proxy keep
   for (const listener of [api, portal]) {
     t.equal(listener.server.keepAliveTimeout, 72_000)
     await listener.listen({ host: '127.0.0.1', port: 0 })
-    // Idle for longer than an answer may take.
+    // The connection stays idle for longer than an answer may take.
     listener.server.timeout = 500
     const socket = await openSocket(listener)
     for (let count = 0; count < 2; count += 1) {
@@ -122,7 +127,7 @@ t.test('F-45: connections are kept for 72 idle seconds, longer than a proxy keep
   t.match(readFileSync('docs/operations.md', 'utf8'), 'Keep-alive is 72 seconds', 'the document says so')
 })
 
-t.test('F-45: a sender who waits for 100 Continue is told to go on', async t => {
+t.test('F-45: a sender that waits for 100 Continue gets it', async t => {
   const { portal } = await buildTestSandbox(t)
   const socket = await openSocket(portal)
   const head = 'POST /api/exchangeToken HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n'
@@ -137,7 +142,10 @@ function beImpatient({ server }: FastifyInstance): void {
   Object.assign(server, { headersTimeout: 200, requestTimeout: 200 })
 }
 
-/** Sends `start`, and after the answer an `x` every 100 ms; never closes its own direction. Seconds until it is cut. */
+/**
+ * Sends `start`, and an `x` every 100 ms after the answer. It never closes its own side of the connection. Returns the
+ * seconds until the connection is reset.
+ */
 async function ignoreTheEnd(listener: FastifyInstance, start: string): Promise<[answer: string, seconds: number]> {
   const { port } = listener.server.address() as AddressInfo
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => undefined)
@@ -155,7 +163,7 @@ async function ignoreTheEnd(listener: FastifyInstance, start: string): Promise<[
   return [answer, (performance.now() - endedAt) / 1000]
 }
 
-t.test('DO-02: after a 408, 400 or 431 a connection is closed for good, also if the sender goes on', async t => {
+t.test('DO-02: after a 408, 400 or 431 the connection is closed, even if the sender continues', async t => {
   const { api, portal, lab } = await buildTestSandbox(t, { lab: labConfig })
   const host = 'Host: 127.0.0.1'
   const unreadable = [
@@ -180,7 +188,7 @@ t.test('DO-02: after a 408, 400 or 431 a connection is closed for good, also if 
   }
 })
 
-t.test('DO-02: a request whose body arrives after its 408 makes no group', async t => {
+t.test('DO-02: a request whose body arrives after its 408 creates no group', async t => {
   const sandbox = await buildTestSandbox(t)
   const { accessToken, userId, call } = await callAsDeveloper(sandbox)
   const groups = async () => (await call('GET', `/identities/v1/${userId}/links?type=MemberOf`)).json().ItemList.length
@@ -214,7 +222,7 @@ t.test('DO-03: a sender that keeps sending gets the complete 431 before the conn
   const answered = once(served, 'finish')
   socket.write(`GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: ${'x'.repeat(17_000)}`)
   await answered
-  // Bytes for a connection that is closed already would bring a reset.
+  // If the sandbox had closed the connection already, these bytes would cause a reset.
   for (let count = 0; count < 3; count += 1) await new Promise(resolve => socket.write('x'.repeat(1000), resolve))
   const seen: string[] = []
   for (const event of ['data', 'end', 'error'])

@@ -9,7 +9,7 @@ import { startInVain, startSandbox } from '../support/start-sandbox.ts'
 
 const nodeOptions = preload(nameBoth(addresses))
 
-t.test(`F-46: HOST=localhost listens on ${addresses.join(' and ')}, with both listeners`, async t => {
+t.test(`F-46: with HOST=localhost the portal and the API listen on ${addresses.join(' and ')}`, async t => {
   const settings = { HOST: 'localhost' }
   const { portalPort, apiPort } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
   for (const port of [portalPort, apiPort])
@@ -22,7 +22,7 @@ t.test(`F-46: HOST=localhost listens on ${addresses.join(' and ')}, with both li
 })
 
 t.test(
-  `CT-05: with HOST=localhost, the sandbox answers open requests on ${addresses.join(' and ')} before it ends`,
+  `CT-05: with HOST=localhost the sandbox answers open requests on ${addresses.join(' and ')} before it ends`,
   async t => {
     const settings = { HOST: 'localhost' }
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
@@ -30,7 +30,7 @@ t.test(
     const body = 'grant_type=authorization_code&client_id=none&client_secret=none&redirect_uri=none&code=none'
     const head = `POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n`
     const request = head + body
-    // One has sent its headers and a part of its body, the other a part of its headers.
+    // On each address, one request has sent its headers and a part of its body, and another a part of its headers.
     const senders = await Promise.all(
       addresses.flatMap(address =>
         [head.length + 10, 20].map(async sent => {
@@ -41,7 +41,7 @@ t.test(
         }),
       ),
     )
-    // What was sent before is read before.
+    // When a later connection is accepted, the sandbox has read the bytes that were sent before.
     for (const address of addresses) t.ok(await accepts(port, address))
     const code = sandbox.stop()
     while (await accepts(port, addresses[0]!));
@@ -56,22 +56,25 @@ t.test(
   },
 )
 
-t.test(`CT-05: HOST=localhost cuts what never ends on ${addresses.join(' and ')} after 8 seconds`, async t => {
-  const settings = { HOST: 'localhost' }
-  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
-  const { portalPort: port } = sandbox
-  const head =
-    'POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{'
-  for (const address of addresses) {
-    const socket = connect(port, address).on('error', () => undefined)
-    await new Promise<unknown>(resolve => socket.write(head, resolve))
-  }
-  for (const address of addresses) t.ok(await accepts(port, address))
-  const startedAt = performance.now()
-  t.equal(await sandbox.stop(), 0)
-  const stoppedIn = performance.now() - startedAt
-  t.ok(stoppedIn > 7900 && stoppedIn < 10_000, `${stoppedIn} ms`)
-})
+t.test(
+  `CT-05: with HOST=localhost endless requests on ${addresses.join(' and ')} are cut off 8 seconds after SIGTERM`,
+  async t => {
+    const settings = { HOST: 'localhost' }
+    const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
+    const { portalPort: port } = sandbox
+    const head =
+      'POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{'
+    for (const address of addresses) {
+      const socket = connect(port, address).on('error', () => undefined)
+      await new Promise<unknown>(resolve => socket.write(head, resolve))
+    }
+    for (const address of addresses) t.ok(await accepts(port, address))
+    const startedAt = performance.now()
+    t.equal(await sandbox.stop(), 0)
+    const stoppedIn = performance.now() - startedAt
+    t.ok(stoppedIn > 7900 && stoppedIn < 10_000, `${stoppedIn} ms`)
+  },
+)
 
 async function accepts(port: number, address: string): Promise<boolean> {
   const socket = connect(port, address)
@@ -83,7 +86,7 @@ async function accepts(port: number, address: string): Promise<boolean> {
   return isAccepted
 }
 
-t.test('a port that is taken on the second address only is a reason not to start', async t => {
+t.test('the sandbox does not start if its port is in use only on the second address', async t => {
   const taken = createServer().listen(0, addresses[1])
   await once(taken, 'listening')
   t.teardown(() => taken.close())

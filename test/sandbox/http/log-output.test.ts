@@ -6,22 +6,22 @@ import { fillDisk, preload } from '../../support/start-conditions.ts'
 import { makeSqliteUrl } from '../support/build-test-sandbox.ts'
 import { startSandbox } from '../support/start-sandbox.ts'
 
-/** Asks for a page that does not exist. Returns how often the answer was 404. */
+/** Requests a page that does not exist. Returns how often the answer was 404. */
 async function askInVain(port: number, times: number): Promise<number> {
   const answers = await askOften(`http://127.0.0.1:${port}`, '/nowhere', times)
   return answers.match(/HTTP\/1\.1 404 /g)?.length ?? 0
 }
 
-t.test('LG-07: a log that nobody reads stops nothing, not even the end of the process', async t => {
+t.test('LG-07: the sandbox keeps working, and can stop, if nobody reads its log', async t => {
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
   sandbox.neglectLog()
-  // A pipe holds 64 KiB or a few times that, a line has some 200 bytes.
+  // A pipe holds 64 KiB or a few times as much, and a line has about 200 bytes.
   t.equal(await askInVain(sandbox.apiPort, 3000), 3000)
   t.equal(await sandbox.stop(), 0)
 })
 
 t.test(
-  'F-39, LG-07: a log on a full disk stops nothing, not even the end of the process',
+  'F-39, LG-07: the sandbox keeps working, and can stop, with its log on a full disk',
   { timeout: 30_000 },
   async t => {
     const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
@@ -40,7 +40,7 @@ t.test(
 )
 
 t.test(
-  'F-39, LG-07: when the disk has space again the log goes on, also after a mebibyte of it was lost',
+  'F-39, LG-07: the log continues when the disk has space again, even if a mebibyte of lines was lost',
   { timeout: 30_000 },
   async t => {
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), nodeOptions: preload(fillDisk) })
@@ -49,7 +49,7 @@ t.test(
     const written = sandbox.logLines.length
     t.ok(written < 1_000, `${written} lines before`)
     process.kill(sandbox.pid, 'SIGUSR2')
-    // What comes before the first of it is written is lost, too.
+    // Lines from before the first successful write are lost, too.
     const late = { url: '/nowhere', headers: { 'x-request-id': 'after-the-flood' } }
     while (!sandbox.logLines.at(-1)?.includes('after-the-flood')) {
       await sandbox.portal.inject(late)
@@ -58,7 +58,7 @@ t.test(
   },
 )
 
-t.test('the last line of the log is there when somebody reads it', async t => {
+t.test('a reader of the log gets its last line', async t => {
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
   t.equal(await sandbox.stop(), 0)
   t.match(sandbox.logLines.at(-1), '"msg":"the sandbox has stopped"')

@@ -1,4 +1,4 @@
-// Many requests at once on one connection: a few are answered, and more cut the connection before they cost anything.
+// Many requests at once on one connection: the sandbox answers a few, and closes the connection if there are more.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -14,7 +14,7 @@ import { startSandbox } from '../support/start-sandbox.ts'
 
 const get = (path: string, header = '') => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${header}\r\n`
 
-/** 64 KiB of the same request. */
+/** Repeats one request up to 64 KiB. */
 const flood = (path: string) => get(path).repeat(Math.ceil(65_536 / get(path).length))
 
 /** The most memory that the process ever held, in MiB. */
@@ -23,7 +23,7 @@ function peakOf(pid: number): number {
 }
 
 t.test(
-  'DO-06, DO-07: 30 connections of 64 KiB of requests that read nothing do not take a process of 256 MiB',
+  'DO-06, DO-07: 30 connections that send 64 KiB of requests and read nothing do not exhaust a process of 256 MiB',
   { skip: process.platform !== 'linux' && 'the memory is read from /proc' },
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
@@ -41,7 +41,7 @@ t.test(
         const socket = connect(port, '127.0.0.1').on('error', () => undefined)
         await once(socket, 'connect')
         socket.pause().write(flood(path))
-        // It reads nothing, and so learns of the end by a reset.
+        // The test reads nothing, so it notices the closed connection only by a reset.
         await new Promise(resolve => socket.once('close', resolve).resume())
       })
       await Promise.all(cut)
@@ -56,7 +56,7 @@ t.test(
 )
 
 t.test(
-  'AP-13, DO-07: 300 connections that each ask eight times for the list of 20 full groups, and read nothing, are not held in memory',
+  'AP-13, DO-07: 300 connections that each request a long list eight times and read nothing do not exhaust the memory',
   { skip: process.platform !== 'linux' && 'the memory is read from /proc' },
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
@@ -64,7 +64,7 @@ t.test(
     const accessToken = await getAccessToken(filled)
     const { userId } = await callWith(filled, accessToken)
     const own = await callFromPortal(filled, await openAsDeveloper(filled))
-    // Full of many, or of a few that are as large as they can be.
+    // Each group is full: half of them with many applications, the others with a few of the largest size.
     const redirectUris = Array.from({ length: 30 }, (_, index) => `https://a.example.test/${index}`.padEnd(2000, 'x'))
     for (const [index, groupId] of (await addGroups(filled, userId, 19)).entries())
       await addApplications(
@@ -88,7 +88,7 @@ t.test(
     const ask = get('/apps/v1', `Authorization: Bearer ${accessToken}\r\n`)
     for (const socket of flooders) socket.pause().write(ask.repeat(8))
 
-    // As many as it takes until what the others are owed no longer grows.
+    // Two more lists. After them the answers to the other connections no longer grow.
     const headers = { authorization: `Bearer ${own.accessToken}` }
     for (let round = 1; round <= 2; round += 1) {
       const list = await sandbox.api.inject({ url: '/apps/v1', headers })
@@ -96,7 +96,7 @@ t.test(
     }
     const peak = peakOf(sandbox.pid)
     t.comment(`${Math.round(peak)} MiB at most`)
-    // The answers together are 1.3 GB; a busy process without them takes what its heap may.
+    // All answers together would take 1.3 GB. A busy process uses its whole heap even without them.
     t.ok(peak < 384, `${peak} MiB`)
     for (const socket of flooders) socket.destroy()
     t.equal((await sandbox.api.inject('/health/live')).statusCode, 200)
@@ -104,7 +104,7 @@ t.test(
   },
 )
 
-t.test('eight requests at once on one connection are answered in their order, again and again', async t => {
+t.test('eight requests at once on one connection are answered in their order, and can be repeated', async t => {
   const { portal, api } = await buildTestSandbox(t)
   for (const listener of [portal, api]) {
     const socket = await openSocket(listener)

@@ -1,4 +1,4 @@
-// Which login and which client a step belongs to, and how a developer gets from an answer to its step.
+// How the laboratory finds the login and the client of a step, and how a developer gets from an answer to its step.
 import t from 'tap'
 import { exchange, locationOf } from '../support/browser.ts'
 import { seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
@@ -13,7 +13,7 @@ interface Login {
   steps: { id: string; requestId: string; kind: string; route: string; reason: string | null }[]
 }
 
-/** All logins of a client, or those that nobody knows the client of. */
+/** All logins of a client. If `clientId` is null, all logins without a known client. */
 async function readLogins(lab: CallLab, clientId: string | null): Promise<Login[]> {
   const { logins } = (await lab('GET', 'logins')).json() as { logins: Login[] }
   const own = logins.filter(login => login.clientId === clientId)
@@ -25,7 +25,7 @@ const routesOf = (logins: Login[]) => logins.flatMap(({ steps }) => steps.map(({
 const listWith = ({ api }: TestSandbox, token: string, headers: Record<string, string> = {}) =>
   api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}`, ...headers } })
 
-/** Where the link of an answer leads: the login, and the number of the step in it. */
+/** Follows the link of an answer. Returns the login, and the number of the step in the login. */
 async function follow(sandbox: TestSandbox, url: unknown): Promise<[login: string, step: number]> {
   const { pathname } = new URL(String(url))
   const answer = await sandbox.lab!.inject({ url: pathname, headers: { host: '127.0.0.1' } })
@@ -64,7 +64,7 @@ t.test('a link leads to its own step when a client sends one X-Request-Id with s
   )
 })
 
-t.test('calls with tokens that the laboratory gave, and with app tokens, are filed under their client', async t => {
+t.test('calls with tokens from the laboratory, and with app access tokens, are listed under their client', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const { call, groupId } = await callAsDeveloper(sandbox)
   const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
@@ -83,7 +83,7 @@ t.test('calls with tokens that the laboratory gave, and with app tokens, are fil
   t.same(routesOf(await readLogins(lab, made.clientId)), ['/apps/v1', '/api/me'])
 })
 
-t.test('calls with a bad token and of a wrong content type are filed under the client that made them', async t => {
+t.test('calls with a bad token or a wrong content type are listed under the client that made them', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const made = (await lab('POST', 'applications', { redirectUri: seeded.redirectUri })).json()
   const own = { userId: made.userId, clientId: made.clientId }
@@ -110,7 +110,7 @@ t.test('if a body has a wrong content type, the portal reads at most the maximum
   })
 })
 
-t.test('a step that proves another client is no step of the login whose code it brings', async t => {
+t.test('if another client sends the code of a login, this step is not part of the login', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const other = await makeOtherClient(sandbox)
   const code = await getCode(sandbox)
@@ -121,7 +121,7 @@ t.test('a step that proves another client is no step of the login whose code it 
   t.notOk(own.includes('code-of-another-client'))
 })
 
-t.test('an address that URL cannot parse is recorded like any other', async t => {
+t.test('the laboratory records a request even if `URL` cannot parse its address', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   t.equal((await sandbox.portal.inject({ method: 'GET', url: { pathname: '//' } })).statusCode, 404)
   const [login] = await readLogins(lab, null)
@@ -150,7 +150,7 @@ t.test('a login whose exchange was late is signed in, and its renewal is a step 
   for (const place of ['exchange', 'refresh'])
     await lab('POST', 'faults', { fault: `${place}-late`, options: { seconds: 0.01 } })
   const code = await getCode(sandbox)
-  // What is late waits on a connection, so there must be one.
+  // A late answer waits on a real connection, so the test cannot use `inject`.
   const address = await sandbox.portal.listen({ host: '127.0.0.1', port: 0 })
   const post = async (fields: Record<string, string>) => {
     const { clientId: client_id, clientSecret: client_secret } = seeded

@@ -1,4 +1,5 @@
-// The laboratory's description of itself. Every test that calls it holds the answer to this (support/call-lab.ts).
+// The OpenAPI document of the laboratory. Every test that calls the laboratory compares the answer with this document
+// (support/call-lab.ts).
 import swaggerParser from '@apidevtools/swagger-parser'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -17,7 +18,7 @@ interface Document {
   >
 }
 
-t.test('the OpenAPI 3.1 document is valid, and describes every call that there is', async t => {
+t.test('the OpenAPI 3.1 document is valid, and describes every call of the laboratory', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const document = (await lab('GET', 'openapi.json')).json<Document>()
   t.match(document, { openapi: /^3\.1\.\d$/, servers: [{ url: 'http://127.0.0.1:4002' }] })
@@ -38,40 +39,43 @@ t.test('the OpenAPI 3.1 document is valid, and describes every call that there i
   t.strictSame(described.sort(), there.sort())
 })
 
-t.test('what the description of a body forbids is refused, with the field and what is allowed', async t => {
-  const { lab } = await buildTestLab(t)
-  const redirectUri = 'http://localhost:3456/'
-  const rows: [string, unknown, object][] = [
-    ['people', { email: 5, other: 1 }, { email: [/a text of 3 to 254/], other: [/There are email, password/] }],
-    ['people', { password: 'short' }, { password: [/a text of 8 to 1000/] }],
-    ['people', { email: 'nobody' }, { email: [/e-mail address like/] }],
-    ['people', { firstName: 'A\0' }, { firstName: [/a text/] }],
-    ['people', [], { body: [/a JSON object/] }],
-    ['people', { suite: 'a b' }, { suite: [/such as my-tests-1/] }],
-    ['groups', {}, { members: [/missing.*a list of 1 to 20/] }],
-    ['groups', { members: ['a', 5] }, { 'members[1]': [/a text/] }],
-    ['applications', {}, { redirectUri: [/at least one redirect URI/] }],
-    ['applications', { redirectUri: 'http://client.example.test/' }, { redirectUris: [/https/] }],
-    ['applications', { redirectUri: `${redirectUri},https://b.test` }, { redirectUri: [/comma/] }],
-    ['applications', { redirectUri, groupId: 'a' }, { userId: [/the member of the group/] }],
-    ['applications', { redirectUri, lifetimes: { codeSeconds: 601 } }, { 'lifetimes.codeSeconds': [/1 to 600/] }],
-    ['applications', { redirectUri, userId: 'a', email: 'b@c.test' }, { userId: [/not by both/] }],
-    ['sign-in', {}, { userId: [/by userId or by email/] }],
-    ['sign-in', { userId: 'a', clientId: 'b', url: 'c' }, { clientId: [/Leave clientId out/] }],
-    ['expire', { what: 'cookie' }, { what: [/one of access-token, refresh-token, code, portal-session/] }],
-    ['expire', { what: 'code', value: 'a', email: 'a@b.test' }, { email: [/not both/] }],
-    ['expire', { what: 'access-token', value: 'a' }, { value: [/not an access token/] }],
-    ['expire', { what: 'portal-session', userId: 'a', clientId: 'b' }, { clientId: [/Leave clientId out/] }],
-    ['reset', { all: 'yes' }, { all: [/true or false/] }],
-    ['reset', { all: true, suite: 'a' }, { all: [/not both/] }],
-  ]
-  for (const [path, body, message] of rows) {
-    const answer = await lab('POST', path, body)
-    t.match([answer.statusCode, answer.json()], [422, { error: { status: 422, message } }], JSON.stringify(body))
-  }
-  t.equal((await lab('PUT', 'applications/nothing/lifetimes', {})).statusCode, 404)
-  t.equal((await lab('POST', 'people')).statusCode, 400, 'no body at all')
-})
+t.test(
+  'the laboratory refuses a body that the description forbids, and names the field and the allowed values',
+  async t => {
+    const { lab } = await buildTestLab(t)
+    const redirectUri = 'http://localhost:3456/'
+    const rows: [string, unknown, object][] = [
+      ['people', { email: 5, other: 1 }, { email: [/a text of 3 to 254/], other: [/There are email, password/] }],
+      ['people', { password: 'short' }, { password: [/a text of 8 to 1000/] }],
+      ['people', { email: 'nobody' }, { email: [/e-mail address like/] }],
+      ['people', { firstName: 'A\0' }, { firstName: [/a text/] }],
+      ['people', [], { body: [/a JSON object/] }],
+      ['people', { suite: 'a b' }, { suite: [/such as my-tests-1/] }],
+      ['groups', {}, { members: [/missing.*a list of 1 to 20/] }],
+      ['groups', { members: ['a', 5] }, { 'members[1]': [/a text/] }],
+      ['applications', {}, { redirectUri: [/at least one redirect URI/] }],
+      ['applications', { redirectUri: 'http://client.example.test/' }, { redirectUris: [/https/] }],
+      ['applications', { redirectUri: `${redirectUri},https://b.test` }, { redirectUri: [/comma/] }],
+      ['applications', { redirectUri, groupId: 'a' }, { userId: [/the member of the group/] }],
+      ['applications', { redirectUri, lifetimes: { codeSeconds: 601 } }, { 'lifetimes.codeSeconds': [/1 to 600/] }],
+      ['applications', { redirectUri, userId: 'a', email: 'b@c.test' }, { userId: [/not by both/] }],
+      ['sign-in', {}, { userId: [/by userId or by email/] }],
+      ['sign-in', { userId: 'a', clientId: 'b', url: 'c' }, { clientId: [/Leave clientId out/] }],
+      ['expire', { what: 'cookie' }, { what: [/one of access-token, refresh-token, code, portal-session/] }],
+      ['expire', { what: 'code', value: 'a', email: 'a@b.test' }, { email: [/not both/] }],
+      ['expire', { what: 'access-token', value: 'a' }, { value: [/not an access token/] }],
+      ['expire', { what: 'portal-session', userId: 'a', clientId: 'b' }, { clientId: [/Leave clientId out/] }],
+      ['reset', { all: 'yes' }, { all: [/true or false/] }],
+      ['reset', { all: true, suite: 'a' }, { all: [/not both/] }],
+    ]
+    for (const [path, body, message] of rows) {
+      const answer = await lab('POST', path, body)
+      t.match([answer.statusCode, answer.json()], [422, { error: { status: 422, message } }], JSON.stringify(body))
+    }
+    t.equal((await lab('PUT', 'applications/nothing/lifetimes', {})).statusCode, 404)
+    t.equal((await lab('POST', 'people')).statusCode, 400, 'no body at all')
+  },
+)
 
 t.test('if there is a token, the description says that calls must send it', async t => {
   const open = (await (await buildTestLab(t)).lab('GET', 'openapi.json')).json<Document>()

@@ -1,4 +1,5 @@
-// The sequence diagram on the page of a login: who sent what to whom, in order, and what the laboratory cannot see.
+// The sequence diagram on the page of a login: the messages in their order, and the messages that the laboratory cannot
+// see.
 import t from 'tap'
 import { diagramOf } from '../../../src/sandbox/lab/pages/diagram.ts'
 import type { RecordedStep } from '../../../src/sandbox/lab/record/recorded.ts'
@@ -41,7 +42,7 @@ t.test('a request goes from its sender to the portal or the API, and the answer 
   )
 })
 
-t.test('an answer says its status, what it brings and how long it took', async t => {
+t.test('the diagram shows the status, the content and the duration of each answer', async t => {
   const [code, error, tokens, refused, cut] = rowsOf(
     step('consent', {}, { status: 303, location: back('one'), durationMs: 7 }),
     step('consent', {}, { status: 303, location: 'http://localhost:3000/cancelled?error=access_denied' }),
@@ -56,7 +57,7 @@ t.test('an answer says its status, what it brings and how long it took', async t
   t.match(cut!.answer, { mark: '⚡', status: 'no answer', words: '' })
 })
 
-t.test('the time between two steps counts from the previous answer to the next request', async t => {
+t.test('the time between two steps begins with the previous answer and ends with the next request', async t => {
   const rows = rowsOf(
     step('authorize', {}, { atMs: 0, durationMs: 10 }),
     step('sign-in', {}, { atMs: 1_260, durationMs: 40 }),
@@ -69,7 +70,7 @@ t.test('the time between two steps counts from the previous answer to the next r
   )
 })
 
-t.test('what no request shows is drawn only if it follows from one', async t => {
+t.test('the diagram shows a message without a request only if a later request proves it', async t => {
   const [start, given, exchanged] = rowsOf(
     step('authorize'),
     step('consent', {}, { status: 303, location: back('code-1') }),
@@ -111,7 +112,7 @@ t.test('the page draws every step with its checks: failed ones open, passed ones
   t.notMatch(page, /\sstyle=/, 'the policy of the page forbids it')
 })
 
-t.test('a mark stands where steps were left out', async t => {
+t.test('the diagram has a mark where steps were left out', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const { access_token: token } = (
     await exchange(sandbox, { code: (await logIn(sandbox)).get('code') ?? '', state: 'a-state' })

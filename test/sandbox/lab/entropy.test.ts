@@ -1,11 +1,11 @@
-// How many random bits the laboratory and the conformance suite take a value to have.
+// The estimate of the random bits in a value, for the laboratory and the conformance suite.
 import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
 import { bitsOf, changingBitsOf } from '../../../src/sandbox/lab/record/entropy.ts'
 
 const many = (make: () => string) => Array.from({ length: 24 }, make)
 
-t.test('128 random bits are seen in each usual alphabet', async t => {
+t.test('the estimate finds 128 random bits in hexadecimal and in base64url', async t => {
   for (const encoding of ['hex', 'base64url'] as const) {
     t.ok(bitsOf(randomBytes(16).toString(encoding)) >= 128, encoding)
     t.ok(changingBitsOf(many(() => randomBytes(16).toString(encoding))) >= 124, encoding)

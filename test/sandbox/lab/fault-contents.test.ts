@@ -117,7 +117,7 @@ t.test('each fault of the redirect back changes only what its name says', async 
   const { sandbox, order } = await buildFaultLab(t)
   const goBack = await signInOnce(sandbox)
   const usual = await goBack()
-  // Those that say which parameter, without further options.
+  // Faults whose name contains the parameter, and that need no options.
   const names = namesOf(/^redirect-/).filter(
     name => !Object.values(catalogue.get(name)!.options).some(one => one.isRequired),
   )
@@ -285,7 +285,7 @@ t.test('any other error status can be ordered, too', async t => {
   t.same(error.message, { 'options.status': ['This must be a whole number from 400 to 599.'] })
 })
 
-t.test('the login, the HAR, the events and the page name the fault that a step had', async t => {
+t.test('the login, the HAR, the events and the page name the fault of a step', async t => {
   const { sandbox, order, call } = await buildFaultLab(t)
   await sandbox.lab!.listen({ host: '127.0.0.1', port: 0 })
   const { port } = sandbox.lab!.server.address() as { port: number }
@@ -311,21 +311,24 @@ t.test('the login, the HAR, the events and the page name the fault that a step h
   t.match((await call('GET', '/')).body, /exchange-503/)
 })
 
-t.test('if a client leaves, a late platform does not act afterwards, but what it has already done stays', async t => {
-  const { sandbox, order, steps, untilConsumed } = await buildFaultLab(t)
-  const calls = await platformCalls(sandbox)
-  for (const name of ['exchange-late', 'exchange-late-after']) {
-    const { id } = await order(name, { options: { seconds: 30 } })
-    const call = await calls.exchange()
-    await askRaw(sandbox.portal, call, { untilThen: () => untilConsumed(id) })
-    while (!(await steps()).some(({ fault }) => fault?.id === id)) await new Promise(setImmediate)
-    // Anything that the platform still does is done before this request is answered.
-    await askRaw(sandbox.portal, await calls.exchange())
-    t.equal(await call.hasActed?.(), name === 'exchange-late-after', name)
-  }
-})
+t.test(
+  'if a client closes the connection, a late platform does not act afterwards, but an earlier change stays',
+  async t => {
+    const { sandbox, order, steps, untilConsumed } = await buildFaultLab(t)
+    const calls = await platformCalls(sandbox)
+    for (const name of ['exchange-late', 'exchange-late-after']) {
+      const { id } = await order(name, { options: { seconds: 30 } })
+      const call = await calls.exchange()
+      await askRaw(sandbox.portal, call, { untilThen: () => untilConsumed(id) })
+      while (!(await steps()).some(({ fault }) => fault?.id === id)) await new Promise(setImmediate)
+      // When this request is answered, the platform has finished all earlier work.
+      await askRaw(sandbox.portal, await calls.exchange())
+      t.equal(await call.hasActed?.(), name === 'exchange-late-after', name)
+    }
+  },
+)
 
-t.test('no fault delays the stop of the sandbox, whatever its client does', async t => {
+t.test('no fault delays the stop of the sandbox, even if the client does not read the answer', async t => {
   const { sandbox, order, untilConsumed } = await buildFaultLab(t)
   const calls = await platformCalls(sandbox)
   const faults = ['list-never', 'list-late', 'list-drip', 'list-endless-body', 'list-endless-header']

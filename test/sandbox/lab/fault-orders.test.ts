@@ -1,4 +1,4 @@
-// Ordering faults: the catalogue, refused orders, and which requests consume a fault how often.
+// Ordering faults: the catalogue, refused orders, and the requests that consume a fault.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
@@ -38,7 +38,7 @@ t.test(
   },
 )
 
-t.test('a wrong order is refused with each wrong field and what is allowed', async t => {
+t.test('the answer to a wrong order names each wrong field and the allowed values', async t => {
   const { call } = await buildFaultLab(t)
   const rows: [body: unknown, message: Record<string, RegExp>][] = [
     [[], { fault: /JSON object/ }],
@@ -105,7 +105,7 @@ t.test('every name that was ever in the catalogue is accepted', async t => {
     names.filter(name => !catalogue.has(name)),
     [],
   )
-  // One name of each kind, because only two hundred faults wait.
+  // One name of each kind, because at most two hundred faults can wait.
   const kinds = new Map(names.map(name => [catalogue.get(name)?.kind, name]))
   for (const [kind, name] of kinds) {
     const { options } = catalogue.get(name)!
@@ -117,7 +117,7 @@ t.test('every name that was ever in the catalogue is accepted', async t => {
   await call('DELETE', '/lab/v1/faults')
 })
 
-t.test('a developer can also order a fault by its place, kind and time', async t => {
+t.test('a developer can order a fault by its place, kind and time instead of its name', async t => {
   const { call, order, sandbox } = await buildFaultLab(t)
   const data = { place: 'exchange', kind: 'status', when: 'after', options: { status: 418, retryAfter: 1 } }
   t.match((await call('POST', '/lab/v1/faults', data)).json(), { ...data, fault: 'exchange-status-after' })
@@ -130,7 +130,7 @@ t.test('a developer can also order a fault by its place, kind and time', async t
   t.match(later, { fault: 'list-cut', when: 'after' })
 })
 
-t.test('when a fault skips a request, it waits for ten more minutes from then on', async t => {
+t.test('a fault that skips a request waits for another ten minutes', async t => {
   const { order, show, sandbox } = await buildFaultLab(t)
   const { id } = await order('exchange-503', { ...own, skip: 2 })
   for (let count = 0; count < 2; count++) {
@@ -158,24 +158,27 @@ t.test('faults are listed, shown and removed, by id, by client and all at once',
   t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 200)
 })
 
-t.test('a misspelled parameter removes nobody’s faults, and the answer says what is accepted', async t => {
-  const { order, call } = await buildFaultLab(t)
-  await order('exchange-503', { clientId: 'mine' })
-  await order('exchange-503', { clientId: 'yours' })
-  const refused = async (method: 'GET' | 'DELETE', path: string, body?: object) => {
-    const answer = await call(method, `/lab/v1/${path}`, body)
-    t.equal(answer.statusCode, 422, `${method} ${path}`)
-    return answer.json().error.message
-  }
-  t.same(await refused('DELETE', 'faults?client_id=mine'), {
-    client_id: ['There is no such parameter. This call takes clientId.'],
-  })
-  t.match(await refused('DELETE', 'faults?clientId='), { clientId: [/^Name a client/] })
-  t.match(await refused('DELETE', 'faults?clientId=mine&clientId=yours'), { clientId: ['Give it once.'] })
-  t.match(await refused('DELETE', 'faults', { clientId: 'mine' }), { body: [/takes no body.*takes clientId/] })
-  t.equal((await call('GET', '/lab/v1/faults')).json().faults.length, 2, 'nothing was removed')
-  t.same((await call('DELETE', '/lab/v1/faults?clientId=mine')).json(), { removed: 1 })
-})
+t.test(
+  'a call with a misspelled parameter removes no faults, and the answer lists the accepted parameters',
+  async t => {
+    const { order, call } = await buildFaultLab(t)
+    await order('exchange-503', { clientId: 'mine' })
+    await order('exchange-503', { clientId: 'yours' })
+    const refused = async (method: 'GET' | 'DELETE', path: string, body?: object) => {
+      const answer = await call(method, `/lab/v1/${path}`, body)
+      t.equal(answer.statusCode, 422, `${method} ${path}`)
+      return answer.json().error.message
+    }
+    t.same(await refused('DELETE', 'faults?client_id=mine'), {
+      client_id: ['There is no such parameter. This call takes clientId.'],
+    })
+    t.match(await refused('DELETE', 'faults?clientId='), { clientId: [/^Name a client/] })
+    t.match(await refused('DELETE', 'faults?clientId=mine&clientId=yours'), { clientId: ['Give it once.'] })
+    t.match(await refused('DELETE', 'faults', { clientId: 'mine' }), { body: [/takes no body.*takes clientId/] })
+    t.equal((await call('GET', '/lab/v1/faults')).json().faults.length, 2, 'nothing was removed')
+    t.same((await call('DELETE', '/lab/v1/faults?clientId=mine')).json(), { removed: 1 })
+  },
+)
 
 t.test('every call of the laboratory refuses a parameter that it does not know', async t => {
   const { call, order } = await buildFaultLab(t)
@@ -266,7 +269,7 @@ t.test('a request that only claims a client ID uses up no fault that was ordered
   t.equal((await list()).statusCode, 401)
 })
 
-t.test('the secret in the body is the proof, whatever header a library sends beside it', async t => {
+t.test('the secret in the body proves the client, whatever Authorization header a library also sends', async t => {
   const { order, sandbox } = await buildFaultLab(t)
   await order('exchange-503', own)
   const fields = { grant_type: 'authorization_code', code: 'x', client_id: seeded.clientId }
@@ -279,30 +282,33 @@ t.test('the secret in the body is the proof, whatever header a library sends bes
   t.equal(answer.statusCode, 503)
 })
 
-t.test('a fault with a state happens only in the login that began with it, and in what follows', async t => {
-  const { order, sandbox } = await buildFaultLab(t)
-  const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']
-  await order('exchange-503', { state: two })
-  const codeOf = (state: string) => getCode(sandbox, { state })
-  const tokens = (await exchange(sandbox, { code: await codeOf(one), state: one })).json()
-  t.ok(tokens.access_token)
-  const code = await codeOf(two)
-  t.equal((await exchange(sandbox, { code, state: two })).statusCode, 503)
-  t.equal((await exchange(sandbox, { code, state: two })).statusCode, 200, 'the platform had not acted')
-  for (const state of [two, one]) {
-    await order('refresh-503', { state })
-    await order('list-503', { state })
-  }
-  t.equal((await refresh(sandbox, tokens.refresh_token)).statusCode, 503)
-  t.equal((await refresh(sandbox, tokens.refresh_token)).statusCode, 200)
-  const list = () =>
-    sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${tokens.access_token}` } })
-  t.equal((await list()).statusCode, 503)
-  t.equal((await list()).statusCode, 200)
-  await order('redirect-code-missing', { state: two })
-  t.not(await codeOf(one), '')
-  t.equal(await codeOf(two), '')
-})
+t.test(
+  'a fault that is ordered for a state happens only in the login with this state, and in its later calls',
+  async t => {
+    const { order, sandbox } = await buildFaultLab(t)
+    const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']
+    await order('exchange-503', { state: two })
+    const codeOf = (state: string) => getCode(sandbox, { state })
+    const tokens = (await exchange(sandbox, { code: await codeOf(one), state: one })).json()
+    t.ok(tokens.access_token)
+    const code = await codeOf(two)
+    t.equal((await exchange(sandbox, { code, state: two })).statusCode, 503)
+    t.equal((await exchange(sandbox, { code, state: two })).statusCode, 200, 'the platform had not acted')
+    for (const state of [two, one]) {
+      await order('refresh-503', { state })
+      await order('list-503', { state })
+    }
+    t.equal((await refresh(sandbox, tokens.refresh_token)).statusCode, 503)
+    t.equal((await refresh(sandbox, tokens.refresh_token)).statusCode, 200)
+    const list = () =>
+      sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${tokens.access_token}` } })
+    t.equal((await list()).statusCode, 503)
+    t.equal((await list()).statusCode, 200)
+    await order('redirect-code-missing', { state: two })
+    t.not(await codeOf(one), '')
+    t.equal(await codeOf(two), '')
+  },
+)
 
 t.test('a fault without a matching request for ten minutes is dropped, and stays in the list for ten more', async t => {
   const { order, show, call, sandbox } = await buildFaultLab(t)
@@ -327,7 +333,7 @@ t.test('at most two hundred faults wait', async t => {
   await order('exchange-503')
 })
 
-t.test('a fault after the platform has acted waits for a request that the platform accepts', async t => {
+t.test('a fault that happens after the platform has acted waits for a request that the platform accepts', async t => {
   const { order, show, sandbox } = await buildFaultLab(t)
   const { id } = await order('exchange-state-other', own)
   t.equal((await exchange(sandbox, { code: 'none' })).statusCode, 401)
@@ -337,7 +343,7 @@ t.test('a fault after the platform has acted waits for a request that the platfo
   t.not(state, 'a-state')
 })
 
-t.test('a fault that is removed while the caller is looked up is not consumed', async t => {
+t.test('a fault that is removed while the laboratory identifies the caller is not consumed', async t => {
   const ordered = createOrderedFaults({ clock: () => new Date(), hashState: state => state })
   const everybody = { clientId: undefined, isOfState: () => false }
   for (const isTakenBack of [false, true]) {

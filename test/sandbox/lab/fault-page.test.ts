@@ -1,4 +1,4 @@
-// The page of faults without a browser: finding a fault, ordering it with its form, what is wrong with a form, and cancelling.
+// The page of faults, without a browser: finding a fault, ordering it with its form, refused forms, and cancelling.
 import t, { type Test } from 'tap'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
@@ -69,7 +69,7 @@ function readForm(page: string, name: string) {
   return { fields, types, form }
 }
 
-/** For options without a default: what somebody types, and the option that it stands for. */
+/** For options without a default: the text in the field, and the value of the option. */
 const typed: Record<string, [text: string, option: unknown]> = {
   status: ['503', 503],
   kilobytes: ['4', 4],
@@ -155,7 +155,7 @@ t.test('each type of option has its own field, with a unit and bounds', async t 
   ])
 })
 
-t.test('a fault that a form ordered happens, and the list leads to the step that it happened to', async t => {
+t.test('a fault that was ordered with a form happens, and the list links to the step with the fault', async t => {
   const { sandbox, order, get, list, steps } = await openFaultPage(t)
   const { access_token: token } = await getTokens(sandbox)
   const more = `&clientId=${seeded.clientId}`
@@ -196,13 +196,13 @@ t.test('a form can order a fault for every request', async t => {
   t.match((await get('/faults')).body, 'happens every time')
 })
 
-t.test('a fault for the metadata happens to all clients, whichever client the page is about', async t => {
+t.test('a fault for the metadata affects all clients, even if it is ordered on the page of one client', async t => {
   const { order, ordered } = await openFaultPage(t)
   t.equal((await order('metadata-503', {}, `&clientId=${seeded.clientId}`)).statusCode, 303)
   t.match(await ordered(), [{ fault: 'metadata-503', clientId: null }])
 })
 
-t.test('a wrong field is named next to the field, and everything that was typed stays', async t => {
+t.test('a problem is shown next to its field, and the form keeps the typed values', async t => {
   const { order, ordered } = await openFaultPage(t)
   const rows: [fault: string, fields: Fields, wrong: string, message: RegExp][] = [
     ['exchange-late', { 'options.seconds': '61' }, 'options.seconds', /a number from 0 to 60/],
@@ -232,7 +232,7 @@ t.test('a wrong field is named next to the field, and everything that was typed 
   t.same(await ordered(), [], 'nothing was ordered')
 })
 
-t.test('an unknown fault, and one too many, are refused with a reason', async t => {
+t.test('an unknown fault and too many faults are refused with a reason', async t => {
   const { post, order, call } = await openFaultPage(t)
   const unknown = await post('/faults/order', { fault: '<b>x' })
   t.match([unknown.statusCode, unknown.body], [422, /<p class="problem" role="alert">There is no such fault\./])
@@ -330,7 +330,7 @@ t.test('a form or a JSON call can order a fault with any body of up to 64 KiB', 
   })
 })
 
-t.test('an answer can come late with any status, and a delay can take up to a minute', async t => {
+t.test('a late answer can have any status, and a delay can take up to a minute', async t => {
   const { sandbox, order, ordered } = await openFaultPage(t)
   const { access_token: token } = await getTokens(sandbox)
   await sandbox.api.listen({ host: '127.0.0.1', port: 0 })
@@ -345,7 +345,7 @@ t.test('an answer can come late with any status, and a delay can take up to a mi
   t.match((await ordered()).slice(-2), [{ options: { seconds: 60 } }, { options: { seconds: 60 } }])
 })
 
-t.test('forms of the page are taken only from the laboratory itself', async t => {
+t.test('the laboratory accepts forms only from its own pages', async t => {
   const { sandbox, find, ordered } = await openFaultPage(t)
   const { fields } = await find('list-503')
   const send = async (url: string, headers: Fields) => {

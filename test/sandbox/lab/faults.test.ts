@@ -1,4 +1,4 @@
-// Every fault, counted on the wire by a client that sees nothing but bytes, and what the platform has done in the store.
+// Tests every fault with a client that reads raw bytes, and checks in the store whether the platform has acted.
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { catalogue, type Fault } from '../../../src/sandbox/lab/faults/catalogue.ts'
@@ -16,14 +16,14 @@ const isJson = (text: string) => {
 
 interface Wire {
   options?: object
-  /** When the client has enough. */
+  /** Returns true when the client has read enough. */
   enough?: (text: string, pieces: number) => boolean
-  /** Its client leaves when an answer would have come. */
+  /** The fault sends no answer, so the client closes the connection after the time of an answer. */
   isSilent?: true
   isRight(raw: Raw): boolean
 }
 
-/** What the client sees of each kind. */
+/** The effect of each kind of fault on the connection. */
 const wires: Record<string, Wire> = {
   reset: { isRight: ({ text, isReset }) => text === '' && isReset },
   cut: {
@@ -75,7 +75,7 @@ const dialects = {
   api: (body: string, status: number) => JSON.parse(body).error.status === status,
 }
 
-/** The options that a fault is tried with, and the answer that is right. A status is tried with Retry-After. */
+/** The options with which the test orders a fault, and a check of the answer. A status is ordered with Retry-After. */
 function wireOf(name: string, dialect: keyof typeof dialects): Wire | undefined {
   const status = /^\d{3}$/.test(name) ? Number(name) : undefined
   if (!status) return wires[name]
@@ -91,7 +91,10 @@ function wireOf(name: string, dialect: keyof typeof dialects): Wire | undefined 
 const dialectOf = ({ place }: Fault) =>
   place === 'me' ? 'message' : ['exchange', 'refresh', 'revoke', 'metadata', 'keys'].includes(place) ? 'oauth' : 'api'
 
-/** At the first place of a dialect every status. At the other places one status before and one after the platform has acted. */
+/**
+ * Every status is tested at one place of each error format. At other places one status before and one after the
+ * platform has acted is enough.
+ */
 const isTried = ({ place, name }: Fault) => {
   const status = /-(\d{3})(-after)?$/.exec(name)?.[1]
   return !status || ['exchange', 'me', 'create'].includes(place) || status === '401' || status === '503'
@@ -99,7 +102,7 @@ const isTried = ({ place, name }: Fault) => {
 
 const health = { method: 'GET', url: '/health/live', headers: {}, body: '' }
 
-/** Nothing else changes what these look at. */
+/** Places whose rows only their own call changes, so that `hasActed` can be checked again at the end. */
 const ofTheirOwn = ['exchange', 'refresh', 'revoke', 'create']
 
 async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
@@ -117,12 +120,12 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
     const listener = lab.sandbox[call.listener]
     const untilThen = async () => {
       await lab.untilConsumed(id)
-      // Whatever was sent comes before this answer.
+      // When this request is answered, earlier bytes have arrived.
       await askRaw(listener, { ...health, listener: call.listener })
     }
     const raw = await askRaw(listener, call, { enough: wire.enough, ...(wire.isSilent && { untilThen }) })
     t.ok(wire.isRight(raw), name, { raw: { ...raw, text: raw.text.slice(0, 1000), body: raw.body.slice(0, 1000) } })
-    // What comes late has been done late.
+    // After a late answer the platform has acted, too.
     if (call.hasActed) t.equal(await call.hasActed(), when === 'after' || shortName === 'late', `${name}: acted`)
     t.match(await lab.show(id), { status: 'used up', consumed: 1 }, name)
     if (call.hasActed && when === 'before' && shortName !== 'late' && ofTheirOwn.includes(place))
@@ -132,7 +135,7 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
   return { ...lab, calls, tried: faults.length }
 }
 
-t.test('laboratory-faults: each fault of the portal does on the wire what the catalogue says', async t => {
+t.test('laboratory-faults: each fault of the portal has the effect that the catalogue describes', async t => {
   const { steps, tried } = await tryAll(t, ({ name }) => /^(exchange|refresh|revoke|metadata|keys|me)-/.test(name))
   t.ok(tried > 150, `${tried}`)
   const told = (await steps()).filter(({ fault }) => fault)
@@ -140,7 +143,7 @@ t.test('laboratory-faults: each fault of the portal does on the wire what the ca
   t.ok(told.some(({ fault, response }) => fault?.name === 'revoke-reset' && response.status === 0))
 })
 
-t.test('laboratory-faults: each fault of the API does on the wire what the catalogue says', async t => {
+t.test('laboratory-faults: each fault of the API has the effect that the catalogue describes', async t => {
   const { tried } = await tryAll(t, ({ name }) =>
     /^(list|get|create|update|remove|secret|groups|make-group|link|unlink)-/.test(name),
   )

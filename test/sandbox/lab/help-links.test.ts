@@ -23,7 +23,7 @@ import { labConfig } from '../support/call-lab.ts'
 const labUrl = 'http://127.0.0.1:4002'
 const headers = { host: '127.0.0.1:4002' }
 
-/** A server with all dialects, whose routes refuse every request for the reason in the address. */
+/** A server with all error formats. Its routes refuse every request for the reason in the address. */
 async function buildRefusing(t: Test) {
   const sandbox = await buildTestSandbox(t)
   const clock = () => new Date('2026-03-01T12:00:00Z')
@@ -63,28 +63,31 @@ function helpIn({ body, headers }: LightMyRequestResponse): string | undefined {
   return onPage ?? inHeader
 }
 
-t.test('every reason, in every dialect, leads to its step in the laboratory, and from there to the reason', async t => {
-  const { server, lab, names } = await buildRefusing(t)
-  const reference = (await lab.inject({ url: '/reference', headers })).body
-  for (const name of names)
-    for (const reason of Object.keys(reasons) as Reason[]) {
-      const answer = await server.inject(`/${name}/${reason}`)
-      t.ok(answer.statusCode >= 400, `${name}: ${reason}`)
-      const help = helpIn(answer)
-      if (help === undefined) {
-        t.fail(`${name}, ${reason}: no link`)
-        continue
+t.test(
+  'in every error format, a refusal links to its step in the laboratory, and the step links to the reason',
+  async t => {
+    const { server, lab, names } = await buildRefusing(t)
+    const reference = (await lab.inject({ url: '/reference', headers })).body
+    for (const name of names)
+      for (const reason of Object.keys(reasons) as Reason[]) {
+        const answer = await server.inject(`/${name}/${reason}`)
+        t.ok(answer.statusCode >= 400, `${name}: ${reason}`)
+        const help = helpIn(answer)
+        if (help === undefined) {
+          t.fail(`${name}, ${reason}: no link`)
+          continue
+        }
+        const { location } = (await lab.inject({ url: new URL(help).pathname, headers })).headers
+        const { body } = await lab.inject({ url: String(location), headers })
+        // The API has no messages for the reasons of the portal, and answers them as internal errors.
+        const noted = name === 'api' ? toApiError(new Refusal(reason)).reason : reason
+        t.ok(body.includes(`href="/reference#${noted}"`), `${name}: the page of the login names ${noted}`)
+        t.ok(reference.includes(`id="${reason}"`), `${reason} is on the page of all reasons`)
+        if (name === 'page')
+          t.ok(answer.body.includes(`href="${labUrl}/reference#${reason}"`), `${reason} on its error page`)
       }
-      const { location } = (await lab.inject({ url: new URL(help).pathname, headers })).headers
-      const { body } = await lab.inject({ url: String(location), headers })
-      // The API has no words for the reasons of the portal, and answers them as internal errors.
-      const noted = name === 'api' ? toApiError(new Refusal(reason)).reason : reason
-      t.ok(body.includes(`href="/reference#${noted}"`), `${name}: the page of the login names ${noted}`)
-      t.ok(reference.includes(`id="${reason}"`), `${reason} is on the page of all reasons`)
-      if (name === 'page')
-        t.ok(answer.body.includes(`href="${labUrl}/reference#${reason}"`), `${reason} on its error page`)
-    }
-})
+  },
+)
 
 t.test('a refused request gets a link to its step, whichever part of the platform refuses it', async t => {
   const sandbox = await buildTestSandbox(t, { lab: labConfig })
@@ -125,7 +128,7 @@ t.test('a refused request gets a link to its step, whichever part of the platfor
   }
 })
 
-t.test('the checks that the laboratory names exist, and so do the reasons and notices that they are for', async t => {
+t.test('every check that the laboratory names exists, and every reason or notice of a check exists', async t => {
   const ids = new Set(groups.flatMap(({ rows }) => rows.map(({ id }) => id)))
   const known = new Set<string>([...allReasons, ...notices.map(({ id }) => id)])
   for (const [entry, checks] of Object.entries(checksFor)) {
@@ -139,31 +142,38 @@ t.test('the checks that the laboratory names exist, and so do the reasons and no
   for (const { id } of notices) t.ok(body.includes(`id="notice-${id}"`), id)
 })
 
-t.test('portal, API and laboratory link to each other, and without a laboratory nothing links to it', async t => {
-  const on = await buildTestSandbox(t, { lab: labConfig })
-  const off = await buildTestSandbox(t)
-  const look = async (sandbox: typeof on) => {
-    const browser = openBrowser(sandbox)
-    await browser.submit(await signIn(browser), { decision: 'allow' })
-    const groupsPage = (await browser.get('/account/groups')).body
-    const groupPath = /href="(\/account\/groups\/[\w-]+)"/.exec(groupsPage)?.[1] ?? ''
-    const pages = {
-      applications: await browser.get('/account/applications'),
-      group: await browser.get(groupPath),
-      calls: await browser.get('/api/docs'),
-      api: await sandbox.api.inject('/'),
-      apiCalls: await sandbox.api.inject('/apps/v1/docs'),
+t.test(
+  'the portal, the API and the laboratory link to each other, and without a laboratory no page links to it',
+  async t => {
+    const on = await buildTestSandbox(t, { lab: labConfig })
+    const off = await buildTestSandbox(t)
+    const look = async (sandbox: typeof on) => {
+      const browser = openBrowser(sandbox)
+      await browser.submit(await signIn(browser), { decision: 'allow' })
+      const groupsPage = (await browser.get('/account/groups')).body
+      const groupPath = /href="(\/account\/groups\/[\w-]+)"/.exec(groupsPage)?.[1] ?? ''
+      const pages = {
+        applications: await browser.get('/account/applications'),
+        group: await browser.get(groupPath),
+        calls: await browser.get('/api/docs'),
+        api: await sandbox.api.inject('/'),
+        apiCalls: await sandbox.api.inject('/apps/v1/docs'),
+      }
+      return Object.entries(pages).map(([name, { body }]) => [name, body] as const)
     }
-    return Object.entries(pages).map(([name, { body }]) => [name, body] as const)
-  }
-  for (const [name, body] of await look(on)) {
-    const address = ['applications', 'group'].includes(name) ? `${labUrl}/?clientId=${seeded.clientId}` : labUrl
-    t.ok(body.includes(`href="${address}"`), name)
-  }
-  for (const [name, body] of await look(off)) t.notOk(body.includes(labUrl), name)
-  for (const url of ['/', '/reference', '/mailbox']) {
-    const { body } = await on.lab!.inject({ url, headers })
-    for (const address of ['http://127.0.0.1:4000/account', 'http://127.0.0.1:4000/api/docs', 'http://127.0.0.1:4001/'])
-      t.ok(body.includes(`href="${address}"`), `${url}: ${address}`)
-  }
-})
+    for (const [name, body] of await look(on)) {
+      const address = ['applications', 'group'].includes(name) ? `${labUrl}/?clientId=${seeded.clientId}` : labUrl
+      t.ok(body.includes(`href="${address}"`), name)
+    }
+    for (const [name, body] of await look(off)) t.notOk(body.includes(labUrl), name)
+    for (const url of ['/', '/reference', '/mailbox']) {
+      const { body } = await on.lab!.inject({ url, headers })
+      for (const address of [
+        'http://127.0.0.1:4000/account',
+        'http://127.0.0.1:4000/api/docs',
+        'http://127.0.0.1:4001/',
+      ])
+        t.ok(body.includes(`href="${address}"`), `${url}: ${address}`)
+    }
+  },
+)

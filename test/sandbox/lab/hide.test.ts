@@ -29,7 +29,7 @@ t.test('only values with names that are never secret are shown', async t => {
   for (const name of ['clientsecret', 'Authorization', 'cookie']) t.type(values[name], 'object', name)
 })
 
-t.test('a name that stands twice keeps both values, and any name can be one', async t => {
+t.test('if a name occurs twice, both values are kept, and any text can be a name', async t => {
   const values = createHide().values(
     [
       ['client_id', 'one'],
@@ -46,7 +46,7 @@ t.test('a name that stands twice keeps both values, and any name can be one', as
   t.equal([values['data.list']].flat().length, 2)
 })
 
-t.test('the bits of a state are an upper bound of how random it can be', async t => {
+t.test('the bits of a state are an upper bound of its randomness', async t => {
   const rows: [string, number, number][] = [
     [randomBytes(16).toString('base64url'), 128, 132],
     [randomBytes(16).toString('hex'), 128, 128],
@@ -62,7 +62,7 @@ t.test('the bits of a state are an upper bound of how random it can be', async t
   }
 })
 
-t.test('of a value other than a state only its hash and its length are kept', async t => {
+t.test('for secrets other than a state only the hash and the length are kept', async t => {
   const value = createHide().value('code_verifier', randomBytes(32).toString('base64url'), at)
   t.same(Object.keys(value), ['hash', 'length'])
 })
@@ -136,14 +136,14 @@ t.test('no secret of a step is kept, in whatever place it was sent', async t => 
   )
 })
 
-/** Every value that is kept, of whatever name. */
+/** All kept values, whatever their name is. */
 const valuesOf = (values: Values) => Object.values(values).flat()
 
 t.test('the laboratory keeps at most 8 KiB and 200 values of one step, whatever is sent', async t => {
   const list = (length: number, text = '1') => Array.from({ length }, () => text)
   const fields = (length: number, value: unknown) =>
     Object.fromEntries(list(length).map((_, index) => [`field-${index}`, value]))
-  // A character of one byte, one of four, and one that takes six bytes in JSON.
+  // Characters that take one byte, four bytes, and six bytes in JSON.
   const texts = ['x', '\u{1f600}', '\u0001']
   const bodies = [
     fields(100, list(100)),
@@ -189,7 +189,7 @@ t.test('the laboratory keeps at most 8 KiB and 200 values of one step, whatever 
     }
 })
 
-t.test('a step that is too long is marked as cut, and keeps what shows which login it belongs to', async t => {
+t.test('a step that is too long is marked as cut, and keeps the values that identify its login', async t => {
   const record = (body: object) =>
     recordStep(
       {

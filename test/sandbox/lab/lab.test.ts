@@ -77,7 +77,7 @@ async function buildTestLab(t: Test, options: Partial<LabOptions> = {}) {
   return { lab, observe, refuseExchange, get }
 }
 
-t.test('a request that is too long is cut, and says so', async t => {
+t.test('a request that is too long is cut, and its page says so', async t => {
   const { observe, get } = await buildTestLab(t)
   const fields = Array.from({ length: 100 }, (_, index) => [`field-${index}`, Array.from({ length: 100 }, () => 1)])
   observe({
@@ -131,7 +131,7 @@ t.test('requests that need no login have the outcome “no login”', async t =>
   t.match((await get('/lab/v1/logins')).json().logins, [{ outcome: 'under way' }, { outcome: 'no login' }])
 })
 
-t.test('what was compared without being known is told as the same, or another value', async t => {
+t.test('the page says whether a compared secret was the same or another value', async t => {
   const { observe, get } = await buildTestLab(t)
   observe({ checks: [{ name: 'code', passed: true, received: code }] })
   observe({ checks: [{ name: 'state', passed: false, received: 'other' }], reason: 'state-differs' })
@@ -148,7 +148,7 @@ t.test('notices about the client are listed with the login', async t => {
   t.match((await get(`/lab/v1/logins/${id}`)).json().noticed, [{ id: 'no-pkce', steps: ['step-1'] }])
 })
 
-t.test('logins are found by client, by state and since a step', async t => {
+t.test('logins can be selected by client, by state and by newer steps', async t => {
   const { observe, get } = await buildTestLab(t)
   observe()
   const count = async (query: string) => (await get(`/lab/v1/logins?${query}`)).json().logins.length
@@ -164,7 +164,7 @@ t.test('a long poll is answered at the next matching step', async t => {
   const { observe, get } = await buildTestLab(t)
   observe()
   const answer = get('/lab/v1/logins?after=1&clientId=app-1&wait=30')
-  // The question is there once the server has looked at it.
+  // When this request is answered, the long poll has arrived.
   await get('/lab/v1/logins')
   observe({
     about: { claimedClientId: 'app-2' },
@@ -210,7 +210,7 @@ t.test('nothing that the laboratory shows contains a secret', async t => {
     for (const path of ['', '/har']) t.notMatch((await get(`/lab/v1/logins/${id}${path}`)).body, 'SECRET', path)
 })
 
-t.test('a bad query is refused with the wrong parameter and the allowed values', async t => {
+t.test('the answer to a bad query names the wrong parameter and the allowed values', async t => {
   const { get } = await buildTestLab(t)
   const rows: [string, object][] = [
     ['wait=31', { wait: [/0 to 30/] }],
@@ -246,7 +246,7 @@ t.test('the laboratory answers only to its own host names, which prevents DNS re
     t.equal(await status(host), 403, host)
 })
 
-t.test('a page of another site reads nothing and writes nothing', async t => {
+t.test('a page of another site can neither read nor write', async t => {
   const { lab, get } = await buildTestLab(t)
   const rows: [Record<string, string>, number][] = [
     [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }, 403],
@@ -273,17 +273,20 @@ t.test('a page of another site reads nothing and writes nothing', async t => {
   )
 })
 
-t.test('with a token every call needs it, as Bearer or as the password that a browser asks for', async t => {
-  const { get } = await buildTestLab(t, { token: new Secret('a-token-for-tests') })
-  const basic = (password: string) => `Basic ${Buffer.from(`lab:${password}`).toString('base64')}`
-  for (const authorization of ['Bearer a-token-for-tests', 'bearer a-token-for-tests', basic('a-token-for-tests')])
-    t.equal((await get('/lab/v1/logins', { authorization })).statusCode, 200, authorization)
-  for (const authorization of ['', 'Bearer', 'Bearer a-token-for-test', basic(''), 'a-token-for-tests']) {
-    const response = await get('/lab/v1/logins', authorization ? { authorization } : {})
-    t.equal(response.statusCode, 401, authorization)
-    t.match(String(response.headers['www-authenticate']), /Bearer/)
-  }
-})
+t.test(
+  'if the laboratory has a token, every call needs it, as Bearer or as the password that a browser asks for',
+  async t => {
+    const { get } = await buildTestLab(t, { token: new Secret('a-token-for-tests') })
+    const basic = (password: string) => `Basic ${Buffer.from(`lab:${password}`).toString('base64')}`
+    for (const authorization of ['Bearer a-token-for-tests', 'bearer a-token-for-tests', basic('a-token-for-tests')])
+      t.equal((await get('/lab/v1/logins', { authorization })).statusCode, 200, authorization)
+    for (const authorization of ['', 'Bearer', 'Bearer a-token-for-test', basic(''), 'a-token-for-tests']) {
+      const response = await get('/lab/v1/logins', authorization ? { authorization } : {})
+      t.equal(response.statusCode, 401, authorization)
+      t.match(String(response.headers['www-authenticate']), /Bearer/)
+    }
+  },
+)
 
 t.test('steps are streamed as they come in, and the stream ends when the laboratory stops', async t => {
   const { lab, observe } = await buildTestLab(t)
@@ -339,7 +342,7 @@ t.test('the pages show a login as a picture, and say what failed, why, and how t
   t.equal((await get('/?clientId=app-2')).body.includes('Nothing yet'), true)
 })
 
-t.test('a request that names no client has one name in the title and on the page', async t => {
+t.test('a login without a client has the same name in the title and on the page', async t => {
   const { observe, get } = await buildTestLab(t)
   observe({ kind: 'page', about: {}, request: { method: 'GET', url: '/', headers: {}, body: undefined } })
   const path = /href="(\/logins\/[^"]+)"/.exec((await get('/')).body)?.[1] ?? ''
@@ -348,7 +351,7 @@ t.test('a request that names no client has one name in the title and on the page
   t.match(body, '<h1>A request without a client ID</h1>')
 })
 
-t.test('a browser that opens what is not there gets a page, and a program the words as JSON', async t => {
+t.test('an unknown address is answered with a page for browsers, and with JSON for programs', async t => {
   const { get } = await buildTestLab(t, { token: new Secret('a-token-for-tests') })
   const authorization = 'Bearer a-token-for-tests'
   const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }

@@ -1,4 +1,4 @@
-// The list of logins: what a row says, filters, search and pages, as a page and as JSON.
+// The list of logins as a page and as JSON: the rows, filters, search and pages.
 import { randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
@@ -25,7 +25,7 @@ async function openList(t: Test) {
       },
       payload: new URLSearchParams(fields).toString(),
     })
-  /** The address and the page that a search leads to. */
+  /** Searches. Returns the address and the page of the results. */
   const search = async (text: string, fields: Record<string, string> = {}) => {
     const url = locationOf(await send({ text, ...fields }))
     return { url, page: await get(url) }
@@ -40,10 +40,10 @@ async function openList(t: Test) {
   return { sandbox, get, send, search, searchCall }
 }
 
-/** The ids of the logins on a page, those without a client last. */
+/** The ids of the logins on a page. Logins without a client come last. */
 const idsOn = ({ body }: LightMyRequestResponse) => [...body.matchAll(/id="login-([^"]+)"/g)].map(([, id]) => id)
 
-/** A login that works, one whose code is used twice, and a request that belongs to no client. */
+/** Makes a successful login, a login whose code is used twice, and a request without a client. */
 async function fill(sandbox: TestSandbox) {
   const state = random()
   const code = (await logIn(sandbox, { state })).get('code') ?? ''
@@ -70,7 +70,7 @@ async function fill(sandbox: TestSandbox) {
   }
 }
 
-t.test('a row has the method, path, status, number, reason, duration and age of the step that it is about', async t => {
+t.test('a row has the method, path, status, number, reason, duration and age of its most important step', async t => {
   const { sandbox, get } = await openList(t)
   const { refused } = await fill(sandbox)
   sandbox.passTime(3 * 60_000)
@@ -84,7 +84,7 @@ t.test('a row has the method, path, status, number, reason, duration and age of 
   )
 })
 
-t.test('requests that belong to no client are collapsed, with their number, and can be listed alone', async t => {
+t.test('requests without a client are collapsed, with their number, and can be listed separately', async t => {
   const { sandbox, get } = await openList(t)
   const { nobody, signedIn, refused } = await fill(sandbox)
   const all = await get('/')
@@ -146,26 +146,29 @@ t.test(
   },
 )
 
-t.test('what a search found stays the same until it is cleared, and a forgotten search says so', async t => {
-  const { sandbox, get, search } = await openList(t)
-  const { refused } = await fill(sandbox)
-  const { url, page } = await search('state-differs')
-  t.match(page.body, '1 login.')
-  t.match(page.body, '<a href="/">Clear the search</a>')
-  const found = await logIn(sandbox, { state: random() })
-  await exchange(sandbox, { code: found.get('code') ?? '', state: 'wrong' })
-  t.same(idsOn(await get(url)), [refused])
-  t.match(
-    (await search('nothing at all')).page.body,
-    /<h2>No login matches<\/h2>\s*<p class="links"><a href="\/">Clear the search/,
-  )
-  const forgotten = await get('/?search=none')
-  t.match([forgotten.statusCode, forgotten.body], [404, 'This search is no longer kept'])
-  for (let count = 0; count < 50; count++) await search('other')
-  t.equal((await get(url)).statusCode, 404)
-})
+t.test(
+  'the result of a search stays the same until it is cleared, and the page says if a search is no longer kept',
+  async t => {
+    const { sandbox, get, search } = await openList(t)
+    const { refused } = await fill(sandbox)
+    const { url, page } = await search('state-differs')
+    t.match(page.body, '1 login.')
+    t.match(page.body, '<a href="/">Clear the search</a>')
+    const found = await logIn(sandbox, { state: random() })
+    await exchange(sandbox, { code: found.get('code') ?? '', state: 'wrong' })
+    t.same(idsOn(await get(url)), [refused])
+    t.match(
+      (await search('nothing at all')).page.body,
+      /<h2>No login matches<\/h2>\s*<p class="links"><a href="\/">Clear the search/,
+    )
+    const forgotten = await get('/?search=none')
+    t.match([forgotten.statusCode, forgotten.body], [404, 'This search is no longer kept'])
+    for (let count = 0; count < 50; count++) await search('other')
+    t.equal((await get(url)).statusCode, 404)
+  },
+)
 
-t.test('filters select by client, outcome, reason and time, alone, together, and within a search', async t => {
+t.test('filters select by client, outcome, reason and time, also combined and within a search', async t => {
   const { sandbox, get, search, searchCall } = await openList(t)
   const { signedIn, refused } = await fill(sandbox)
   const rows: [query: string, found: string[]][] = [
@@ -256,7 +259,7 @@ t.test(
   },
 )
 
-t.test('a search is taken only from a form of the laboratory itself', async t => {
+t.test('the laboratory accepts a search only from its own form', async t => {
   const { send, sandbox } = await openList(t)
   const cross = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', origin: 'http://evil.test' }
   const rows: [Record<string, string>, number][] = [

@@ -1,4 +1,5 @@
-// What an open page of the laboratory hears: that logins have changed, as few events as possible, and what it has missed.
+// The events that an open page of the laboratory gets: few events for many changed logins, and the number of missed
+// logins.
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createLogins, usualBounds } from '../../../src/sandbox/lab/record/logins.ts'
@@ -36,7 +37,7 @@ async function openStream(t: Test) {
   return { sandbox, url, listen, start }
 }
 
-t.test('a page hears at once that it is connected, and then of many steps in one event', async t => {
+t.test('a page gets an event as soon as it is connected, and then one event for many steps', async t => {
   const { listen, start } = await openStream(t)
   const next = await listen()
   t.match(await next(), { changed: [], dropped: 0, isRestarted: false, cursor: '0.0' })
@@ -61,7 +62,7 @@ t.test(
   },
 )
 
-t.test('the stream refuses a page of another origin, and the fifty-first page', async t => {
+t.test('the stream refuses pages of other origins, and more than fifty pages', async t => {
   const { url, listen } = await openStream(t)
   const foreign = await fetch(url, { headers: { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' } })
   t.equal(foreign.status, 403)
@@ -77,7 +78,7 @@ t.test('the streams end when the laboratory stops', async t => {
   await t.resolves(closed)
 })
 
-t.test('logins that came and were pushed out again are counted', async t => {
+t.test('the events count logins that were already removed by newer logins', async t => {
   const logins = createLogins({ ...usualBounds, logins: 10 })
   const begin = () =>
     logins.record(step('authorize', { query: { client_id: 'app-1', state: Math.random().toString() } }))

@@ -76,7 +76,7 @@ t.test('codes and tokens connect all steps of a login, from its start to the las
   )
 })
 
-t.test('two tabs are two logins, and the same start after an exchange is another one', async t => {
+t.test('two tabs are two logins, and the same start after an exchange is another login', async t => {
   const { begin, record } = buildLogins()
   const state = random()
   const first = begin('app-1', state)
@@ -112,7 +112,7 @@ t.test('logins are listed newest first, and can be selected by client, by state 
   t.same(ids({ after: seen }), [one.id], 'a new step brings a login back')
 })
 
-t.test('a busy client pushes out its own logins, and so do made-up client ids', async t => {
+t.test('a busy client, and made-up client ids, remove only their own older logins', async t => {
   const { logins, begin } = buildLogins({ logins: 10 })
   const quiet = [begin('quiet'), begin('quiet')]
   for (let index = 0; index < 30; index++) begin('busy')
@@ -122,7 +122,7 @@ t.test('a busy client pushes out its own logins, and so do made-up client ids', 
   t.ok(logins.list({ clientId: 'busy' }).length >= 3, 'and the busy one a fair share')
 })
 
-t.test('a login that is too long loses successful calls first', async t => {
+t.test('when a login has too many steps, successful calls are removed first', async t => {
   const { logins, begin, record } = buildLogins({ steps: 6 })
   const [state, code, accessToken] = [random(), random(), random()]
   const login = begin('app-1', state)
@@ -135,7 +135,7 @@ t.test('a login that is too long loses successful calls first', async t => {
   t.match(steps.slice(0, 3), [{ kind: 'authorize' }, { kind: 'exchange' }, { reason: 'not-found' }])
 })
 
-t.test('the memory of a login is limited, whatever is sent', async t => {
+t.test('the memory that a login takes is limited, whatever is sent', async t => {
   const { logins, begin } = buildLogins()
   const state = random()
   const login = begin('app-1', state)
@@ -144,7 +144,7 @@ t.test('the memory of a login is limited, whatever is sent', async t => {
   t.ok(logins.find(login.id)!.leftOut > 0)
 })
 
-t.test('a login of one huge step and a login of many small ones are both within their bounds', async t => {
+t.test('a login of one huge step and a login of many small steps are both within their limits', async t => {
   const { begin, record } = buildLogins()
   const query = { client_id: 'x'.repeat(9_000), state: random(), other: 'x'.repeat(9_000) }
   const huge = record({ query, about: { claimedClientId: query.client_id } })

@@ -1,4 +1,5 @@
-// Clients that make one mistake each, against the whole sandbox: the laboratory names it, and says nothing of a good one.
+// Clients that make one mistake each, with the whole sandbox: the laboratory names the mistake, and accuses no correct
+// client.
 import { createHash, randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { exchange, locationOf, logIn, openBrowser, type StartParameters, signIn, startUrl } from '../support/browser.ts'
@@ -62,7 +63,7 @@ interface Mistake {
   notice?: string
   /** The check that failed. */
   check?: string
-  /** The step that it was taken for. */
+  /** The kind of step that the laboratory has recognised. */
   kind?: string
 }
 

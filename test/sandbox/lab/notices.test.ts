@@ -4,7 +4,7 @@ import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-l
 import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
 import { login, type More, random, start, step } from './support/recorded-steps.ts'
 
-/** A login as it should be, from the start to giving the tokens back. */
+/** A correct login, from its start to the revocation of its tokens. */
 function goodLogin({ state = random(), challenge = random(), userId = 'user-1', atMs = 0 } = {}) {
   const code = random()
   const refreshToken = random()
@@ -40,7 +40,7 @@ t.test('a correct client gets no notices, however often it signs people in', asy
     )
 })
 
-t.test('each mistake is noticed by its own notice, and by no other', async t => {
+t.test('each mistake leads to its own notice and to no other notice', async t => {
   const state = random()
   const code = random()
   const begun = (query: Record<string, string> = {}) =>
@@ -194,7 +194,7 @@ t.test('steps that only look like a mistake get no notice', async t => {
   )
 })
 
-t.test('a client that does the right thing after something went wrong gets no notice', async t => {
+t.test('a client that reacts correctly to a failure gets no notice', async t => {
   const fault = (name: string, acted: 'before' | 'after' = 'after') => ({ id: '1', name, acted })
   const [state, code, token, challenge] = [random(), random(), random(), random()]
   const start = (atMs = 0) =>
@@ -369,7 +369,7 @@ t.test('a client that does the right thing after something went wrong gets no no
   )
 })
 
-t.test('a missing safeguard is less than a mistake, and what this portal accepts is only mentioned', async t => {
+t.test('a missing safeguard is a warning, and a deviation that this portal accepts has the severity info', async t => {
   const severityOf = (wanted: string) => notices.find(({ id }) => id === wanted)?.severity
   t.equal(severityOf('secret-in-address'), 'error')
   t.equal(severityOf('no-pkce'), 'warning')
@@ -388,7 +388,7 @@ t.test('a missing safeguard is less than a mistake, and what this portal accepts
   t.same(found, ['error', 'error', 'warning', 'info'], 'errors come first')
 })
 
-t.test('a notice says what is wrong, why it matters and how to fix it, in a sentence or two each', async t => {
+t.test('a notice says in one or two sentences each what is wrong, why it matters, and how to fix it', async t => {
   for (const { id, found, why, fix, reference } of notices) {
     t.match(id, /^[a-z]+(-[a-z]+)*$/)
     for (const sentence of [found, why, fix]) t.match(sentence, /^[A-Z].*\.$/, `${id}: ${sentence}`)

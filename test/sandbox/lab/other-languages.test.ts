@@ -1,4 +1,4 @@
-// The sessions of docs/clients-in-other-languages.md do what the document says: each is taken out of it and run.
+// Runs the example sessions of docs/clients-in-other-languages.md, and compares their output with the document.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { pino } from 'pino'
@@ -22,7 +22,7 @@ async function startWithLab(t: Test, token = ''): Promise<string> {
   return labUrl
 }
 
-/** Why a program cannot be run here; a reason not to run its test, but not in CI. */
+/** Why a program cannot be run here, or false. In CI a missing program is an error. */
 async function whyNot(program: string): Promise<string | false> {
   const isThere = await run(program, ['--version']).then(
     () => true,
@@ -48,7 +48,7 @@ async function runSessions(t: Test, env: Record<string, string>): Promise<void> 
     t.equal(output, printed, heading, { skip })
 }
 
-t.test('the sessions print what the document says, all at once on one sandbox', async t => {
+t.test('the sessions print the output in the document, even if all run at once on one sandbox', async t => {
   await runSessions(t, { LAB: await startWithLab(t) })
 })
 

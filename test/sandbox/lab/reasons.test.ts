@@ -16,7 +16,7 @@ t.test(
   },
 )
 
-t.test('an error page tells developers the same as the laboratory, and nothing if there is no laboratory', async t => {
+t.test('an error page has the laboratory’s texts for developers, and no such texts without a laboratory', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const off = await buildTestSandbox(t)
   const starts: [start: string, reason: Reason][] = [
@@ -27,7 +27,7 @@ t.test('an error page tells developers the same as the laboratory, and nothing i
     const { found, why, fix, reference } = reasons[reason]
     const { body } = await sandbox.portal.inject(start)
     for (const text of [reason, found, why, fix]) t.ok(body.includes(text), `${reason}: ${text}`)
-    // The page begins it with a capital letter.
+    // On the page the reference begins with a capital letter.
     t.ok(body.includes(reference.slice(1)), `${reason}: ${reference}`)
     const { logins } = (await lab('GET', 'logins')).json()
     const [step] = (await lab('GET', `logins/${logins[0].id}`)).json().steps

@@ -1,4 +1,4 @@
-// What a suite of tests has the laboratory make, and what becomes of it by the portal's and the API's own rules.
+// Accounts, clients and logins that a test suite makes with the laboratory, and how the portal and the API treat them.
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { addMember } from '../../../src/sandbox/store/memberships.ts'
@@ -16,7 +16,7 @@ const redirectUri = 'http://localhost:3456/exchangeToken'
 const startOf = (clientId: string, parameters: Record<string, string | undefined> = {}) =>
   startUrl({ client_id: clientId, redirect_uri: redirectUri, cancel_url: 'http://localhost:3456/', ...parameters })
 
-/** A client with a person, and the tokens of a login of the two. */
+/** Makes a client and a person, and the tokens of a login of this person. */
 async function makeAll(sandbox: TestSandbox, lab: CallLab, suite?: string) {
   const { clientId, clientSecret, person, groupId } = (
     await lab('POST', 'applications', { redirectUri, ...(suite && { suite }) })
@@ -36,7 +36,7 @@ const joinGroup = ({ store, now }: TestSandbox, { groupId, userId }: { groupId: 
 const renew = (sandbox: TestSandbox, all: Awaited<ReturnType<typeof makeAll>>, token = all.tokens.refresh_token) =>
   refresh(sandbox, token, { ...all.credentials, redirect_uri: undefined })
 
-/** Why the newest request of this kind was refused, as the log has it. */
+/** The reason of the newest refusal in the log. */
 const lastReason = ({ logLines }: TestSandbox) =>
   logLines
     .map(line => JSON.parse(line))
@@ -47,21 +47,24 @@ for (const database of await openDatabases(t)) {
   const start = async (t: Parameters<typeof buildTestLab>[0]) =>
     buildTestLab(t, { databaseUrl: await database.make(t) })
 
-  t.test(`a person who was made signs in, with given fields and with made-up ones (${database.name})`, async t => {
-    const { sandbox, lab } = await start(t)
-    const made = await lab('POST', 'people', {})
-    t.equal(made.statusCode, 201)
-    t.match(made.json(), { userId: /^[\w-]{36}$/, email: /@example\.test$/, password: /.{16}/, suite: '' })
-    const given = { email: 'Ann@Example.test', password: 'a password of hers', firstName: 'Ann', lastName: 'Example' }
-    t.match((await lab('POST', 'people', given)).json(), { ...given, email: 'ann@example.test' })
-    for (const person of [made.json(), given])
-      t.match((await signIn(openBrowser(sandbox), {}, person)).body, 'name="decision"')
-    const again = await lab('POST', 'people', given)
-    t.match(
-      [again.statusCode, again.json()],
-      [422, { error: { message: { email: [/An account already has this address/] } } }],
-    )
-  })
+  t.test(
+    `a person that the laboratory has made can sign in, with given and with generated fields (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const made = await lab('POST', 'people', {})
+      t.equal(made.statusCode, 201)
+      t.match(made.json(), { userId: /^[\w-]{36}$/, email: /@example\.test$/, password: /.{16}/, suite: '' })
+      const given = { email: 'Ann@Example.test', password: 'a password of hers', firstName: 'Ann', lastName: 'Example' }
+      t.match((await lab('POST', 'people', given)).json(), { ...given, email: 'ann@example.test' })
+      for (const person of [made.json(), given])
+        t.match((await signIn(openBrowser(sandbox), {}, person)).body, 'name="decision"')
+      const again = await lab('POST', 'people', given)
+      t.match(
+        [again.statusCode, again.json()],
+        [422, { error: { message: { email: [/An account already has this address/] } } }],
+      )
+    },
+  )
 
   t.test(`one call returns all settings that a client needs, and a person to sign in (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
@@ -110,29 +113,32 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`signing in gives a token of the portal’s page, or those of a client (${database.name})`, async t => {
-    const { sandbox, lab } = await start(t)
-    const { clientId, clientSecret, person } = (await lab('POST', 'applications', { redirectUri })).json()
-    const own = (await lab('POST', 'sign-in', { email: person.email })).json()
-    t.match(own, { userId: person.userId, expiresIn: 86_400 })
-    t.ok(await isAccepted(sandbox, own.accessToken))
-    const stranger = (await lab('POST', 'people', {})).json()
-    const group = (
-      await (
-        await callWith(sandbox, own.accessToken)
-      ).call('GET', `/identities/v1/${person.userId}/links?type=MemberOf`)
-    ).json()
-    const link = `/identities/v1/${stranger.userId}/link/${group.ItemList[0].to}`
-    const body = { context: 'https://standards.oftrust.net/v2/Context/Link/Role/MemberOf/', type: 'MemberOf' }
-    t.equal((await (await callWith(sandbox, own.accessToken)).call('POST', link, body)).statusCode, 201)
-    const ofClient = (await lab('POST', 'sign-in', { email: person.email, clientId })).json()
-    t.ok(await isAccepted(sandbox, ofClient.accessToken))
-    t.equal((await (await callWith(sandbox, ofClient.accessToken)).call('POST', link, body)).statusCode, 403)
-    const fields = { client_id: clientId, client_secret: clientSecret }
-    t.equal((await refresh(sandbox, ofClient.refreshToken, fields)).statusCode, 200)
-  })
+  t.test(
+    `signing in returns a token of the portal’s own page, or the tokens of a client (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const { clientId, clientSecret, person } = (await lab('POST', 'applications', { redirectUri })).json()
+      const own = (await lab('POST', 'sign-in', { email: person.email })).json()
+      t.match(own, { userId: person.userId, expiresIn: 86_400 })
+      t.ok(await isAccepted(sandbox, own.accessToken))
+      const stranger = (await lab('POST', 'people', {})).json()
+      const group = (
+        await (
+          await callWith(sandbox, own.accessToken)
+        ).call('GET', `/identities/v1/${person.userId}/links?type=MemberOf`)
+      ).json()
+      const link = `/identities/v1/${stranger.userId}/link/${group.ItemList[0].to}`
+      const body = { context: 'https://standards.oftrust.net/v2/Context/Link/Role/MemberOf/', type: 'MemberOf' }
+      t.equal((await (await callWith(sandbox, own.accessToken)).call('POST', link, body)).statusCode, 201)
+      const ofClient = (await lab('POST', 'sign-in', { email: person.email, clientId })).json()
+      t.ok(await isAccepted(sandbox, ofClient.accessToken))
+      t.equal((await (await callWith(sandbox, ofClient.accessToken)).call('POST', link, body)).statusCode, 403)
+      const fields = { client_id: clientId, client_secret: clientSecret }
+      t.equal((await refresh(sandbox, ofClient.refreshToken, fields)).statusCode, 200)
+    },
+  )
 
-  t.test(`a login that a client began can be finished, and the laboratory records it (${database.name})`, async t => {
+  t.test(`the laboratory can finish a login that a client began, and records it (${database.name})`, async t => {
     const { lab } = await start(t)
     const { clientId, person } = (await lab('POST', 'applications', { redirectUri })).json()
     const finish = (url: string) => lab('POST', 'sign-in', { userId: person.userId, url: `${portalUrl}${url}` })
@@ -175,7 +181,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`a refresh token, a code and a portal session expire likewise (${database.name})`, async t => {
+  t.test(`the laboratory can let a refresh token, a code and a portal session expire (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
     const all = await makeAll(sandbox, lab)
     const { userId } = all.person
@@ -210,18 +216,21 @@ for (const database of await openDatabases(t)) {
     t.notOk(await isSignedIn(two))
   })
 
-  t.test(`a session that expires while it is used stays so (${database.name})`, async t => {
-    const { sandbox, lab } = await start(t)
-    const person = (await lab('POST', 'people', {})).json()
-    const browser = openBrowser(sandbox)
-    await signIn(browser, {}, person)
-    await lab('POST', 'expire', { what: 'portal-session', userId: person.userId })
-    // What a request does once it is answered that had found the session before.
-    const idHash = hashToken(browser.cookies.get('__Host-portal-session') ?? '')
-    const [now, expiresAt] = [sandbox.now(), new Date(sandbox.now().getTime() + 3_600_000)]
-    await sandbox.store.write(db => extendPortalSession(db, idHash, { now, expiresAt }))
-    t.notMatch((await browser.get('/account')).body, person.email)
-  })
+  t.test(
+    `a session that the laboratory has expired is not extended by a running request (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const person = (await lab('POST', 'people', {})).json()
+      const browser = openBrowser(sandbox)
+      await signIn(browser, {}, person)
+      await lab('POST', 'expire', { what: 'portal-session', userId: person.userId })
+      // A request that has found the session before its end extends the session after the answer.
+      const idHash = hashToken(browser.cookies.get('__Host-portal-session') ?? '')
+      const [now, expiresAt] = [sandbox.now(), new Date(sandbox.now().getTime() + 3_600_000)]
+      await sandbox.store.write(db => extendPortalSession(db, idHash, { now, expiresAt }))
+      t.notMatch((await browser.get('/account')).body, person.email)
+    },
+  )
 
   t.test(`people whom neither the laboratory nor the seeds made cannot be changed (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
@@ -275,7 +284,7 @@ for (const database of await openDatabases(t)) {
       await makeAll(sandbox, lab),
     ]
     const both = (await lab('POST', 'groups', { members: [one.person.userId, two.person.userId], suite: 'one' })).json()
-    // What a client under test has made is the suite's as well.
+    // Applications that a client under test has created also belong to the suite.
     const { call } = await callWith(sandbox, one.tokens.access_token)
     const made = (await call('POST', '/apps/v1', makeCreateBody(one.groupId))).json()
     await call('DELETE', `/apps/v1/${made['@id']}`)
@@ -330,7 +339,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`a reset of the seeds keeps what others made in the seeded group (${database.name})`, async t => {
+  t.test(`a reset of the seeds keeps applications of others in the seeded group (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
     const developer = await callAsDeveloper(sandbox)
     const stranger = await callAsStranger(sandbox)
@@ -345,20 +354,23 @@ for (const database of await openDatabases(t)) {
     t.equal((await stranger.call('GET', `/apps/v1/${elsewhere['@id']}`)).statusCode, 404)
   })
 
-  t.test(`a reset takes back the faults of its clients, and lets an address begin anew (${database.name})`, async t => {
-    const { sandbox, lab } = await start(t)
-    const email = 'ann@example.test'
-    const [one, two] = [await makeAll(sandbox, lab, 'one'), await makeAll(sandbox, lab, 'two')]
-    for (const { clientId } of [one, two]) await lab('POST', 'faults', { fault: 'exchange-503', clientId })
-    const ann = (await lab('POST', 'people', { email, suite: 'one' })).json()
-    for (let times = 0; times < 10; times += 1) await signIn(openBrowser(sandbox), {}, { email, password: 'wrong' })
-    t.notMatch((await signIn(openBrowser(sandbox), {}, ann)).body, 'name="decision"', 'she is locked out')
-    await lab('POST', 'reset', { suite: 'one' })
-    const again = (await lab('POST', 'people', { email, suite: 'one' })).json()
-    t.match((await signIn(openBrowser(sandbox), {}, again)).body, 'name="decision"')
-    t.match((await lab('GET', 'faults')).json().faults, [{ clientId: two.clientId }])
-    t.equal((await lab('GET', `faults?clientId=${one.clientId}`)).json().faults.length, 0)
-  })
+  t.test(
+    `a reset removes the faults of its clients and the counted failures of its addresses (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const email = 'ann@example.test'
+      const [one, two] = [await makeAll(sandbox, lab, 'one'), await makeAll(sandbox, lab, 'two')]
+      for (const { clientId } of [one, two]) await lab('POST', 'faults', { fault: 'exchange-503', clientId })
+      const ann = (await lab('POST', 'people', { email, suite: 'one' })).json()
+      for (let times = 0; times < 10; times += 1) await signIn(openBrowser(sandbox), {}, { email, password: 'wrong' })
+      t.notMatch((await signIn(openBrowser(sandbox), {}, ann)).body, 'name="decision"', 'she is locked out')
+      await lab('POST', 'reset', { suite: 'one' })
+      const again = (await lab('POST', 'people', { email, suite: 'one' })).json()
+      t.match((await signIn(openBrowser(sandbox), {}, again)).body, 'name="decision"')
+      t.match((await lab('GET', 'faults')).json().faults, [{ clientId: two.clientId }])
+      t.equal((await lab('GET', `faults?clientId=${one.clientId}`)).json().faults.length, 0)
+    },
+  )
 
   t.test(`only a reset of all suites forgets the failures that suites share (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)

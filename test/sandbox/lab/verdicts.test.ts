@@ -21,7 +21,7 @@ function verdict(one: RecordedLogin, { afterMs = 1_000, others = [] as RecordedL
 const fault = (name: string, acted: 'before' | 'after' = 'before') => ({ id: '1', name, acted })
 const cookie = (session: string) => ({ cookie: `__Host-portal-session=${session}` })
 
-/** The steps of a login. Those with the same session are of one browser. */
+/** The steps of a login. Steps with the same session are steps of the same browser. */
 function steps({ session = random(), atMs = 0, state = random(), code = random() } = {}) {
   const authorize = (more: More = {}) =>
     step(
@@ -52,7 +52,7 @@ const uriCheck = (received: string | undefined, expected = registered): More['ch
   { name: 'redirect_uri', passed: false, expected, received },
 ]
 
-t.test('for each way that a login can end, the verdict has a status, and one sentence that names the step', async t => {
+t.test('for each end of a login, the verdict has a status, and one sentence that names the step', async t => {
   const { authorize, withCode, signIn, declined, exchange, api, refresh, revoke } = steps()
   const long = { afterMs: 130_000 }
   const rows: [status: string, sentence: RegExp, RecordedLogin, { afterMs?: number }?][] = [
@@ -117,7 +117,7 @@ t.test('for each way that a login can end, the verdict has a status, and one sen
   }
 })
 
-t.test('if a redirect URI differs, the verdict says in what it differs', async t => {
+t.test('if a redirect URI differs, the verdict names the difference', async t => {
   const { authorize, exchange, withCode } = steps()
   const rows: [received: string | undefined, sentence: string][] = [
     [`${registered}/`, 'Refused at step 1: redirect_uri ends with /, the registered one does not.'],
@@ -158,7 +158,7 @@ t.test('if a redirect URI differs, the verdict says in what it differs', async t
   })
 })
 
-t.test('a field that is missing is named', async t => {
+t.test('the verdict names a missing field', async t => {
   const { authorize, exchange } = steps()
   const noCancelUrl = [{ name: 'cancel_url' as const, passed: false, expected: 'http://localhost:3000' }]
   t.match(
@@ -169,7 +169,7 @@ t.test('a field that is missing is named', async t => {
   t.match(verdict(login(noSecret)).sentence, 'Refused at step 1: client_secret is missing.')
 })
 
-t.test('the verdict says how late a code came, where a token was sent, and which group was wrong', async t => {
+t.test('the verdict says how late a code was, where a token was sent, and which group was wrong', async t => {
   const { withCode, exchange, api } = steps()
   const create = (more: More, groupId = 'g-1') =>
     step('api', { body: { 'data.groupId': groupId } }, { method: 'POST', route: '/apps/v1', ...more })
@@ -211,7 +211,7 @@ t.test('the verdict says how late a code came, where a token was sent, and which
   t.match(verdict(noGroup).fix, /^Use the id of one of your groups/)
 })
 
-t.test('a sentence shows no query of an address, because it is in the log, too', async t => {
+t.test('a verdict contains no query of an address, because the log contains the verdict', async t => {
   const { authorize } = steps()
   const rows: [received: string, registered: string, sentence: string][] = [
     [`${registered}?token=secret`, registered, 'redirect_uri has another query, the registered one has none.'],
@@ -228,7 +228,7 @@ t.test('a sentence shows no query of an address, because it is in the log, too',
   }
 })
 
-t.test('a code that nobody exchanged is explained by two hosts only if the login began at the other one', async t => {
+t.test('a code that was not exchanged is explained by two hosts only if the login began at the other host', async t => {
   const begunAt = (referer: string) => {
     const authorize = { headers: { referer }, query: { client_id: 'app-1', state: 'a' } }
     return login(step('authorize', authorize, { location: `${registered}?code=1` }))
@@ -241,7 +241,7 @@ t.test('a code that nobody exchanged is explained by two hosts only if the login
     t.match(verdict(begunAt(referer)), { sentence: /exchanged it\.$/, fix: /^Look at what answers at/ }, referer)
 })
 
-t.test('an ordered fault is named as the cause, but only of what it can cause', async t => {
+t.test('the verdict names an ordered fault as the cause only if the fault can cause the failure', async t => {
   const { authorize, withCode, exchange, api, refresh } = steps()
   const other = withCode({ fault: fault('redirect-state-other', 'after') })
   const rows: [faultName: string | undefined, sentence: RegExp, RecordedLogin][] = [
@@ -340,7 +340,7 @@ t.test('three logins of one browser within a minute, without a call between them
       t.equal(verdict(one, { others: logins.filter(other => other !== one) }).isLoop, false, name)
 })
 
-t.test('if a browser goes round in a loop at the real portal, the list, the login and their pages show it', async t => {
+t.test('if a browser repeats logins in a loop, the list, the login and their pages show the loop', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const browser = openBrowser(sandbox)
   const goRound = async () => {
@@ -374,7 +374,7 @@ t.test('if a browser goes round in a loop at the real portal, the list, the logi
   t.match(await read(`/logins/${newest.id}`), 'Compare the address that you open with the redirect URI')
 })
 
-t.test('the sentence comes before the evidence, and notices come last', async t => {
+t.test('on the page of a login the verdict comes before the evidence, and notices come last', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   await exchange(sandbox, { code: (await logIn(sandbox, { state: 'k7Rq' })).get('code') ?? '', state: 'another' })
   const [login] = (await lab('GET', 'logins')).json().logins
@@ -399,7 +399,7 @@ t.test('the sentence comes before the evidence, and notices come last', async t 
   t.match(list, /<summary><bdi>[^<]+<\/bdi>: 1 error, 2 warnings<\/summary>/)
 })
 
-t.test('the page marks where a redirect URI differs, and a line never ends inside a word of it', async t => {
+t.test('the page marks the difference of a redirect URI, and breaks lines only between its words', async t => {
   const { sandbox } = await buildTestLab(t)
   const read = async (url: string) => (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body
   const sent = seeded.redirectUri.replace('exchangeToken', 'exchangetoken')
@@ -411,7 +411,7 @@ t.test('the page marks where a redirect URI differs, and a line never ends insid
   t.match(page, 'http:<wbr>/<wbr>/<wbr>localhost:<wbr>')
 })
 
-t.test('of several registered addresses the nearest one is compared', async t => {
+t.test('the verdict compares a redirect URI with the most similar registered one', async t => {
   const registered = 'https://localhost:3000/exchangeToken, http://localhost:3000/exchangeToken, https://other.test/'
   t.equal(nearestOf(registered, 'http://localhost:3000/exchangeToken/'), 'http://localhost:3000/exchangeToken')
   t.equal(nearestOf(registered, 'https://localhost:3001/exchangeToken'), 'https://localhost:3000/exchangeToken')

@@ -1,5 +1,5 @@
-// The whole sandbox with its laboratory: what it records about a correct client, which secrets it never shows, and that it costs
-// nothing if it is off.
+// The whole sandbox with its laboratory: the records of a correct client, the secrets that no page shows, and the
+// sandbox without a laboratory.
 import { createHash, randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
@@ -25,7 +25,7 @@ const post = ({ portal }: TestSandbox, url: string, fields: Record<string, strin
     payload: new URLSearchParams(fields).toString(),
   })
 
-/** Everything a good client and its visitor do, and every secret that went over the wire. */
+/** Does everything that a correct client and its visitor do. Returns every secret that was sent or received. */
 async function goAllTheWay(sandbox: TestSandbox): Promise<{ secrets: Record<string, string> }> {
   const [state, verifier] = [random(), random()]
   const challenge = createHash('sha256').update(verifier).digest('base64url')
@@ -71,7 +71,7 @@ async function goAllTheWay(sandbox: TestSandbox): Promise<{ secrets: Record<stri
   }
 }
 
-/** The texts of everything that the laboratory shows, by address. */
+/** All pages and answers of the laboratory, by address. */
 async function readEverything(sandbox: TestSandbox): Promise<Record<string, string>> {
   const { logins } = (await readLab(sandbox, '/lab/v1/logins')).json() as { logins: { id: string }[] }
   const paths = logins.flatMap(({ id }) => [`/lab/v1/logins/${id}`, `/lab/v1/logins/${id}/har`, `/logins/${id}`])

@@ -33,7 +33,7 @@ const actions = [
   '/account/applications/remove',
 ]
 
-/** The text of each copyable thing on a page, as a browser would have it. */
+/** The text of each element of the page that has a button to copy it. */
 function readCopyable(body: string): string[] {
   const texts = [...body.matchAll(/<code[^>]* data-copy="[^"]*">(.*?)<\/code>/gs)].map(([, text = '']) => text)
   return texts
@@ -41,13 +41,13 @@ function readCopyable(body: string): string[] {
     .map(text => text.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
 }
 
-/** The parameters that a shell gives to curl after the line that sets the variable. */
+/** The parameters that a shell passes to curl in `line`, after the line that sets the variable. */
 function readCurl(setsToken: string, line: string): string[] {
   const script = `curl() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${setsToken}; ${line}`
   return execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n')
 }
 
-/** For a lock, on PostgreSQL. */
+/** Resolves when a statement waits for a lock of PostgreSQL. */
 async function untilSomebodyWaits({ read }: TestSandbox['store']): Promise<void> {
   const isWaiting = sql`select 1 from pg_locks where not granted
     and (database is null or database = (select oid from pg_database where datname = current_database()))`
@@ -152,7 +152,7 @@ t.test('PS-14: signing out ends the session in the store, and not only the cooki
   t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
 })
 
-t.test('PS-14: the page after signing out does not claim that a signed-in person is signed out', async t => {
+t.test('PS-14: /signed-out asks a person who is still signed in whether to sign out', async t => {
   const browser = await openAsDeveloper(await buildTestSandbox(t))
   t.equal(locationOf(await browser.get('/signed-out')), '/sign-out')
   t.match((await browser.get('/sign-out')).body, 'Sign out of the login portal?')
@@ -163,7 +163,7 @@ t.test('PS-14: a session ends an hour after its last use', async t => {
   const browser = await openAsDeveloper(sandbox)
   sandbox.passTime(59 * 60_000)
   t.match((await browser.get('/account')).body, /<h1>Your account<\/h1>/)
-  // The page does not wait until the session is written.
+  // The portal answers before it has stored the new end of the session.
   await setImmediate()
   sandbox.passTime(59 * 60_000)
   t.match((await browser.get(startUrl())).body, /wants to sign you in/, 'a login is a use as well')
@@ -172,7 +172,7 @@ t.test('PS-14: a session ends an hour after its last use', async t => {
   t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
 })
 
-t.test('PS-14: a session ends after eight hours, however much it is used', async t => {
+t.test('PS-14: a session ends after eight hours, even if it is used all the time', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = await openAsDeveloper(sandbox)
   for (let minutes = 0; minutes < 7 * 60 + 30; minutes += 30) {
@@ -185,14 +185,17 @@ t.test('PS-14: a session ends after eight hours, however much it is used', async
   t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
 })
 
-t.test('without a group the token page says how to get one, and there is no line that creates', async t => {
-  const browser = await openAsNewcomer(await buildTestSandbox(t))
-  const page = await browser.get('/account/token')
-  t.match(page.body, '<a href="/account/groups">Create a group</a>')
-  const shown = await submitForm(browser, page, '/account/token')
-  t.equal(shown.statusCode, 200)
-  t.equal(readCopyable(shown.body).length, 2, 'the line that sets the variable, and the line that lists')
-})
+t.test(
+  'without a group the token page links to the form for a new group, and shows no command that creates an application',
+  async t => {
+    const browser = await openAsNewcomer(await buildTestSandbox(t))
+    const page = await browser.get('/account/token')
+    t.match(page.body, '<a href="/account/groups">Create a group</a>')
+    const shown = await submitForm(browser, page, '/account/token')
+    t.equal(shown.statusCode, 200)
+    t.equal(readCopyable(shown.body).length, 2, 'the line that sets the variable, and the line that lists')
+  },
+)
 
 for (const database of databases) {
   t.test(
@@ -244,7 +247,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `F-30: while nothing can be written the account is read at once, and forms answer 503 after 2 s (${database.name})`,
+    `F-30: while the database is locked, the account page is shown at once, and forms get 503 after 2 s (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -368,7 +371,7 @@ for (const database of databases) {
       await signIn(browser, {}, seeded)
       for (const [who, start] of Object.entries(logins)) {
         await allow()
-        // The consent has been read, and the code is not stored yet.
+        // At this moment the portal has read the consent, and has not stored the code.
         const first = async () => {
           Object.assign(store, { write, transaction })
           await withdraw()
@@ -380,7 +383,7 @@ for (const database of databases) {
         t.equal(answer.statusCode, who === 'a script' ? 403 : 200, 'asked again')
 
         await allow()
-        // The code is stored, but its transaction has not ended: withdrawing must wait for it.
+        // The code is stored, but its transaction has not ended. Withdrawing must wait for the transaction.
         let withdrawal: Promise<unknown> | undefined
         store.transaction = work =>
           transaction(async db => {
@@ -481,7 +484,7 @@ for (const database of databases) {
   )
 }
 
-t.test('a forged address puts no notice of a withdrawal on the page, and a notice is shown once', async t => {
+t.test('a forged address shows no notice of a withdrawal, and a real notice is shown once', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   await browser.submit(await signIn(browser), { decision: 'allow' })
@@ -537,7 +540,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `RF-12: a login that begins in the moment of signing out everywhere, or of a new password, is ended, too (${database.name})`,
+    `RF-12: signing out everywhere, and a new password, also end a login that begins at the same moment (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { store } = sandbox
@@ -584,7 +587,7 @@ for (const database of databases) {
         const [here, elsewhere] = [await open(), await open()]
         if (what === 'a consent') await store.write(db => db.deleteFrom('consents').execute())
         else await allow(elsewhere)
-        // Everything has been read, and nothing is written yet.
+        // At this moment the portal has read everything, and has not written anything.
         store.transaction = async work => {
           store.transaction = transaction
           t.match((await end(elsewhere)).statusCode, /200|303/)
@@ -601,7 +604,7 @@ for (const database of databases) {
       for (const end of [signOutEverywhere, changePassword]) {
         const [here, elsewhere] = [await open(), await open()]
         await allow(here)
-        // The code is stored, but its transaction has not ended: signing out must wait for it.
+        // The code is stored, but its transaction has not ended. Signing out must wait for the transaction.
         let ended: Promise<LightMyRequestResponse> | undefined
         store.transaction = work =>
           transaction(async db => {

@@ -62,7 +62,7 @@ t.test('AZ-02: a redirect URI that differs in any byte from the registered one g
 })
 
 t.test(
-  'AZ-03, AZ-04: every other mistake leads back to the redirect URI with error and state, without a code',
+  'AZ-03, AZ-04: each other mistake leads to the redirect URI with an error and the state, without a code',
   async t => {
     const browser = await openAllowed(await buildTestSandbox(t))
     const cases: [string, string][] = [
@@ -88,13 +88,13 @@ t.test(
       t.equal(location.searchParams.get('error'), error, url)
       t.equal(location.searchParams.get('state'), 'a-state')
       t.ok(location.searchParams.get('error_description'))
-      t.equal(location.searchParams.get('iss'), portalUrl, 'CL-23: a client believes no error without it')
+      t.equal(location.searchParams.get('iss'), portalUrl, 'CL-23: clients refuse an error without iss')
       t.equal(location.searchParams.get('code'), null)
     }
   },
 )
 
-t.test('AZ-05: a repeated state is refused and not sent back; unknown parameters are ignored', async t => {
+t.test('AZ-05: a repeated state is refused and not returned, and unknown parameters are ignored', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   const location = new URL(locationOf(await (await openAllowed(sandbox)).get(`${startUrl()}&state=another`)))
@@ -115,7 +115,7 @@ t.test('AZ-07: a correct request shows the page to sign in first, whatever other
   }
 })
 
-t.test('AZ-07: a wrong start redirects only visitors who have allowed the application before', async t => {
+t.test('AZ-07: a start with a mistake redirects only visitors who have allowed the application before', async t => {
   const foreign = 'https://xn--mnchen-3ya.example.test:8443/cb?x=1'
   const sandbox = await buildTestSandbox(t, { redirectUris: [foreign, seeded.redirectUri] })
   const wrong = startUrl({ redirect_uri: foreign, response_type: 'token', state: '"><b>state' })
@@ -166,43 +166,49 @@ t.test('AZ-06: a cancel_url of another origin is refused, and never used', async
   t.equal((await browser.get(startUrl({ cancel_url: 'http://localhost:3000/any/other?path=1' }))).statusCode, 200)
 })
 
-t.test('AZ-08: state comes back byte by byte, none comes back when none was sent, and 64 KB are refused', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const state = `${'+/=%&"<é😀 \'~!*()'.repeat(50)}end`
-  const browser = openBrowser(sandbox)
-  const consent = await signIn(browser, { state })
-  const answer = await browser.submit(consent, { decision: 'allow' })
-  const query = locationOf(answer).split('?')[1] ?? ''
-  t.equal(new URLSearchParams(query).get('state'), state)
-  const raw = query.split('&').find(pair => pair.startsWith('state='))
-  t.equal(decodeURIComponent(raw?.slice('state='.length) ?? ''), state, 'for both kinds of decoder')
-  for (const none of [undefined, '']) {
-    const again = await browser.get(startUrl({ state: none }))
-    t.notMatch(locationOf(again), /state=/)
-  }
-  t.equal((await browser.get(startUrl({ state: 's'.repeat(3000) }))).statusCode, 400)
-  t.equal((await browser.get(startUrl({ state: 's'.repeat(65536) }))).statusCode, 400)
-})
+t.test(
+  'AZ-08: the portal returns the state unchanged, returns no state if none was sent, and refuses 64 KB',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const state = `${'+/=%&"<é😀 \'~!*()'.repeat(50)}end`
+    const browser = openBrowser(sandbox)
+    const consent = await signIn(browser, { state })
+    const answer = await browser.submit(consent, { decision: 'allow' })
+    const query = locationOf(answer).split('?')[1] ?? ''
+    t.equal(new URLSearchParams(query).get('state'), state)
+    const raw = query.split('&').find(pair => pair.startsWith('state='))
+    t.equal(decodeURIComponent(raw?.slice('state='.length) ?? ''), state, 'for both kinds of decoder')
+    for (const none of [undefined, '']) {
+      const again = await browser.get(startUrl({ state: none }))
+      t.notMatch(locationOf(again), /state=/)
+    }
+    t.equal((await browser.get(startUrl({ state: 's'.repeat(3000) }))).statusCode, 400)
+    t.equal((await browser.get(startUrl({ state: 's'.repeat(65536) }))).statusCode, 400)
+  },
+)
 
-t.test('AZ-09: the redirect carries what the platform lists, and keeps the redirect URI’s own query', async t => {
-  const redirectUri = 'http://localhost:3000/exchangeToken?a=1&b=%2F'
-  const sandbox = await buildTestSandbox(t, { redirectUris: [redirectUri] })
-  const browser = openBrowser(sandbox)
-  const consent = await signIn(browser, { redirect_uri: redirectUri })
-  const answer = await browser.submit(consent, { decision: 'allow' })
-  t.equal(answer.statusCode, 303)
-  const location = locationOf(answer)
-  t.ok(location.startsWith(`${redirectUri}&`))
-  const parameters = new URL(location).searchParams
-  t.match(parameters.get('code'), /^[A-Za-z0-9]{30}$/)
-  t.match(parameters.get('subject'), /^[0-9a-f-]{36}$/)
-  t.equal(parameters.get('redirect_uri'), redirectUri)
-  t.equal(parameters.get('client_id'), seeded.clientId)
-  t.equal(parameters.get('state'), 'a-state')
-  t.equal(parameters.get('iss'), portalUrl)
-})
+t.test(
+  'AZ-09: the redirect has exactly the parameters of the platform, and keeps the redirect URI’s own query',
+  async t => {
+    const redirectUri = 'http://localhost:3000/exchangeToken?a=1&b=%2F'
+    const sandbox = await buildTestSandbox(t, { redirectUris: [redirectUri] })
+    const browser = openBrowser(sandbox)
+    const consent = await signIn(browser, { redirect_uri: redirectUri })
+    const answer = await browser.submit(consent, { decision: 'allow' })
+    t.equal(answer.statusCode, 303)
+    const location = locationOf(answer)
+    t.ok(location.startsWith(`${redirectUri}&`))
+    const parameters = new URL(location).searchParams
+    t.match(parameters.get('code'), /^[A-Za-z0-9]{30}$/)
+    t.match(parameters.get('subject'), /^[0-9a-f-]{36}$/)
+    t.equal(parameters.get('redirect_uri'), redirectUri)
+    t.equal(parameters.get('client_id'), seeded.clientId)
+    t.equal(parameters.get('state'), 'a-state')
+    t.equal(parameters.get('iss'), portalUrl)
+  },
+)
 
-t.test('AZ-13: other methods are refused, and no other origin may read an answer', async t => {
+t.test('AZ-13: methods other than GET and POST are refused, and no other origin may read an answer', async t => {
   const { portal } = await buildTestSandbox(t)
   for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS'] as const) {
     const headers = { origin: 'https://evil.test', 'sec-fetch-site': 'same-origin' }
@@ -213,7 +219,7 @@ t.test('AZ-13: other methods are refused, and no other origin may read an answer
   }
 })
 
-t.test('DO-10: 200 visitors who do not sign in leave nothing in the store', async t => {
+t.test('DO-10: 200 visitors who do not sign in create no rows in the store', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   for (let visitor = 0; visitor < 200; visitor += 1) await browser.get(startUrl({ state: `${visitor}` }))
@@ -221,24 +227,27 @@ t.test('DO-10: 200 visitors who do not sign in leave nothing in the store', asyn
     t.strictSame(await sandbox.store.read.selectFrom(table).selectAll().execute(), [], table)
 })
 
-t.test('PS-08, PS-10: no page can be framed, and forms lead only home and to this request’s own client', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const pages = [await browser.get(startUrl()), await signIn(browser), await browser.get('/no-such-page')]
-  const [, , missing] = pages
-  for (const page of pages) {
-    t.match(page.headers['content-security-policy'], /frame-ancestors 'none'/)
-    t.match(page.headers, {
-      'x-frame-options': 'DENY',
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'same-origin',
-      'cache-control': 'no-store',
-    })
-  }
-  for (const page of pages.slice(0, 2))
-    t.match(page.headers['content-security-policy'], /form-action 'self' http:\/\/localhost:3000;/)
-  t.equal(missing?.statusCode, 404)
-  t.match(missing?.headers['content-security-policy'], /form-action 'self';/)
-})
+t.test(
+  'PS-08, PS-10: no page can be framed, and forms lead only to the portal and to the client of the request',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const pages = [await browser.get(startUrl()), await signIn(browser), await browser.get('/no-such-page')]
+    const [, , missing] = pages
+    for (const page of pages) {
+      t.match(page.headers['content-security-policy'], /frame-ancestors 'none'/)
+      t.match(page.headers, {
+        'x-frame-options': 'DENY',
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'same-origin',
+        'cache-control': 'no-store',
+      })
+    }
+    for (const page of pages.slice(0, 2))
+      t.match(page.headers['content-security-policy'], /form-action 'self' http:\/\/localhost:3000;/)
+    t.equal(missing?.statusCode, 404)
+    t.match(missing?.headers['content-security-policy'], /form-action 'self';/)
+  },
+)
 
 t.test('LG-01: neither query strings nor codes nor passwords are logged', async t => {
   const sandbox = await buildTestSandbox(t)

@@ -14,7 +14,7 @@ import { getTokens, isAccepted, refresh, type Tokens } from '../support/tokens.t
 
 const minuteMs = 60_000
 
-/** Renews this many times, a second apart. Resolves to all refresh tokens of the family, the newest last. */
+/** Renews `times` times, a second apart. Resolves to all refresh tokens of the family, the newest last. */
 async function renew(sandbox: TestSandbox, first: string, times: number, apartMs = 1000): Promise<string[]> {
   const tokens = [first]
   for (let time = 0; time < times; time += 1) {
@@ -26,7 +26,10 @@ async function renew(sandbox: TestSandbox, first: string, times: number, apartMs
   return tokens
 }
 
-/** A browser that is signed in and has allowed the client: each start gives it another code at once. */
+/**
+ * A function that returns a new code. Its browser is signed in and has allowed the client, so a start redirects at
+ * once.
+ */
 async function openAllowed(sandbox: TestSandbox): Promise<() => Promise<string>> {
   const browser = openBrowser(sandbox)
   const page = await signIn(browser)
@@ -34,7 +37,7 @@ async function openAllowed(sandbox: TestSandbox): Promise<() => Promise<string>>
   return async () => new URL(locationOf(await browser.get(startUrl()))).searchParams.get('code') ?? ''
 }
 
-/** The access token that the portal's own page shows. */
+/** Makes an access token on the portal's own page. */
 async function makePortalToken(browser: Browser): Promise<string> {
   const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
   const accessToken = /data-copy="access token">([^<]+)</.exec(shown.body)?.[1]
@@ -60,8 +63,8 @@ interface Owner {
 }
 
 /**
- * Stores so many grants in one transaction, because a hundred logins take long. They are made like those of logins, but no
- * surplus is ended: that happens at the next login. `state` is `live` unless given.
+ * Stores `count` grants in one transaction, because a hundred logins take long. Unlike a login, this function ends no
+ * surplus grants: the next login does so. The default of `state` is `live`.
  */
 async function storeGrants(
   sandbox: TestSandbox,
@@ -162,7 +165,7 @@ for (const database of await openDatabases(t)) {
       const fromPortal = await makePortalToken(await openAsDeveloper(sandbox))
       const logIn = await openAllowed(sandbox)
       const getFamily = async (): Promise<Tokens> => (await exchange(sandbox, { code: await logIn() })).json()
-      // The clock stands still, as it does for logins in the same millisecond.
+      // All grants have the same time, like logins in the same millisecond.
       const [first, second] = [await getFamily(), await getFamily()]
       await storeGrants(sandbox, 97, await findSeededOwner(sandbox))
       const hundredth = await getFamily()
@@ -179,7 +182,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`ended grants do not count, and are deleted (${database.name})`, async t => {
+  t.test(`ended grants do not count towards the limit, and are deleted (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const kept = await getTokens(sandbox)
     await storeGrants(sandbox, 105, await findSeededOwner(sandbox), 'ended')
@@ -204,18 +207,21 @@ for (const database of await openDatabases(t)) {
     t.ok((await countGrants(sandbox)) <= 111, `${await countGrants(sandbox)} rows`)
   })
 
-  t.test(`grants made while the clock was ahead are older than those made later (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    sandbox.passTime(30 * minuteMs)
-    const early = await openAllowed(sandbox)
-    await exchange(sandbox, { code: await early() })
-    await storeGrants(sandbox, 98, await findSeededOwner(sandbox))
-    sandbox.passTime(-30 * minuteMs)
-    const logIn = await openAllowed(sandbox)
-    const later = (await exchange(sandbox, { code: await logIn() })).json()
-    await logIn()
-    t.equal(await isAccepted(sandbox, later.access_token), true)
-  })
+  t.test(
+    `grants that were made while the clock was ahead count as older than later grants (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      sandbox.passTime(30 * minuteMs)
+      const early = await openAllowed(sandbox)
+      await exchange(sandbox, { code: await early() })
+      await storeGrants(sandbox, 98, await findSeededOwner(sandbox))
+      sandbox.passTime(-30 * minuteMs)
+      const logIn = await openAllowed(sandbox)
+      const later = (await exchange(sandbox, { code: await logIn() })).json()
+      await logIn()
+      t.equal(await isAccepted(sandbox, later.access_token), true)
+    },
+  )
 
   t.test(`a user has at most 100 live access tokens of the portal's own page (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })

@@ -1,5 +1,6 @@
-// The modules of the OpenID Foundation's conformance suite that concern an authorization server without OpenID Connect,
-// by their names. The suite itself cannot be pointed here: the platform's addresses and grant_type are its own.
+// Tests like the modules of the OpenID Foundation's conformance suite for an authorization server without OpenID
+// Connect. Each title begins with the name of its module. The suite itself cannot test the platform, because the
+// platform has its own addresses and grant_type.
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
@@ -16,10 +17,10 @@ const startWithPkce = (verifier: string) => ({
   code_challenge_method: 'S256',
 })
 
-/** Where an unfit request leads: the answer's status, and the parameters with which it goes back to the client. */
+/** Sends a start. Returns the status of the answer, and the parameters for the client in its redirect or link. */
 async function start(sandbox: TestSandbox, url: string) {
   const answer = await openBrowser(sandbox).get(url)
-  // Nobody is signed in, so the way back is a link.
+  // Nobody is signed in, so the page has a link to the client instead of a redirect.
   const link = /<a class="button" href="([^"]+)" rel="noreferrer">/.exec(answer.body)?.[1]?.replaceAll('&amp;', '&')
   const location = answer.headers.location ?? link
   return {
@@ -49,7 +50,7 @@ t.test('oidcc-response-type-missing: a start without response_type is an error, 
   t.notOk(back.has('code'))
 })
 
-t.test('oidcc-codereuse: a code used twice at once is refused; it may be one callback delivered twice', async t => {
+t.test('oidcc-codereuse: a code that is used again at once is refused, but its tokens stay valid', async t => {
   const sandbox = await buildTestSandbox(t)
   const code = await getCode(sandbox)
   const { access_token: accessToken } = (await exchange(sandbox, { code })).json()
@@ -73,29 +74,38 @@ t.test('oidcc-ensure-registered-redirect-uri: another redirect URI gets a page, 
   t.equal(statusCode, 400)
 })
 
-t.test('oidcc-ensure-redirect-uri-in-authorization-request: none gets a page, also when one is registered', async t => {
-  const sandbox = await buildTestSandbox(t)
-  t.equal((await start(sandbox, startUrl({ redirect_uri: undefined }))).statusCode, 400)
-})
+t.test(
+  'oidcc-ensure-redirect-uri-in-authorization-request: a start without redirect_uri gets a page and no redirect',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    t.equal((await start(sandbox, startUrl({ redirect_uri: undefined }))).statusCode, 400)
+  },
+)
 
-t.test('oidcc-redirect-uri-query-OK: a registered query is kept, and the code is added to it', async t => {
-  const redirectUri = `${seeded.redirectUri}?foo=bar`
-  const sandbox = await buildTestSandbox(t, { redirectUris: [redirectUri] })
-  const parameters = await logIn(sandbox, { redirect_uri: redirectUri })
-  t.equal(parameters.get('foo'), 'bar')
-  const code = parameters.get('code') ?? ''
-  t.equal((await exchange(sandbox, { code, redirect_uri: redirectUri })).statusCode, 200)
-})
+t.test(
+  'oidcc-redirect-uri-query-OK: the query of a registered redirect URI is kept, and the code is added to it',
+  async t => {
+    const redirectUri = `${seeded.redirectUri}?foo=bar`
+    const sandbox = await buildTestSandbox(t, { redirectUris: [redirectUri] })
+    const parameters = await logIn(sandbox, { redirect_uri: redirectUri })
+    t.equal(parameters.get('foo'), 'bar')
+    const code = parameters.get('code') ?? ''
+    t.equal((await exchange(sandbox, { code, redirect_uri: redirectUri })).statusCode, 200)
+  },
+)
 
-t.test('oidcc-redirect-uri-query-added: a query that was not registered gets a page', async t => {
+t.test('oidcc-redirect-uri-query-added: a redirect URI with a query that was not registered gets a page', async t => {
   const sandbox = await buildTestSandbox(t)
   t.equal((await start(sandbox, startUrl({ redirect_uri: `${seeded.redirectUri}?foo=bar` }))).statusCode, 400)
 })
 
-t.test('oidcc-redirect-uri-query-mismatch: another query than the registered one gets a page', async t => {
-  const sandbox = await buildTestSandbox(t, { redirectUris: [`${seeded.redirectUri}?foo=bar`] })
-  t.equal((await start(sandbox, startUrl({ redirect_uri: `${seeded.redirectUri}?bar=foo` }))).statusCode, 400)
-})
+t.test(
+  'oidcc-redirect-uri-query-mismatch: a redirect URI with another query than the registered one gets a page',
+  async t => {
+    const sandbox = await buildTestSandbox(t, { redirectUris: [`${seeded.redirectUri}?foo=bar`] })
+    t.equal((await start(sandbox, startUrl({ redirect_uri: `${seeded.redirectUri}?bar=foo` }))).statusCode, 400)
+  },
+)
 
 t.test('oidcc-redirect-uri-regfrag: a redirect URI with a fragment cannot be registered', async t => {
   const sandbox = await buildTestSandbox(t)
@@ -137,16 +147,19 @@ t.test(
   },
 )
 
-t.test('oidcc-refresh-token: tokens are refreshed, and with the new refresh token once more', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const first = await getTokens(sandbox)
-  const second = (await refresh(sandbox, first.refresh_token)).json()
-  t.equal(await isAccepted(sandbox, second.access_token), true)
-  const third = (await refresh(sandbox, second.refresh_token)).json()
-  t.equal(await isAccepted(sandbox, third.access_token), true)
-})
+t.test(
+  'oidcc-refresh-token: a refresh token gives new tokens, and the new refresh token gives tokens again',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const first = await getTokens(sandbox)
+    const second = (await refresh(sandbox, first.refresh_token)).json()
+    t.equal(await isAccepted(sandbox, second.access_token), true)
+    const third = (await refresh(sandbox, second.refresh_token)).json()
+    t.equal(await isAccepted(sandbox, third.access_token), true)
+  },
+)
 
-t.test(`${fapi}-refresh-token: the refresh token of one client is no good for another`, async t => {
+t.test(`${fapi}-refresh-token: a client cannot use the refresh token of another client`, async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)
   t.match((await refresh(sandbox, token, await makeOtherClient(sandbox))).json(), invalidGrant)
@@ -198,13 +211,16 @@ t.test(`${fapi}-ensure-response-type-token-fails`, async t => {
   t.notOk('access_token' in parameters)
 })
 
-t.test(`${fapi}-ensure-authorization-request-with-long-state: 384 characters come back as they were sent`, async t => {
-  const sandbox = await buildTestSandbox(t)
-  const state = randomBytes(288).toString('base64url')
-  const parameters = await logIn(sandbox, { state })
-  t.equal(parameters.get('state'), state)
-  t.match((await exchange(sandbox, { code: parameters.get('code') ?? '', state })).json(), { state })
-})
+t.test(
+  `${fapi}-ensure-authorization-request-with-long-state: a state of 384 characters is returned unchanged`,
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const state = randomBytes(288).toString('base64url')
+    const parameters = await logIn(sandbox, { state })
+    t.equal(parameters.get('state'), state)
+    t.match((await exchange(sandbox, { code: parameters.get('code') ?? '', state })).json(), { state })
+  },
+)
 
 t.test(`${fapi}-ensure-authorization-request-without-state-success`, async t => {
   const sandbox = await buildTestSandbox(t)
@@ -214,7 +230,7 @@ t.test(`${fapi}-ensure-authorization-request-without-state-success`, async t => 
   t.equal(answer.statusCode, 200)
 })
 
-t.test(`${fapi}-access-token-type-header-case-sensitivity: the API takes Bearer in any case`, async t => {
+t.test(`${fapi}-access-token-type-header-case-sensitivity: the API accepts Bearer in any case`, async t => {
   const sandbox = await buildTestSandbox(t)
   const { access_token: token } = await getTokens(sandbox)
   for (const scheme of ['bearer', 'BEARER', 'BeArEr']) {

@@ -18,7 +18,7 @@ t.test('AZ-11: consent is asked once for a user and an application, and then rem
 
 for (const database of databases) {
   t.test(
-    `AZ-11: of ten answers to one consent page, sent to two instances at once, one counts (${database.name})`,
+    `AZ-11: of ten simultaneous answers to one consent page on two instances, one gives a code (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const one = await buildTestSandbox(t, { databaseUrl })
@@ -36,7 +36,7 @@ for (const database of databases) {
     },
   )
 
-  t.test(`AZ-11: an answer of another user than the one who saw the page gives no code (${database.name})`, async t => {
+  t.test(`AZ-11: if a user answers the consent page of another user, there is no code (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const developer = openBrowser(sandbox)
     const page = await signIn(developer)
@@ -80,17 +80,20 @@ for (const database of databases) {
   })
 }
 
-t.test('AZ-11, AZ-16: an answer that is sent again gets a page with a way on, and no second code', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const page = await signIn(browser)
-  await browser.submit(page, { decision: 'allow' })
-  const again = await browser.submit(page, { decision: 'allow' })
-  t.equal(again.statusCode, 409)
-  t.equal(again.headers.location, undefined)
-  t.match(again.body, /Start again/)
-})
+t.test(
+  'AZ-11, AZ-16: a consent page that is answered again leads to a page with a next step, and no second code',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const page = await signIn(browser)
+    await browser.submit(page, { decision: 'allow' })
+    const again = await browser.submit(page, { decision: 'allow' })
+    t.equal(again.statusCode, 409)
+    t.equal(again.headers.location, undefined)
+    t.match(again.body, /Start again/)
+  },
+)
 
-t.test('AZ-11: fields added to the form change nothing', async t => {
+t.test('AZ-11: additional fields in the form change nothing', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await signIn(browser)
   const answer = await browser.submit(page, {
@@ -104,7 +107,7 @@ t.test('AZ-11: fields added to the form change nothing', async t => {
   t.equal(location.searchParams.get('state'), 'a-state')
 })
 
-t.test('AZ-11: an answer without being signed in leads to signing in', async t => {
+t.test('AZ-11: a visitor who answers without being signed in gets the page to sign in', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await signIn(browser)
   browser.cookies.clear()
@@ -125,7 +128,7 @@ t.test('AZ-12: declining leads to cancel_url with access_denied and the state, a
   t.match((await browser.get(startUrl())).body, /wants to sign you in/)
 })
 
-t.test('PS-01: an answer from another site is refused', async t => {
+t.test('PS-01: an answer to the consent page from another site is refused', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await signIn(browser)
   const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
@@ -133,24 +136,27 @@ t.test('PS-01: an answer from another site is refused', async t => {
   t.equal(answer.statusCode, 403)
 })
 
-t.test('another account: the session ends, the login goes on, and nothing is answered', async t => {
-  const sandbox = await buildTestSandbox(t)
-  await openAsNewcomer(sandbox)
-  const browser = openBrowser(sandbox)
-  const page = await signIn(browser)
-  const copy = openBrowser(sandbox)
-  for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
-  const answer = await browser.submit(page, { decision: 'another-account' })
-  t.equal(answer.statusCode, 303)
-  const again = await browser.get(locationOf(answer))
-  t.match(again.body, /<h1>Sign in<\/h1>/)
-  t.match(again.body, 'Reference client')
-  t.match((await copy.get('/account')).body, /<h1>Sign in<\/h1>/, 'the old cookie opens nothing any more')
-  const signedIn = await browser.submit(again, { email: newcomer.email, password: newcomer.password })
-  t.match((await browser.get(locationOf(signedIn))).body, newcomer.email)
-})
+t.test(
+  'the button for another account ends the session and continues the login, without an answer to the client',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    await openAsNewcomer(sandbox)
+    const browser = openBrowser(sandbox)
+    const page = await signIn(browser)
+    const copy = openBrowser(sandbox)
+    for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
+    const answer = await browser.submit(page, { decision: 'another-account' })
+    t.equal(answer.statusCode, 303)
+    const again = await browser.get(locationOf(answer))
+    t.match(again.body, /<h1>Sign in<\/h1>/)
+    t.match(again.body, 'Reference client')
+    t.match((await copy.get('/account')).body, /<h1>Sign in<\/h1>/, 'the old cookie opens nothing any more')
+    const signedIn = await browser.submit(again, { email: newcomer.email, password: newcomer.password })
+    t.match((await browser.get(locationOf(signedIn))).body, newcomer.email)
+  },
+)
 
-// What PG-05 to PG-07 try on the client, tried on the portal through an application's record.
+// The tests of PG-05 to PG-07 send such texts to the client. Here an application shows them on the portal.
 const texts = [
   '<img src=x onerror=alert(1)>',
   `"><svg onload=alert(1)>`,
@@ -172,7 +178,7 @@ const addresses = [
   'https://evil.test/" onclick="alert(1)',
 ]
 
-/** The page with its references to characters read, so that what was text and what was markup look the same. */
+/** Replaces the character references of a page, so text and markup look the same. */
 function readReferences(html: string): string {
   const signs: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
   return html.replace(/&(amp|lt|gt|quot|#39);/g, (_reference, name: string) => signs[name] ?? '')
@@ -222,21 +228,18 @@ t.test('PS-12: what an application says about itself is shown as text, and its i
   )
 })
 
-t.test(
-  'AZ-11: the page names the application, what it asks for, where the visitor goes next, and the account',
-  async t => {
-    const sandbox = await buildTestSandbox(t)
-    const { body } = await signIn(openBrowser(sandbox))
-    for (const text of [
-      'Reference client',
-      'Lists and creates your applications.',
-      'your user ID, e-mail address and name',
-      '<dt>Takes you to</dt><dd><strong>localhost:3000</strong>',
-      seeded.email,
-    ])
-      t.match(body, text)
-  },
-)
+t.test('AZ-11: the page names the application, its requested permissions, the next site, and the account', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { body } = await signIn(openBrowser(sandbox))
+  for (const text of [
+    'Reference client',
+    'Lists and creates your applications.',
+    'your user ID, e-mail address and name',
+    '<dt>Takes you to</dt><dd><strong>localhost:3000</strong>',
+    seeded.email,
+  ])
+    t.match(body, text)
+})
 
 for (const database of databases)
   t.test(`AZ-11: the page says who made the application, and for which group (${database.name})`, async t => {

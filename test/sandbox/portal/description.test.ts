@@ -47,7 +47,7 @@ t.test('AZ-15: the metadata names the issuer, every endpoint and what is support
   })
 })
 
-t.test('AZ-15: every address of the metadata is there', async t => {
+t.test('AZ-15: every address in the metadata exists', async t => {
   const { portal } = await buildTestSandbox(t)
   const metadata = (await portal.inject({ url: metadataUrl })).json()
   for (const name of [
@@ -63,7 +63,7 @@ t.test('AZ-15: every address of the metadata is there', async t => {
   }
 })
 
-t.test('TK-14: an access token verifies with the published keys, which hold nothing private', async t => {
+t.test('TK-14: an access token verifies with the published keys, which contain no private parts', async t => {
   const sandbox = await buildTestSandbox(t)
   const answer = await sandbox.portal.inject({ url: keysUrl })
   t.match(answer, { statusCode: 200, headers: { 'cache-control': 'public, max-age=300' } })
@@ -82,7 +82,7 @@ t.test('TK-14: an access token verifies with the published keys, which hold noth
   t.equal(protectedHeader.kid, keys[0].kid)
 })
 
-t.test('the well-known addresses take GET only, and others do not exist', async t => {
+t.test('the well-known addresses accept only GET, and other well-known addresses do not exist', async t => {
   const { portal } = await buildTestSandbox(t)
   for (const url of [metadataUrl, keysUrl]) {
     const refused = await portal.inject({ method: 'POST', url })
@@ -93,11 +93,11 @@ t.test('the well-known addresses take GET only, and others do not exist', async 
   t.match(missing, { statusCode: 404, headers: { 'cache-control': 'no-store' } })
 })
 
-t.test('the OpenAPI 3.1 document of the portal is valid, and describes every call that there is', async t => {
+t.test('the OpenAPI 3.1 document of the portal is valid, and describes every call of the portal', async t => {
   const { portal } = await buildTestSandbox(t)
   const document = (await portal.inject('/api/openapi.json')).json()
   t.match(document, { openapi: '3.1.0', servers: [{ url: portalUrl }] })
-  // The page that shows it puts what is meant in place of each reference, which in a circle would never end.
+  // The page of the document replaces each reference by its target. With circular references it would never end.
   await t.resolves(swaggerParser.validate(structuredClone(document), { dereference: { circular: false } }))
   const there = listRoutes(portal)
     .map(({ url }) => url)
@@ -110,7 +110,7 @@ t.test('the OpenAPI 3.1 document of the portal is valid, and describes every cal
     }
 })
 
-t.test('a login takes the parameters that the description names, and every answer is as it says', async t => {
+t.test('a login accepts the described parameters, and every answer matches the description', async t => {
   const sandbox = await buildTestSandbox(t)
   const { portal } = sandbox
   const { paths } = (await portal.inject('/api/openapi.json')).json()
@@ -160,7 +160,7 @@ t.test('the description of a call names the fields that the call needs', async t
   const { paths } = (await portal.inject('/api/openapi.json')).json()
   for (const [url, { post }] of Object.entries<{ post?: Operation }>(paths))
     for (const [type, { schema }] of Object.entries(post?.requestBody.content ?? {})) {
-      // The domain compares the fields of a start, and says the same as at the start itself.
+      // The domain checks the fields of a start, so a missing field gets the error of a start.
       if (url === '/api/register' || url === '/api/authorize') continue
       const fields = Object.fromEntries(
         Object.keys(schema.properties).map(name => [name, schema.properties[name]?.enum?.[0] ?? 'a']),
@@ -181,7 +181,7 @@ t.test('the description of a call names the fields that the call needs', async t
     }
 })
 
-t.test('every body has an example, without which the page would fill each field with the word "string"', async t => {
+t.test('every body has an example, because otherwise the page shows the word "string" for each field', async t => {
   const { portal } = await buildTestSandbox(t)
   const { paths } = (await portal.inject('/api/openapi.json')).json()
   const examples = Object.entries<{ post?: Operation }>(paths).flatMap(([url, { post }]) =>
@@ -191,7 +191,7 @@ t.test('every body has an example, without which the page would fill each field 
   for (const [url, example] of examples) t.type(example, 'object', String(url))
 })
 
-t.test('the example of a new account works as it stands', async t => {
+t.test('the unchanged example of a new account works', async t => {
   const { portal } = await buildTestSandbox(t)
   const { paths } = (await portal.inject('/api/openapi.json')).json()
   const form = paths['/api/register'].post.requestBody.content['application/x-www-form-urlencoded']

@@ -9,21 +9,24 @@ import { openDatabases } from '../support/each-database.ts'
 import { getCode, isAccepted, makeOtherClient, refresh } from '../support/tokens.ts'
 
 for (const database of await openDatabases(t)) {
-  t.test(`TK-09: of 50 exchanges at once over two instances exactly one succeeds (${database.name})`, async t => {
-    const databaseUrl = await database.make(t)
-    const one = await buildTestSandbox(t, { databaseUrl })
-    const other = await buildTestSandbox(t, { databaseUrl })
-    const code = await getCode(one)
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, index) => exchange(index % 2 ? one : other, { code })),
-    )
-    t.equal(answers.filter(answer => answer.statusCode === 200).length, 1)
-    const refused = answers.filter(answer => answer.statusCode !== 200)
-    for (const answer of refused) t.match(answer, { statusCode: 401 })
-    for (const answer of refused) t.match(answer.json(), { error: 'invalid_grant', state: 'a-state' })
-  })
+  t.test(
+    `TK-09: of 50 simultaneous exchanges of a code on two instances exactly one succeeds (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const one = await buildTestSandbox(t, { databaseUrl })
+      const other = await buildTestSandbox(t, { databaseUrl })
+      const code = await getCode(one)
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, (_, index) => exchange(index % 2 ? one : other, { code })),
+      )
+      t.equal(answers.filter(answer => answer.statusCode === 200).length, 1)
+      const refused = answers.filter(answer => answer.statusCode !== 200)
+      for (const answer of refused) t.match(answer, { statusCode: 401 })
+      for (const answer of refused) t.match(answer.json(), { error: 'invalid_grant', state: 'a-state' })
+    },
+  )
 
-  t.test(`TK-10: using a code twice ends the tokens of the first time (${database.name})`, async t => {
+  t.test(`TK-10: if a code is used twice, the tokens of the first exchange end (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const code = await getCode(sandbox)
     const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
@@ -34,20 +37,23 @@ for (const database of await openDatabases(t)) {
     t.match((await refresh(sandbox, refreshToken)).json(), { error: 'invalid_grant' })
   })
 
-  t.test(`TK-10: a callback delivered twice within 10 s ends nothing of the first (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const code = await getCode(sandbox)
-    const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
-    for (const ms of [0, 1_000, 9_000]) {
-      sandbox.passTime(ms)
-      const replay = await exchange(sandbox, { code })
-      t.equal(replay.statusCode, 401)
-      t.match(replay.json(), { error: 'invalid_grant' })
-    }
-    t.equal(sandbox.logLines.filter(line => line.includes('code-replayed')).length, 3)
-    t.equal(await isAccepted(sandbox, accessToken), true)
-    t.equal((await refresh(sandbox, refreshToken)).statusCode, 200)
-  })
+  t.test(
+    `TK-10: if a callback is delivered twice within 10 s, the tokens of the first exchange stay valid (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const code = await getCode(sandbox)
+      const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
+      for (const ms of [0, 1_000, 9_000]) {
+        sandbox.passTime(ms)
+        const replay = await exchange(sandbox, { code })
+        t.equal(replay.statusCode, 401)
+        t.match(replay.json(), { error: 'invalid_grant' })
+      }
+      t.equal(sandbox.logLines.filter(line => line.includes('code-replayed')).length, 3)
+      t.equal(await isAccepted(sandbox, accessToken), true)
+      t.equal((await refresh(sandbox, refreshToken)).statusCode, 200)
+    },
+  )
 
   t.test(
     `TK-10: a used code with another state, address or verifier ends its tokens at once (${database.name})`,
@@ -67,25 +73,28 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`TK-10: when another client sends the code, the owner keeps its tokens (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    const code = await getCode(sandbox)
-    const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
-    for (const ms of [0, 30_000]) {
-      sandbox.passTime(ms)
-      const foreign = { client_id: client.clientId, client_secret: client.clientSecrets[0] }
-      const replay = await exchange(sandbox, { code, ...foreign })
-      t.equal(replay.statusCode, 401)
-      t.match(replay.json(), { error: 'invalid_grant' })
-    }
-    t.equal(await isAccepted(sandbox, accessToken), true)
-    t.equal((await refresh(sandbox, refreshToken)).statusCode, 200)
-  })
+  t.test(
+    `TK-10: if another client sends a used code, the tokens of its owner stay valid (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      const code = await getCode(sandbox)
+      const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
+      for (const ms of [0, 30_000]) {
+        sandbox.passTime(ms)
+        const foreign = { client_id: client.clientId, client_secret: client.clientSecrets[0] }
+        const replay = await exchange(sandbox, { code, ...foreign })
+        t.equal(replay.statusCode, 401)
+        t.match(replay.json(), { error: 'invalid_grant' })
+      }
+      t.equal(await isAccepted(sandbox, accessToken), true)
+      t.equal((await refresh(sandbox, refreshToken)).statusCode, 200)
+    },
+  )
 
   t.test(
-    `TK-02: each mistake has its own error, and the code still works for the right exchange (${database.name})`,
+    `TK-02: each wrong exchange gets its own error, and the code still works in a correct exchange (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const code = await getCode(sandbox)
@@ -159,28 +168,31 @@ t.test('TK-14: the access token is a signed JWT with its claims and nothing pers
   t.notMatch(JSON.stringify(claims), seeded.email)
 })
 
-t.test('TK-01: a JSON body is taken too; other types, methods and parameters in the address are refused', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { portal } = sandbox
-  const payload = {
-    grant_type: 'authorization_code',
-    code: await getCode(sandbox),
-    client_id: seeded.clientId,
-    client_secret: seeded.clientSecret,
-    redirect_uri: seeded.redirectUri,
-    state: 'a-state',
-  }
-  const url = '/api/exchangeToken'
-  t.equal((await portal.inject({ method: 'POST', url, payload })).statusCode, 200)
-  t.equal((await portal.inject({ method: 'GET', url })).statusCode, 405)
-  t.equal((await portal.inject({ method: 'OPTIONS', url })).statusCode, 405)
-  const text = await portal.inject({ method: 'POST', url, payload: 'x', headers: { 'content-type': 'text/plain' } })
-  t.match(text, { statusCode: 415 })
-  const inAddress = await portal.inject({ method: 'POST', url: `${url}?client_secret=canary`, payload })
-  t.match(inAddress, { statusCode: 400 })
-  t.match(inAddress.json(), { error: 'invalid_request' })
-  t.notMatch(sandbox.logLines.join(''), 'canary')
-})
+t.test(
+  'TK-01: a JSON body is accepted, and other types, methods and parameters in the address are refused',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { portal } = sandbox
+    const payload = {
+      grant_type: 'authorization_code',
+      code: await getCode(sandbox),
+      client_id: seeded.clientId,
+      client_secret: seeded.clientSecret,
+      redirect_uri: seeded.redirectUri,
+      state: 'a-state',
+    }
+    const url = '/api/exchangeToken'
+    t.equal((await portal.inject({ method: 'POST', url, payload })).statusCode, 200)
+    t.equal((await portal.inject({ method: 'GET', url })).statusCode, 405)
+    t.equal((await portal.inject({ method: 'OPTIONS', url })).statusCode, 405)
+    const text = await portal.inject({ method: 'POST', url, payload: 'x', headers: { 'content-type': 'text/plain' } })
+    t.match(text, { statusCode: 415 })
+    const inAddress = await portal.inject({ method: 'POST', url: `${url}?client_secret=canary`, payload })
+    t.match(inAddress, { statusCode: 400 })
+    t.match(inAddress.json(), { error: 'invalid_request' })
+    t.notMatch(sandbox.logLines.join(''), 'canary')
+  },
+)
 
 t.test(
   'TK-03, TK-15: every answer is JSON that is neither cached nor sniffed, and no other origin may read it',
@@ -218,22 +230,19 @@ t.test(
   },
 )
 
-t.test(
-  'TK-07: redirect_uri is required, and equals that of the start byte by byte, even if another is registered',
-  async t => {
-    const other = `${seeded.redirectUri}/other`
-    const sandbox = await buildTestSandbox(t, { redirectUris: [seeded.redirectUri, other] })
-    const code = await getCode(sandbox)
-    for (const redirect_uri of [undefined, '', other, `${seeded.redirectUri}?`, seeded.redirectUri.toUpperCase()]) {
-      const answer = await exchange(sandbox, { code, redirect_uri })
-      t.equal(answer.statusCode, 400, redirect_uri ?? 'missing')
-      t.match(answer.json(), { error: 'invalid_request' })
-    }
-    t.equal((await exchange(sandbox, { code })).statusCode, 200)
-  },
-)
+t.test('TK-07: redirect_uri is required, and must equal the redirect_uri of the start byte by byte', async t => {
+  const other = `${seeded.redirectUri}/other`
+  const sandbox = await buildTestSandbox(t, { redirectUris: [seeded.redirectUri, other] })
+  const code = await getCode(sandbox)
+  for (const redirect_uri of [undefined, '', other, `${seeded.redirectUri}?`, seeded.redirectUri.toUpperCase()]) {
+    const answer = await exchange(sandbox, { code, redirect_uri })
+    t.equal(answer.statusCode, 400, redirect_uri ?? 'missing')
+    t.match(answer.json(), { error: 'invalid_request' })
+  }
+  t.equal((await exchange(sandbox, { code })).statusCode, 200)
+})
 
-t.test('TK-08: the state must be that of the start, and each answer repeats the state that was sent', async t => {
+t.test('TK-08: the state must equal the state of the start, and each answer repeats the sent state', async t => {
   const sandbox = await buildTestSandbox(t)
   const state = `A+/=%&"<é😀 '~`
   const code = await getCode(sandbox, { state })
@@ -260,7 +269,7 @@ t.test('TK-02: a field given twice is an invalid request', async t => {
   t.match(answer.json(), { error: 'invalid_request' })
 })
 
-t.test('TK-02, TK-08: half a surrogate pair in any field of JSON is an invalid request', async t => {
+t.test('TK-02, TK-08: half a surrogate pair in any JSON field is an invalid request', async t => {
   const { portal } = await buildTestSandbox(t)
   const fields = ['grant_type', 'code', 'refresh_token', 'client_id', 'client_secret', 'redirect_uri', 'state']
   for (const [url, names] of [
@@ -327,7 +336,7 @@ t.test('TK-11: codes and access tokens live as long as the settings say', async 
   t.match((await exchange(sandbox, { code: late })).json(), { error: 'invalid_grant' })
 })
 
-t.test('TK-11: a code is good for 60 seconds', async t => {
+t.test('TK-11: a code is valid for 60 seconds', async t => {
   const sandbox = await buildTestSandbox(t)
   const [early, late] = [await getCode(sandbox), await getCode(sandbox)]
   sandbox.passTime(59_000)
@@ -350,16 +359,19 @@ t.test('TK-12: a challenge needs its verifier, and a verifier needs its challeng
   t.equal((await exchange(sandbox, { code: await getCode(sandbox), code_verifier: verifier })).statusCode, 401)
 })
 
-t.test('a login without a state takes any exchange, and echoes only what it was sent', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const without = await exchange(sandbox, { code: await getCode(sandbox, { state: undefined }), state: undefined })
-  t.equal(without.statusCode, 200)
-  t.notOk('state' in without.json())
-  const withOne = await exchange(sandbox, { code: await getCode(sandbox, { state: undefined }), state: 'late' })
-  t.equal(withOne.json().state, 'late')
-})
+t.test(
+  'after a login without a state the exchange may have any state, and the answer repeats only a sent state',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const without = await exchange(sandbox, { code: await getCode(sandbox, { state: undefined }), state: undefined })
+    t.equal(without.statusCode, 200)
+    t.notOk('state' in without.json())
+    const withOne = await exchange(sandbox, { code: await getCode(sandbox, { state: undefined }), state: 'late' })
+    t.equal(withOne.json().state, 'late')
+  },
+)
 
-t.test('AZ-10, SE-01: the database holds no code, token, secret or password in clear', async t => {
+t.test('AZ-10, SE-01: the database contains no code, token, secret or password in plain text', async t => {
   const sandbox = await buildTestSandbox(t, { passwords: createPasswords() })
   const code = await getCode(sandbox)
   const tokens = (await exchange(sandbox, { code })).json()

@@ -41,7 +41,7 @@ async function answerInvitation(browser: Browser, answer: 'accept' | 'decline') 
   return submitForm(browser, await browser.get(groupsPath), invitationsPath, { answer })
 }
 
-t.test('a group needs a name of at most 200 characters, and what was typed stays', async t => {
+t.test('a group needs a name of at most 200 characters, and a refused form keeps the typed name', async t => {
   const browser = await openAsDeveloper(await buildTestSandbox(t))
   for (const name of ['', '   ', 'x'.repeat(201), 'nul\0', '<b>two\nlines']) {
     const page = await submitForm(browser, await browser.get(groupsPath), groupsPath, { name })
@@ -73,7 +73,7 @@ t.test('the page of a group names 100 members and counts the others', async t =>
   t.match(body, 'and 6 more')
 })
 
-t.test('only members see the page of a group; to others it does not exist', async t => {
+t.test('only members see the page of a group, and other users get a 404', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, friend, friendId, path } = await openTwoPages(sandbox, 'Secret weather')
   const hidden = await friend.get(path)
@@ -98,7 +98,7 @@ t.test('only members see the page of a group; to others it does not exist', asyn
   t.equal((await maker.get(path)).statusCode, 200, 'nothing was changed')
 })
 
-t.test('a member who was signed out comes back to the page of the group after signing in', async t => {
+t.test('a member who was signed out returns to the page of the group after signing in', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, path } = await openTwoPages(sandbox)
   const browser = openBrowser(sandbox)
@@ -117,7 +117,7 @@ t.test('a member who was signed out comes back to the page of the group after si
   maker.cookies.clear()
 })
 
-t.test('PS-01: the forms of groups are refused from another site', async t => {
+t.test('PS-01: the portal refuses forms of groups from another site', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, path } = await openTwoPages(sandbox)
   const { formToken = '' } = readHiddenFields(await maker.get(path), path)
@@ -129,7 +129,7 @@ t.test('PS-01: the forms of groups are refused from another site', async t => {
   t.equal((await maker.get(path)).statusCode, 200)
 })
 
-t.test('a forged address puts no notice on a page of groups', async t => {
+t.test('a forged address shows no notice on a page of groups', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, makerId, groupId, path } = await openTwoPages(sandbox)
   for (const query of [`invited=${makerId}`, `removed=${unknownId}`, 'removed=%00', 'saved=yes'])
@@ -169,28 +169,31 @@ t.test('a notice is shown once, on its own page, to its own user', async t => {
 })
 
 for (const database of databases) {
-  t.test(`a new group has its maker as member, and sending its form twice makes one (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const browser = await openAsNewcomer(sandbox)
-    const page = await browser.get(groupsPath)
-    t.match(page.body, 'You are not in a group yet')
-    const answers = await Promise.all(
-      Array.from({ length: 4 }, () => submitForm(browser, page, groupsPath, { name: 'Weather <b>' })),
-    )
-    for (const answer of answers) t.equal(answer.statusCode, 303)
-    t.equal(new Set(answers.map(locationOf)).size, 1)
-    const shown = await browser.get(locationOf(answers[0] as (typeof answers)[0]))
-    t.match(shown.body, /role="status">You created the group <strong><bdi>Weather &lt;b&gt;/)
-    t.equal(shown.body.match(/<h3><a/g)?.length, 1)
-    t.match(shown.body, '1 member, created by you')
-    const path = /href="(\/account\/groups\/[0-9a-f-]{36})"/.exec(shown.body)?.[1] ?? ''
-    const group = await browser.get(path)
-    t.match(group.body, newcomer.email)
-    t.match(group.body, '<span class="tag">you</span> <span class="tag">created the group</span>')
-    t.notMatch(group.body, 'open invitation')
-    const other = await (await openAsDeveloper(sandbox)).get(groupsPath)
-    t.notMatch(other.body, 'Weather', 'groups of others are not shown')
-  })
+  t.test(
+    `the maker of a group is its member, and a form that is sent twice makes one group (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const browser = await openAsNewcomer(sandbox)
+      const page = await browser.get(groupsPath)
+      t.match(page.body, 'You are not in a group yet')
+      const answers = await Promise.all(
+        Array.from({ length: 4 }, () => submitForm(browser, page, groupsPath, { name: 'Weather <b>' })),
+      )
+      for (const answer of answers) t.equal(answer.statusCode, 303)
+      t.equal(new Set(answers.map(locationOf)).size, 1)
+      const shown = await browser.get(locationOf(answers[0] as (typeof answers)[0]))
+      t.match(shown.body, /role="status">You created the group <strong><bdi>Weather &lt;b&gt;/)
+      t.equal(shown.body.match(/<h3><a/g)?.length, 1)
+      t.match(shown.body, '1 member, created by you')
+      const path = /href="(\/account\/groups\/[0-9a-f-]{36})"/.exec(shown.body)?.[1] ?? ''
+      const group = await browser.get(path)
+      t.match(group.body, newcomer.email)
+      t.match(group.body, '<span class="tag">you</span> <span class="tag">created the group</span>')
+      t.notMatch(group.body, 'open invitation')
+      const other = await (await openAsDeveloper(sandbox)).get(groupsPath)
+      t.notMatch(other.body, 'Weather', 'groups of others are not shown')
+    },
+  )
 
   t.test(`an invited person sees the invitation, and accepts or declines it (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
@@ -222,7 +225,7 @@ for (const database of databases) {
     t.notMatch((await friend.get('/account')).body, 'You have been invited')
   })
 
-  t.test(`members can leave, and the maker removes members and takes invitations back (${database.name})`, async t => {
+  t.test(`members can leave, and the maker can remove members and withdraw invitations (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, makerId, friendId, path } = await openTwoPages(sandbox)
     const invite = () => change(maker, path, { change: 'invite', userId: friendId })
@@ -261,7 +264,7 @@ for (const database of databases) {
     t.equal((await maker.get(path)).statusCode, 404)
   })
 
-  t.test(`a refusal is shown beside the form that was sent (${database.name})`, async t => {
+  t.test(`a refusal is shown next to the form that was sent (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
     const invite = async (userId: string) => {
@@ -333,41 +336,44 @@ for (const database of databases) {
     t.match((await maker.get('/account/token')).body, '>Storms<', 'everywhere')
   })
 
-  t.test(`a page asks before a member is removed or leaves, and lists applications (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, friendId, makerId, groupId, path } = await openTwoPages(sandbox)
-    const { call } = await callFromPortal(sandbox, maker)
-    const created = await call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'Tides <b>' }))
-    t.match(
-      (await maker.get(path)).body,
-      `<bdi>Tides &lt;b&gt;</bdi><br><span class="soft named-id">Client ID <code class="id">${created.json()['@id']}`,
-    )
-    const ask = `${path}/members/${friendId}/remove`
-    t.equal(locationOf(await maker.get(ask)), path, 'whoever is no member has no name here')
-    await change(maker, path, { change: 'invite', userId: friendId })
-    t.equal(locationOf(await maker.get(ask)), path, 'nor who is only invited')
-    t.equal((await friend.get(`${path}/leave`)).statusCode, 404)
-    await answerInvitation(friend, 'accept')
-    t.equal(locationOf(await friend.get(`${path}/members/${makerId}/remove`)), path, 'only the maker is asked')
+  t.test(
+    `before a member is removed or leaves, a page asks for confirmation and lists the applications (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker, friend, friendId, makerId, groupId, path } = await openTwoPages(sandbox)
+      const { call } = await callFromPortal(sandbox, maker)
+      const created = await call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'Tides <b>' }))
+      t.match(
+        (await maker.get(path)).body,
+        `<bdi>Tides &lt;b&gt;</bdi><br><span class="soft named-id">Client ID <code class="id">${created.json()['@id']}`,
+      )
+      const ask = `${path}/members/${friendId}/remove`
+      t.equal(locationOf(await maker.get(ask)), path, 'whoever is no member has no name here')
+      await change(maker, path, { change: 'invite', userId: friendId })
+      t.equal(locationOf(await maker.get(ask)), path, 'nor who is only invited')
+      t.equal((await friend.get(`${path}/leave`)).statusCode, 404)
+      await answerInvitation(friend, 'accept')
+      t.equal(locationOf(await friend.get(`${path}/members/${makerId}/remove`)), path, 'only the maker is asked')
 
-    const question = await maker.get(ask)
-    t.match(question.body, '<h1>Remove <bdi>Nora Newcomer</bdi> from <bdi>Weather</bdi>?</h1>')
-    t.match(question.body, `<a class="button quiet" href="${path}">Cancel</a>`)
-    t.equal((await friend.get(path)).statusCode, 200, 'the question changes nothing')
-    t.match(
-      (await follow(maker, await submitForm(maker, question, path))).body,
-      'Nora Newcomer</bdi></strong> was removed',
-    )
-    t.equal((await friend.get(path)).statusCode, 404)
+      const question = await maker.get(ask)
+      t.match(question.body, '<h1>Remove <bdi>Nora Newcomer</bdi> from <bdi>Weather</bdi>?</h1>')
+      t.match(question.body, `<a class="button quiet" href="${path}">Cancel</a>`)
+      t.equal((await friend.get(path)).statusCode, 200, 'the question changes nothing')
+      t.match(
+        (await follow(maker, await submitForm(maker, question, path))).body,
+        'Nora Newcomer</bdi></strong> was removed',
+      )
+      t.equal((await friend.get(path)).statusCode, 404)
 
-    await change(maker, path, { change: 'invite', userId: friendId })
-    await answerInvitation(friend, 'accept')
-    const leaving = await friend.get(`${path}/leave`)
-    t.match(leaving.body, '<h1>Leave <bdi>Weather</bdi>?</h1>')
-    t.match((await follow(friend, await submitForm(friend, leaving, path))).body, 'You left <strong><bdi>Weather')
-  })
+      await change(maker, path, { change: 'invite', userId: friendId })
+      await answerInvitation(friend, 'accept')
+      const leaving = await friend.get(`${path}/leave`)
+      t.match(leaving.body, '<h1>Leave <bdi>Weather</bdi>?</h1>')
+      t.match((await follow(friend, await submitForm(friend, leaving, path))).body, 'You left <strong><bdi>Weather')
+    },
+  )
 
-  t.test(`the token page offers a group of one’s own making first (${database.name})`, async t => {
+  t.test(`the token page offers a group that the user has made before other groups (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
     await change(maker, path, { change: 'invite', userId: friendId })

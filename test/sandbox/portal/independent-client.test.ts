@@ -42,7 +42,7 @@ async function signIn({ server, sandbox }: Awaited<ReturnType<typeof openIssuer>
   return { state, parameters: oauth.validateAuthResponse(server, client, new URL(locationOf(answer)), state) }
 }
 
-/** The error of the library, or undefined without one. */
+/** The error of the library, or undefined if it succeeds. */
 const refusalOf = (answer: Promise<unknown>) =>
   answer.then(
     () => undefined,

@@ -1,4 +1,5 @@
-// Too many wrong passwords close an account, or an address, for a while. Whom that locks out, and how senders are counted.
+// Too many wrong passwords lock an account, or an address, for a while. The tests check which browsers are locked out,
+// and how the portal counts senders.
 import t, { type Test } from 'tap'
 import { setPasswordHash } from '../../../src/sandbox/store/users.ts'
 import { type Browser, openBrowser, startUrl } from '../support/browser.ts'
@@ -37,21 +38,18 @@ for (const database of await openDatabases(t))
     },
   )
 
-t.test(
-  'PS-06: a known browser may fail ten times by itself, and then ten times more as an unknown browser',
-  async t => {
-    const sandbox = await buildTestSandbox(t)
-    const [own, stranger] = [await openAsDeveloper(sandbox), openBrowser(sandbox)]
-    const fail = (browser: Browser) => attempt(browser, { email, password: 'wrong' })
-    for (let count = 0; count < 10; count += 1) t.equal(await fail(own), 403)
-    for (let count = 0; count < 9; count += 1) t.equal(await fail(stranger), 403, 'none of the ten was counted for all')
-    t.equal(await fail(own), 403, 'the eleventh is')
-    t.equal(await attempt(stranger), 429)
-    t.equal(await attempt(own), 429)
-    sandbox.passTime(quarterMs)
-    t.equal(await attempt(own), 303)
-  },
-)
+t.test('PS-06: a known browser may fail ten times, and then ten more times as an unknown browser', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const [own, stranger] = [await openAsDeveloper(sandbox), openBrowser(sandbox)]
+  const fail = (browser: Browser) => attempt(browser, { email, password: 'wrong' })
+  for (let count = 0; count < 10; count += 1) t.equal(await fail(own), 403)
+  for (let count = 0; count < 9; count += 1) t.equal(await fail(stranger), 403, 'none of the ten was counted for all')
+  t.equal(await fail(own), 403, 'the eleventh is')
+  t.equal(await attempt(stranger), 429)
+  t.equal(await attempt(own), 429)
+  sandbox.passTime(quarterMs)
+  t.equal(await attempt(own), 303)
+})
 
 t.test('PS-06: of many passwords that a known browser tries at once, hardly more than ten are checked', async t => {
   const sandbox = await buildTestSandbox(t)
@@ -68,7 +66,7 @@ t.test('PS-06: of many passwords that a known browser tries at once, hardly more
 })
 
 t.test(
-  'PS-06: a mark counts no longer after a new password or after 180 days, and a forged one never counts',
+  'PS-06: the mark of a known browser ends with a new password or after 180 days, and a forged mark never counts',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const own = await openAsDeveloper(sandbox)
@@ -85,13 +83,13 @@ t.test(
       .where('email', '=', email)
       .executeTakeFirstOrThrow()
     const passwordHash = await sandbox.store.read.selectFrom('users').select('password_hash as hash').executeTakeFirst()
-    // The same password with another salt is another password.
+    // A new salt makes a new password hash, even of the same password. The mark depends on the hash.
     await sandbox.store.write(db => setPasswordHash(db, userId, passwordHash?.hash.replace(/.\$/, 'A$') ?? ''))
     t.equal(await attempt(own), 429)
   },
 )
 
-t.test('PS-06: the mark is a cookie that no script reads and no other host sets', async t => {
+t.test('PS-06: the mark is a cookie that scripts cannot read and other hosts cannot set', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const answer = await submitForm(browser, await browser.get('/account'), '/sign-in', { email, password })
   const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-known')
@@ -100,7 +98,7 @@ t.test('PS-06: the mark is a cookie that no script reads and no other host sets'
 })
 
 t.test(
-  'PS-06: failures count together for 15 minutes from the first one, and later failures do not extend that',
+  'PS-06: failures count for 15 minutes after the first failure, and later failures do not extend this time',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)
@@ -140,7 +138,7 @@ t.test('PS-06: behind a trusted proxy the sender is the rightmost address that i
 })
 
 t.test(
-  'PS-06: an IPv6 sender counts as its network of 64 bits, and a sender without the proxy as its own address',
+  'PS-06: an IPv6 sender counts as its network of 64 bits, and a sender without a proxy counts as its own address',
   async t => {
     const sandbox = await buildTestSandbox(t, { trustedProxies: ['10.0.0.1'] })
     let count = 0
@@ -162,7 +160,7 @@ t.test(
   },
 )
 
-t.test('calls under /api that a browser sends from another site are refused, and count towards no limit', async t => {
+t.test('calls to /api that a browser sends from another site are refused, and do not count as failures', async t => {
   const sandbox = await buildTestSandbox(t)
   const strangers = [
     { 'sec-fetch-site': 'cross-site' },

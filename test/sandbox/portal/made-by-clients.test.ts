@@ -27,7 +27,7 @@ function readSecrets(body: string): string[] {
   return [...body.matchAll(/<code[^>]* data-copy="[^"]*">([^<]*)<\/code>/g)].map(([, text = '']) => text)
 }
 
-/** The names in the list of things that clients have made in the user's name. */
+/** The names in the list of applications and secrets that clients have made in the user's name. */
 function readMade(body: string): string[] {
   return [...body.matchAll(/<h3><bdi>([^<]*)<\/bdi><\/h3>/g)].map(([, name = '']) => name)
 }
@@ -113,7 +113,7 @@ for (const database of await openDatabases(t)) {
       t.equal(await isSecretOf(sandbox, appId, secret), true, 'a form sent twice makes one secret')
       const after = (await browser.get(path)).body
       t.strictSame(readMade(after), ['Weather'], 'it was made by the client all the same')
-      t.match(after, 'No secret or token from then is valid any more.')
+      t.match(after, 'The old secrets and tokens are no longer valid.')
       t.match(await submitForm(browser, await browser.get(path), renewPath), { statusCode: 200 }, 'and once more')
     },
   )
@@ -171,24 +171,27 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`the portal asks before it removes what a client made, and removes it once (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    const { browser, own } = await openWithOwnToken(sandbox)
-    await withdraw(browser)
-    const question = `${removePath}?applicationId=${created['@id']}&clientId=${seeded.clientId}`
-    const asked = await browser.get(question)
-    t.match(asked.body, 'You cannot undo this.')
-    t.match(await own.call('GET', `/apps/v1/${created['@id']}`), { statusCode: 200 }, 'asking removes nothing')
-    t.equal(locationOf(await submitForm(browser, asked, removePath)), `${path}#made`)
-    t.match(await own.call('GET', `/apps/v1/${created['@id']}`), { statusCode: 404 })
-    t.equal(await isSecretOf(sandbox, created['@id'], created.client.clientSecrets[0]), false)
-    t.match(await (await callWith(sandbox, created.tokens[0].token)).call('GET', '/apps/v1'), { statusCode: 401 })
-    t.strictSame(readMade((await browser.get(path)).body), [])
-    t.equal((await submitForm(browser, asked, removePath)).statusCode, 404)
-    t.equal(locationOf(await browser.get(question)), `${path}#made`)
-  })
+  t.test(
+    `the portal asks for confirmation before it removes an application that a client has made (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      const { browser, own } = await openWithOwnToken(sandbox)
+      await withdraw(browser)
+      const question = `${removePath}?applicationId=${created['@id']}&clientId=${seeded.clientId}`
+      const asked = await browser.get(question)
+      t.match(asked.body, 'You cannot undo this.')
+      t.match(await own.call('GET', `/apps/v1/${created['@id']}`), { statusCode: 200 }, 'asking removes nothing')
+      t.equal(locationOf(await submitForm(browser, asked, removePath)), `${path}#made`)
+      t.match(await own.call('GET', `/apps/v1/${created['@id']}`), { statusCode: 404 })
+      t.equal(await isSecretOf(sandbox, created['@id'], created.client.clientSecrets[0]), false)
+      t.match(await (await callWith(sandbox, created.tokens[0].token)).call('GET', '/apps/v1'), { statusCode: 401 })
+      t.strictSame(readMade((await browser.get(path)).body), [])
+      t.equal((await submitForm(browser, asked, removePath)).statusCode, 404)
+      t.equal(locationOf(await browser.get(question)), `${path}#made`)
+    },
+  )
 
   t.test(
     `nobody renews or removes an application that they do not develop, or that no client made (${database.name})`,
@@ -236,7 +239,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`a long list is cut, and entries of clients that still exist come first (${database.name})`, async t => {
+  t.test(`a long list is cut, and entries whose clients still exist come first (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId } = await callAsDeveloper(sandbox)
     const known = (await call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'Known' }))).json()

@@ -5,7 +5,7 @@ import { openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 import { newcomer, submitForm } from '../support/forms.ts'
 
-/** How many password hashes Node computed on behalf of this process while the work ran. */
+/** The number of password hashes that Node computed in this process during the work. */
 async function countHashes(work: () => Promise<unknown>): Promise<number> {
   let count = 0
   const hook = createHook({
@@ -19,7 +19,7 @@ async function countHashes(work: () => Promise<unknown>): Promise<number> {
 }
 
 t.test(
-  'PS-05: an unknown user costs the same work as a wrong password, and so does an address that is taken',
+  'PS-05: an unknown user, a wrong password and a used address each cost the work of one password hash',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const page = await browser.get(startUrl())
@@ -33,7 +33,7 @@ t.test(
   },
 )
 
-t.test('PS-05: a sign-up with a taken address does not say that there is such an account', async t => {
+t.test('PS-05: the answer to a sign-up with a used address does not say that the account exists', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await browser.get(startUrl())
   const answer = await submitForm(browser, page, '/sign-up', { ...newcomer, email: seeded.email })

@@ -1,4 +1,5 @@
-// Changing a password, and resetting a forgotten one: what it needs, what it ends, and what strangers can learn.
+// Changing a password, and resetting a forgotten password: the conditions, the ended sessions, and what strangers can
+// learn.
 import t, { type Test } from 'tap'
 import { createMailbox } from '../../../src/sandbox/lab/pages/mailbox.ts'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
@@ -16,7 +17,7 @@ async function change(browser: Awaited<ReturnType<typeof openAsDeveloper>>, fiel
   return submitForm(browser, await browser.get(changePath), changePath, fields)
 }
 
-/** Asks for a link, and resolves to the answer. */
+/** Requests a link for a new password, and resolves to the answer. */
 async function forget(sandbox: TestSandbox, address = email, headers = {}) {
   const browser = openBrowser(sandbox)
   const page = await browser.get('/forgot-password')
@@ -29,7 +30,7 @@ async function readMailbox(sandbox: TestSandbox): Promise<{ to: string; text: st
   return (await sandbox.lab!.inject({ url: '/lab/v1/mailbox', headers })).json().mails
 }
 
-/** The path of the newest link. */
+/** The path of the link in the newest mail. */
 async function readLink(sandbox: TestSandbox): Promise<string> {
   const [mail] = await readMailbox(sandbox)
   const { pathname, search } = new URL(mail?.links[0] ?? '')
@@ -136,7 +137,7 @@ t.test(
 )
 
 t.test(
-  'PS-05: asking for a link answers the same, with the same queries, whether or not there is an account',
+  'PS-05: a request for a link gets the same answer with the same queries, even if there is no account',
   async t => {
     const sandbox = await buildWithMailbox(t)
     const own = await forget(sandbox)
@@ -157,12 +158,12 @@ t.test(
 )
 
 t.test(
-  'PS-06: five links are sent in 30 minutes; asking again shows the same page, and the last link works',
+  'PS-06: at most five links are sent in 30 minutes, more requests get the same page, and the last link works',
   async t => {
     const sandbox = await buildWithMailbox(t)
     const first = await forget(sandbox)
     for (let count = 0; count < 4; count += 1) await forget(sandbox)
-    // Just before the end of the window, when the first four links are about to end.
+    // Just before the end of the 30 minutes, when the first links are about to end.
     sandbox.passTime(30 * 60_000 - 1)
     const refused = await forget(sandbox)
     t.equal(refused.statusCode, 200)
@@ -213,7 +214,7 @@ t.test('PS-06: requests for addresses without an account leave one row for each 
   t.same(rows, [{ count: 8 }])
 })
 
-t.test('PS-06: mail to other people does not push somebody’s link out of the mailbox', async t => {
+t.test('PS-06: mail to other people does not remove a user’s link from the mailbox', async t => {
   const mailbox = createMailbox({ clock: () => new Date(0), labUrl: 'http://127.0.0.1:4002' })
   const deliver = (to: string, count: number) => {
     for (let index = 1; index <= count; index += 1) mailbox.deliver({ to, subject: 'Subject', text: `${index}` })
@@ -230,7 +231,7 @@ t.test('PS-06: mail to other people does not push somebody’s link out of the m
   t.equal(mailbox.list().length, 1000)
 })
 
-t.test('a link ends after half an hour or with any new password, and a forged link never works', async t => {
+t.test('a link ends after half an hour or when the password changes, and a forged link never works', async t => {
   const sandbox = await buildWithMailbox(t)
   await forget(sandbox)
   const link = await readLink(sandbox)
@@ -270,7 +271,7 @@ t.test('after a reset the same browser can sign in, however often strangers have
   t.equal((await submitForm(browser, page, '/sign-in', { email, password: newPassword })).statusCode, 303)
 })
 
-t.test('a login goes on after a reset: the page that sent the link leads back to it', async t => {
+t.test('after a reset, the page from which the link was requested leads back to the login', async t => {
   const sandbox = await buildWithMailbox(t)
   const browser = openBrowser(sandbox)
   const start = await browser.get(startUrl())
@@ -289,7 +290,7 @@ t.test('a login goes on after a reset: the page that sent the link leads back to
   t.match((await browser.submit(consent, { decision: 'allow' })).headers.location, /[?&]state=a-state/)
 })
 
-t.test('PG-01: no other site asks for a link or sets a password', async t => {
+t.test('PG-01: another site can neither request a link nor set a password', async t => {
   const sandbox = await buildWithMailbox(t)
   t.equal((await forget(sandbox, email, { 'sec-fetch-site': 'cross-site' })).statusCode, 403)
   t.strictSame(await readMailbox(sandbox), [])
@@ -301,7 +302,7 @@ t.test('PG-01: no other site asks for a link or sets a password', async t => {
   t.equal(await tryPassword(sandbox, password), 303)
 })
 
-t.test('without a laboratory the page says that no mail is sent, and what to do instead', async t => {
+t.test('without a laboratory the page says that no mail is sent, and names an alternative', async t => {
   const sandbox = await buildTestSandbox(t)
   const page = await openBrowser(sandbox).get('/forgot-password')
   t.match(page.body, 'This sandbox cannot send e-mail')
@@ -324,7 +325,7 @@ t.test('a laboratory shows the messages on a page, and lists them by address', a
   t.equal(stranger.statusCode, 403)
 })
 
-t.test('PG-04: the page to sign out says who is signed in, and only its button signs out', async t => {
+t.test('PG-04: the sign-out page says who is signed in, and only its button signs out', async t => {
   const sandbox = await buildTestSandbox(t)
   t.match((await openBrowser(sandbox).get('/sign-out')).body, 'You are not signed in')
   const browser = await openAsDeveloper(sandbox)
@@ -335,7 +336,7 @@ t.test('PG-04: the page to sign out says who is signed in, and only its button s
   t.match((await browser.get('/account')).body, '<h1>Sign in</h1>')
 })
 
-t.test('the consent page offers another account, and the login goes on with it', async t => {
+t.test('the consent page offers another account, and the login continues with that account', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   const consent = await signIn(browser)

@@ -1,4 +1,4 @@
-// How long a session at the portal lasts, and what ends it earlier.
+// The lifetime of a session at the portal, and the actions that end it earlier.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { type Browser, openBrowser } from '../support/browser.ts'
@@ -21,7 +21,7 @@ function copyOf(browser: Browser, sandbox: TestSandbox): Browser {
   return copy
 }
 
-/** Uses the only session, and waits until its new end is stored. No page waits for that. */
+/** Uses the only session, and waits until its new end is stored. The portal answers before it stores this time. */
 async function use(browser: Browser, { store }: TestSandbox): Promise<boolean> {
   const findEnd = () => store.read.selectFrom('portal_sessions').select('expires_at').executeTakeFirstOrThrow()
   const { expires_at: before } = await findEnd()
@@ -31,18 +31,21 @@ async function use(browser: Browser, { store }: TestSandbox): Promise<boolean> {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`PS-07: a session ends eight hours after signing in, however much it is used (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const browser = await openAsDeveloper(sandbox)
-    for (let count = 1; count <= 8; count += 1) {
-      sandbox.passTime(59 * minuteMs)
-      t.ok(await use(browser, sandbox), `after ${count} times 59 minutes`)
-    }
-    sandbox.passTime(8 * minuteMs - 1)
-    t.ok(await isSignedIn(browser), 'a millisecond before its end')
-    sandbox.passTime(1)
-    t.notOk(await isSignedIn(browser))
-  })
+  t.test(
+    `PS-07: a session ends eight hours after signing in, even if it is used all the time (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const browser = await openAsDeveloper(sandbox)
+      for (let count = 1; count <= 8; count += 1) {
+        sandbox.passTime(59 * minuteMs)
+        t.ok(await use(browser, sandbox), `after ${count} times 59 minutes`)
+      }
+      sandbox.passTime(8 * minuteMs - 1)
+      t.ok(await isSignedIn(browser), 'a millisecond before its end')
+      sandbox.passTime(1)
+      t.notOk(await isSignedIn(browser))
+    },
+  )
 
   t.test(`PS-07: a session ends after an hour without use (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
@@ -67,7 +70,7 @@ for (const database of await openDatabases(t)) {
     for (const [action, fields] of again) {
       const before = copyOf(browser, sandbox)
       t.ok(await isSignedIn(before))
-      // The page in an old tab, from before there was a session.
+      // This tab has loaded its page before the session began.
       const answer = await submitForm(browser, await pages.get('/account'), action, fields)
       t.equal(answer.statusCode, 303)
       t.notOk(await isSignedIn(before), `${action}: the old cookie opens nothing any more`)

@@ -6,7 +6,7 @@ import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-s
 import { startSandbox } from '../support/start-sandbox.ts'
 
 t.test(
-  'F-43: after a kill and a new start before each step, the portal accepts the form of the earlier page',
+  'F-43: if the portal is killed and restarted before each step, it accepts the form of the earlier page',
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
     let sandbox = await startSandbox(t, { databaseUrl })
@@ -30,7 +30,7 @@ t.test(
   },
 )
 
-t.test('F-43: a portal that has lost its store accepts no earlier form, and links to no other site', async t => {
+t.test('F-43: a portal that has lost its store refuses earlier forms, and links to no other site', async t => {
   const before = openBrowser(await buildTestSandbox(t))
   const start = await before.get(startUrl())
   const signedIn = await before.submit(start, { email: seeded.email, password: seeded.password })

@@ -16,21 +16,24 @@ function revoke({ portal }: TestSandbox, fields: Record<string, string>, content
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`revoke-call: revoking ends the whole family and every access token it gave (${database.name})`, async t => {
-    const databaseUrl = await database.make(t)
-    const sandbox = await buildTestSandbox(t, { databaseUrl })
-    const other = await buildTestSandbox(t, { databaseUrl })
-    const [first, another] = [await getTokens(sandbox), await getTokens(sandbox)]
-    const second = (await refresh(sandbox, first.refresh_token)).json()
-    const answer = await revoke(sandbox, { token: second.refresh_token, token_type_hint: 'refresh_token' })
-    t.match(answer, { statusCode: 200, body: '', headers: { 'cache-control': 'no-store' } })
-    for (const { access_token, refresh_token } of [first, second]) {
-      t.equal(await isAccepted(other, access_token), false, 'at once, on every instance')
-      t.match((await refresh(other, refresh_token)).json(), { error: 'invalid_grant' })
-    }
-    t.equal(await isAccepted(other, another.access_token), true, 'another login lives on')
-    t.match(await revoke(sandbox, { token: second.refresh_token }), { statusCode: 200 }, 'and once more')
-  })
+  t.test(
+    `revoke-call: revoking a token ends its whole family and all access tokens of the family (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl })
+      const other = await buildTestSandbox(t, { databaseUrl })
+      const [first, another] = [await getTokens(sandbox), await getTokens(sandbox)]
+      const second = (await refresh(sandbox, first.refresh_token)).json()
+      const answer = await revoke(sandbox, { token: second.refresh_token, token_type_hint: 'refresh_token' })
+      t.match(answer, { statusCode: 200, body: '', headers: { 'cache-control': 'no-store' } })
+      for (const { access_token, refresh_token } of [first, second]) {
+        t.equal(await isAccepted(other, access_token), false, 'at once, on every instance')
+        t.match((await refresh(other, refresh_token)).json(), { error: 'invalid_grant' })
+      }
+      t.equal(await isAccepted(other, another.access_token), true, 'another login lives on')
+      t.match(await revoke(sandbox, { token: second.refresh_token }), { statusCode: 200 }, 'and once more')
+    },
+  )
 
   t.test(
     `revoke-call: a replaced refresh token and an access token end the family, too (${database.name})`,
@@ -71,7 +74,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('TK-02: mistakes in a revocation get OAuth’s errors, and nothing is revoked', async t => {
+t.test('TK-02: wrong revocations get OAuth’s errors, and revoke no token', async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)
   const cases: [Record<string, string>, number, string][] = [
@@ -95,7 +98,7 @@ t.test('TK-02: mistakes in a revocation get OAuth’s errors, and nothing is rev
   t.notOk(sandbox.logLines.join('').includes(token), 'LG-01: the token is not logged')
 })
 
-t.test('TK-04: wrong secrets at the revocation count towards the same limit as those at the exchange', async t => {
+t.test('TK-04: wrong secrets at the revocation and at the exchange count towards the same limit', async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)
   for (let attempt = 0; attempt < 10; attempt += 1)

@@ -31,7 +31,7 @@ t.test('PS-01: valid credentials from another site are refused, and nobody is si
   t.equal(old.statusCode, 303, 'a browser without Sec-Fetch-Site is known by its Origin')
 })
 
-t.test('PS-01: a form without its token, with another’s, or after 30 minutes is refused', async t => {
+t.test('PS-01: a form is refused without its form token, with another form’s token, and after 30 minutes', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   t.equal((await browser.post('/sign-in', right)).statusCode, 400)
@@ -76,7 +76,7 @@ t.test('PS-09: the redirect after the password is a 303', async t => {
   t.match(locationOf(answer), /^\/\?/)
 })
 
-t.test('PS-05: an unknown user and a wrong password get the same page, and what was typed stays', async t => {
+t.test('PS-05: an unknown user and a wrong password get the same page, which keeps the typed address', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await browser.get(startUrl())
   const wrong = await browser.submit(page, { email: 'first@example.test', password: 'wrong' })
@@ -90,7 +90,7 @@ t.test('PS-05: an unknown user and a wrong password get the same page, and what 
 })
 
 t.test(
-  'PS-06: after 10 failures an account is closed for the rest of 15 minutes, whatever X-Forwarded-For says',
+  'PS-06: after 10 failures an account is locked for the rest of 15 minutes, whatever X-Forwarded-For says',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)
@@ -107,29 +107,32 @@ t.test(
   },
 )
 
-t.test('PS-06: after 100 failures from one address, no account can be signed in to from there for a while', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const browser = openBrowser(sandbox)
-  const page = await browser.get(startUrl())
-  // Twenty-five at once, since two are hashed at the same time and fifty may wait.
-  for (let first = 0; first < 100; first += 25) {
-    const emails = Array.from({ length: 25 }, (_, index) => `${first + index}@example.test`)
-    const answers = await Promise.all(emails.map(email => browser.submit(page, { email, password: 'wrong' })))
-    for (const answer of answers) t.equal(answer.statusCode, 403)
-  }
-  const refused = await browser.submit(page, right)
-  t.equal(refused.statusCode, 429)
-  sandbox.passTime(Number(refused.headers['retry-after']) * 1000)
-  t.equal((await browser.submit(page, right)).statusCode, 303)
-})
+t.test(
+  'PS-06: after 100 failures from one address, all sign-ins from this address are refused for a while',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = openBrowser(sandbox)
+    const page = await browser.get(startUrl())
+    // Sends 25 at once, because the portal hashes two passwords at the same time and lets fifty wait.
+    for (let first = 0; first < 100; first += 25) {
+      const emails = Array.from({ length: 25 }, (_, index) => `${first + index}@example.test`)
+      const answers = await Promise.all(emails.map(email => browser.submit(page, { email, password: 'wrong' })))
+      for (const answer of answers) t.equal(answer.statusCode, 403)
+    }
+    const refused = await browser.submit(page, right)
+    t.equal(refused.statusCode, 429)
+    sandbox.passTime(Number(refused.headers['retry-after']) * 1000)
+    t.equal((await browser.submit(page, right)).statusCode, 303)
+  },
+)
 
-t.test('the address of a form redirects to a page when somebody opens it', async t => {
+t.test('a GET of a form’s address redirects to a page', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   for (const path of ['/sign-in', '/sign-up']) t.equal(locationOf(await browser.get(path)), '/account')
   t.equal((await browser.get('/consent')).statusCode, 405)
 })
 
-t.test('PS-16: an address is the same account in any case, width and with spaces around it', async t => {
+t.test('PS-16: the case, the width and spaces around an e-mail address do not matter at sign-in', async t => {
   const sandbox = await buildTestSandbox(t)
   for (const email of ['DEVELOPER@example.test', 'developer＠example.test', ' developer@example.test ']) {
     const browser = openBrowser(sandbox)
@@ -138,7 +141,7 @@ t.test('PS-16: an address is the same account in any case, width and with spaces
   }
 })
 
-t.test('PS-13: without the seed settings nobody can sign in and no client is known', async t => {
+t.test('PS-13: without the seed settings there is no account and no client', async t => {
   const browser = openBrowser(await buildTestSandbox(t, { seed: false }))
   t.equal((await browser.get(startUrl())).statusCode, 400)
   const page = await browser.get('/account')
@@ -146,7 +149,7 @@ t.test('PS-13: without the seed settings nobody can sign in and no client is kno
   for (const account of accounts) t.equal((await browser.submit(page, account)).statusCode, 403, account.email)
 })
 
-t.test('DO-09: of 80 sign-ins at once some get 503, and other pages answer meanwhile', async t => {
+t.test('DO-09: during 80 sign-ins at once some get 503, and other pages still work', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await browser.get(startUrl())
   const attempts = Array.from({ length: 80 }, (_, index) =>
@@ -161,11 +164,11 @@ t.test('DO-09: of 80 sign-ins at once some get 503, and other pages answer meanw
   t.ok(statuses.filter(status => status === 403).length >= 50)
 })
 
-t.test('PS-06: of many passwords tried at the same moment hardly more than ten are checked', async t => {
+t.test('PS-06: if many passwords are tried at once, hardly more than ten are checked', async t => {
   const sandbox = await buildTestSandbox(t)
   const tries = Array.from({ length: 40 }, async (_, index) => {
     const browser = openBrowser(sandbox)
-    // The right one is among the last, and must not be found out.
+    // The right password is one of the last, and must not succeed.
     const password = index === 39 ? seeded.password : `wrong ${index}`
     return submitForm(browser, await browser.get('/account'), '/sign-in', { email: seeded.email, password })
   })
@@ -175,7 +178,7 @@ t.test('PS-06: of many passwords tried at the same moment hardly more than ten a
   t.notOk(statuses.includes(303))
 })
 
-t.test('a browser that keeps no cookie gets a page that says so, and no password is checked', async t => {
+t.test('a browser that keeps no cookies gets a page that says so, and the portal checks no password', async t => {
   const steps: LabStep[] = []
   const sandbox = await buildTestSandbox(t, { onStep: step => void steps.push(step) })
   for (const [action, fields] of [
@@ -208,7 +211,7 @@ t.test('a browser whose other cookies end while the sign-in page is open can sti
   t.equal((await submitForm(browser, page, '/sign-in', right)).statusCode, 303)
 })
 
-t.test('over https the page about cookies does not speak of plain http', async t => {
+t.test('over https the page about cookies does not mention plain http', async t => {
   const browser = openBrowser(await buildTestSandbox(t, { portalUrl: 'https://portal.test' }))
   const page = await browser.get('/account')
   browser.cookies.clear()

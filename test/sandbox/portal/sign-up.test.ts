@@ -17,17 +17,17 @@ async function signIn(sandbox: TestSandbox, email: string, password: string): Pr
   return submitForm(browser, await browser.get(startUrl()), '/sign-in', { email, password })
 }
 
-/** The sentence beside each field, by the name of the field. */
+/** The problem next to each field, by the name of the field. */
 function readProblems(page: LightMyRequestResponse): Record<string, string> {
   const said = [...page.body.matchAll(/<p class="field-problem" id="([^"]+)-problem">([^<]+)</g)]
   return Object.fromEntries(said.map(([, id, problem]) => [id, problem]))
 }
 
-t.test('signing up in the middle of a login goes on to consent, and from there to the client', async t => {
+t.test('signing up during a login leads to the consent page, and then to the client', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   const answer = await submitForm(browser, await browser.get(startUrl()), '/sign-up', newcomer)
-  t.equal(answer.statusCode, 303, 'PS-09: never a redirect that carries the password on')
+  t.equal(answer.statusCode, 303, 'PS-09: the redirect must not make the browser send the password again')
   t.match(
     answer.cookies.find(({ name }) => name === '__Host-portal-session'),
     { secure: true, httpOnly: true, sameSite: 'Lax', path: '/' },
@@ -74,7 +74,7 @@ t.test(
   },
 )
 
-t.test('fields that are missing, repeated or too long are refused, and nothing breaks', async t => {
+t.test('fields that are missing, repeated or too long are refused without an error of the server', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   const page = await browser.get('/account')
@@ -133,7 +133,7 @@ t.test('PS-02: passwords of 8 to 128 characters and of any kind work exactly as 
   }
 })
 
-t.test('PS-02: of two passwords with the same first 72 bytes only the right one signs in', async t => {
+t.test('PS-02: a password that differs only after the first 72 bytes is wrong', async t => {
   const sandbox = await buildTestSandbox(t)
   const head = 'z'.repeat(72)
   await signUp(sandbox, { password: `${head} and an end` })
@@ -141,7 +141,7 @@ t.test('PS-02: of two passwords with the same first 72 bytes only the right one 
   t.equal((await signIn(sandbox, newcomer.email, `${head} and an end`)).statusCode, 303)
 })
 
-t.test('PS-02: password fields hide the text, and tell password managers which password they want', async t => {
+t.test('PS-02: password fields hide the text, and tell password managers whether the password is new', async t => {
   const { body } = await openBrowser(await buildTestSandbox(t)).get(startUrl())
   t.match(body, /id="password" name="password" type="password" required autocomplete="current-password"/)
   t.match(body, /id="new-password" name="password" type="password" required autocomplete="new-password"/)
@@ -150,7 +150,7 @@ t.test('PS-02: password fields hide the text, and tell password managers which p
   t.notMatch(body, /type="password"[^>]*maxlength/, 'browsers would cut it off there, unseen')
 })
 
-t.test('PS-03: the e-mail address, or its name, is no password', async t => {
+t.test('PS-03: neither the e-mail address nor its local part is accepted as a password', async t => {
   const sandbox = await buildTestSandbox(t)
   for (const password of ['newcomer@example.test', 'NEWCOMER@example.test ', 'Newcomer']) {
     const refused = await signUp(sandbox, { password })
@@ -159,7 +159,7 @@ t.test('PS-03: the e-mail address, or its name, is no password', async t => {
   }
 })
 
-t.test('limit-sign-ups: sign-ups from one address end at 100 an hour', async t => {
+t.test('limit-sign-ups: from one address at most 100 sign-ups an hour succeed', async t => {
   const sandbox = await buildTestSandbox(t)
   // Twenty-five at once, since two are hashed at the same time and fifty may wait.
   for (let first = 0; first < 100; first += 25) {
@@ -183,7 +183,7 @@ t.test('neither names nor addresses nor passwords of a sign-up are logged', asyn
 })
 
 for (const database of databases) {
-  t.test(`of ten sign-ups at once with the same address one makes the account (${database.name})`, async t => {
+  t.test(`of ten simultaneous sign-ups with the same address, one creates the account (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, index) => signUp(sandbox, { password: `a pass phrase ${index}` })),
@@ -193,7 +193,7 @@ for (const database of databases) {
   })
 
   t.test(
-    `PS-16: an address that only looks different is the same account, or no address (${database.name})`,
+    `PS-16: an address that only looks different belongs to the same account or is refused (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       t.equal((await signUp(sandbox, { email: ' User＠x.test' })).statusCode, 303)

@@ -76,7 +76,7 @@ for (const database of await openDatabases(t)) {
       t.strictSame(me.json(), registered.json())
       const log = sandbox.logLines.join('')
       for (const secret of [ada.password, 'ada@example.test', code ?? '', tokens.json().access_token])
-        t.notOk(log.includes(secret), 'LG-01: nothing of it is logged')
+        t.notOk(log.includes(secret), 'LG-01: the log must not contain the secret')
     },
   )
 }
@@ -101,7 +101,7 @@ t.test('/api/register names every wrong field at once, with 422', async t => {
   t.match(await sandbox.portal.inject({ url }), { statusCode: 405, headers: { allow: 'POST' } })
 })
 
-t.test('PS-06: one address makes 100 accounts an hour', async t => {
+t.test('PS-06: one address can make 100 accounts an hour', async t => {
   const sandbox = await buildTestSandbox(t)
   const at = sandbox.now().getTime() + 3_600_000
   await sandbox.store.write(db =>
@@ -116,7 +116,7 @@ t.test('PS-06: one address makes 100 accounts an hour', async t => {
   t.equal((await post(sandbox, 'register', { ...ada, email: 'next@example.test' })).statusCode, 201)
 })
 
-t.test('PS-05, PS-06: a wrong password is 403, like an unknown address, and ten of them are 429', async t => {
+t.test('PS-05, PS-06: a wrong password and an unknown address get 403, and after ten failures 429', async t => {
   const sandbox = await buildTestSandbox(t)
   const unknown = await post(sandbox, 'authorize', { ...startFields, email: 'x@example.test', password: 'wrong' })
   for (let attempt = 0; attempt < 10; attempt += 1) {
@@ -167,7 +167,7 @@ t.test(
   },
 )
 
-t.test('/api/authorizeApplication takes the portal’s session, but not from another site', async t => {
+t.test('/api/authorizeApplication accepts the portal’s session, but not from another site', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   await signIn(browser)

@@ -1,4 +1,4 @@
-// What a start does with the SEED_ settings: once, and never to what people have changed, removed or made themselves.
+// The sandbox applies each SEED_ setting once. It must not undo the changes of people.
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
@@ -11,7 +11,7 @@ import { openDatabases } from '../support/each-database.ts'
 import { addApplications, addGroups } from '../support/fill-groups.ts'
 import { getTokens, refresh } from '../support/tokens.ts'
 
-/** Whether the seeded client may talk to the portal with this secret. */
+/** Whether the portal accepts this secret of the seeded client. */
 async function isValid(sandbox: TestSandbox, clientSecret: string): Promise<boolean> {
   const answer = await exchange(sandbox, { client_secret: clientSecret, code: 'a'.repeat(30) })
   return answer.json().error !== 'invalid_client'
@@ -35,19 +35,22 @@ const newSecret = async (call: Awaited<ReturnType<typeof callAsDeveloper>>['call
 for (const database of await openDatabases(t)) {
   const start = (t: Test, databaseUrl: string, settings = {}) => buildTestSandbox(t, { databaseUrl, ...settings })
 
-  t.test(`seeds: a restart revives no secret that was renewed, and drops none (${database.name})`, async t => {
-    const url = await database.make(t)
-    const first = await start(t, url)
-    const { call } = await callAsDeveloper(first)
-    const [second, third] = [await newSecret(call), await newSecret(call)]
-    const restarted = await start(t, url)
-    t.equal(await isValid(restarted, seeded.clientSecret), false)
-    for (const secret of [second, third]) t.equal(await isValid(restarted, secret), true)
-    t.match(restarted.seedReport, { applied: [], refused: [], outdated: ['the client secret no longer works'] })
-    const moved = await start(t, url, { redirectUris: ['http://localhost:3999/exchangeToken'] })
-    t.equal(await isValid(moved, seeded.clientSecret), false, 'nor does a change of another setting')
-    t.strictSame(moved.seedReport?.applied, ['SEED_REDIRECT_URIS'])
-  })
+  t.test(
+    `seeds: a restart does not restore an old client secret, and keeps the renewed secret (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const first = await start(t, url)
+      const { call } = await callAsDeveloper(first)
+      const [second, third] = [await newSecret(call), await newSecret(call)]
+      const restarted = await start(t, url)
+      t.equal(await isValid(restarted, seeded.clientSecret), false)
+      for (const secret of [second, third]) t.equal(await isValid(restarted, secret), true)
+      t.match(restarted.seedReport, { applied: [], refused: [], outdated: ['the client secret no longer works'] })
+      const moved = await start(t, url, { redirectUris: ['http://localhost:3999/exchangeToken'] })
+      t.equal(await isValid(moved, seeded.clientSecret), false, 'nor does a change of another setting')
+      t.strictSame(moved.seedReport?.applied, ['SEED_REDIRECT_URIS'])
+    },
+  )
 
   t.test(
     `seeds: redirect URIs that were changed by a call stay, until the setting changes (${database.name})`,
@@ -65,7 +68,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`an application that was removed does not return by a restart (${database.name})`, async t => {
+  t.test(`a restart does not restore a removed application (${database.name})`, async t => {
     const url = await database.make(t)
     const first = await start(t, url)
     const { call } = await callAsDeveloper(first)
@@ -145,7 +148,7 @@ for (const database of await openDatabases(t)) {
   )
 
   if (database.name === 'PostgreSQL')
-    t.test('a start waits for the call that makes a secret, and takes the generation after it', async t => {
+    t.test('a start that seeds a new secret waits for a running call that makes a secret', async t => {
       const url = await database.make(t)
       const { store, now } = await start(t, url)
       const clientSecret = 'another-secret-that-is-long-enough-34'
@@ -166,7 +169,7 @@ for (const database of await openDatabases(t)) {
       )
     })
 
-  t.test(`the seeded application is in a group of the person’s own making (${database.name})`, async t => {
+  t.test(`the seeded application is in a group that the seeded person has made (${database.name})`, async t => {
     const url = await database.make(t)
     const first = await start(t, url)
     const { userId } = await callAsDeveloper(first)
@@ -222,7 +225,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`seeded redirect URIs take no more room than there is in the group (${database.name})`, async t => {
+  t.test(`seeded redirect URIs must fit into the size limit of the group (${database.name})`, async t => {
     const url = await database.make(t)
     const sandbox = await start(t, url)
     const { call, userId, groupId } = await callAsDeveloper(sandbox)
@@ -240,14 +243,14 @@ for (const database of await openDatabases(t)) {
     t.equal(await read(), redirectUris[0])
   })
 
-  t.test(`no hash of the seeded password is kept that could be tried out fast (${database.name})`, async t => {
+  t.test(`the database keeps no fast hash of the seeded password (${database.name})`, async t => {
     const { store } = await start(t, await database.make(t))
     const rows = await store.read.selectFrom('seeded_users').selectAll().execute()
     t.match(rows, [{ email: seeded.email, password_hash: /^\$argon2id\$/ }])
     t.strictSame(Object.keys(rows[0] ?? {}).sort(), ['email', 'password_hash', 'user_id'])
   })
 
-  t.test(`two instances that start at once with a changed password sign out once (${database.name})`, async t => {
+  t.test(`two instances that start at once apply a changed password once (${database.name})`, async t => {
     const url = await database.make(t)
     await start(t, url)
     const both = await Promise.all([1, 2].map(() => start(t, url, { password: 'another password of mine' })))

@@ -1,4 +1,4 @@
-// A copy that was made under load is restored into an empty place, by the lines of docs/backup.md, and a sandbox starts on it.
+// A backup that was made under load is restored with the commands of docs/backup.md, and a sandbox starts with it.
 import { execFile } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -87,12 +87,12 @@ async function restoresWhole(t: Test, { url, backUp, restore }: Place): Promise<
   t.notMatch(restored.logLines.join(), 'new-database')
 }
 
-t.test('F-33: a copy made under load is restored whole (SQLite)', async t => {
+t.test('F-33: a backup that was made under load is restored completely (SQLite)', async t => {
   await restoresWhole(t, await makeSqlitePlace(t))
 })
 
 t.test(
-  'F-33: a copy made under load is restored whole (PostgreSQL)',
+  'F-33: a backup that was made under load is restored completely (PostgreSQL)',
   { skip: !installedPostgres && 'PostgreSQL with its tools is not installed here (apt-get install postgresql)' },
   async t => {
     await restoresWhole(t, await makePostgresPlace(t, installedPostgres ?? ''))

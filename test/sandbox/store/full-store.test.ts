@@ -7,7 +7,7 @@ import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { findHalves } from '../support/check-promises.ts'
 import { startInVain, startSandbox } from '../support/start-sandbox.ts'
 
-/** Creates applications until the store takes no more, and checks that everything else goes on. */
+/** Creates applications until the store accepts no more, and checks that everything else still works. */
 async function fillUp(t: Test, sandbox: Pick<TestSandbox, 'portal' | 'api'>, fault: string) {
   const { call, groupId } = await callAsDeveloper(sandbox)
   const create = () => call('POST', '/apps/v1', makeCreateBody(groupId, { description: 'd'.repeat(2000) }))
@@ -26,9 +26,9 @@ async function fillUp(t: Test, sandbox: Pick<TestSandbox, 'portal' | 'api'>, fau
   return { create }
 }
 
-t.test('F-31: on a full disk, writes get 503 and reads work; with room again, writes work, too', async t => {
+t.test('F-31: on a full disk writes get 503 and reads work, and writes work again when there is room', async t => {
   const sandbox = await buildTestSandbox(t)
-  // SQLite answers "full" when a page more than this would be needed, just as it does when the disk has no more.
+  // With this limit SQLite reports the same error as on a full disk.
   await sandbox.store.write(db => sql`pragma max_page_count = 1`.execute(db))
   const { create } = await fillUp(t, sandbox, 'full')
   await sandbox.store.write(db => sql`pragma max_page_count = 1000000`.execute(db))
@@ -57,9 +57,9 @@ t.test('F-31: the check of readiness needs more room than a new application', as
   }
 })
 
-t.test('F-31: under a quota writes answer 503, reads work, and nothing is lost or damaged', async t => {
+t.test('F-31: if a quota is used up, writes get 503, reads work, and no data is lost or damaged', async t => {
   const databaseUrl = await makeSqliteUrl(t)
-  // In blocks of 512 bytes, and for each file: what would make it larger fails.
+  // The limit is the size of each file in blocks of 512 bytes. A write beyond the limit fails.
   const limited = await startSandbox(t, { databaseUrl, prefix: ['sh', '-c', 'ulimit -f 2000; exec "$0" "$@"'] })
   const { create } = await fillUp(t, limited, 'unreachable')
   t.equal((await create()).statusCode, 503, 'and it is still there to say so')
@@ -70,22 +70,25 @@ t.test('F-31: under a quota writes answer 503, reads work, and nothing is lost o
   t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
 })
 
-t.test('F-31: while a file takes no changes writes answer 503, reads work, and it recovers by itself', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { call, groupId } = await callAsDeveloper(sandbox)
-  // SQLite's answer is the one that a file system mounted read-only leads to.
-  await sandbox.store.write(db => sql`pragma query_only = on`.execute(db))
-  const refused = await call('POST', '/apps/v1', makeCreateBody(groupId))
-  t.match(refused, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
-  t.equal((await call('GET', '/apps/v1')).statusCode, 200)
-  t.strictSame((await sandbox.api.inject('/health/ready')).json(), { status: 'not ready', store: 'read-only' })
-  await sandbox.store.write(db => sql`pragma query_only = off`.execute(db))
-  t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
-  sandbox.passTime(1000)
-  t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
-})
+t.test(
+  'F-31: while the database file is read-only, writes get 503, reads work, and the sandbox recovers by itself',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { call, groupId } = await callAsDeveloper(sandbox)
+    // SQLite then reports the same error as on a file system that is mounted read-only.
+    await sandbox.store.write(db => sql`pragma query_only = on`.execute(db))
+    const refused = await call('POST', '/apps/v1', makeCreateBody(groupId))
+    t.match(refused, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+    t.equal((await call('GET', '/apps/v1')).statusCode, 200)
+    t.strictSame((await sandbox.api.inject('/health/ready')).json(), { status: 'not ready', store: 'read-only' })
+    await sandbox.store.write(db => sql`pragma query_only = off`.execute(db))
+    t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
+    sandbox.passTime(1000)
+    t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
+  },
+)
 
-t.test('F-31: if the database file may only be read, the sandbox does not start', async t => {
+t.test('F-31: if the sandbox may only read the database file, it does not start', async t => {
   const databaseUrl = await makeSqliteUrl(t)
   await (await buildTestSandbox(t, { databaseUrl })).close()
   const path = databaseUrl.slice('sqlite:'.length)

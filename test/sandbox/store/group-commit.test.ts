@@ -5,7 +5,9 @@ import { storeFaultOf } from '../../../src/sandbox/store/store-fault.ts'
 import { buildTestSandbox, makeSqliteUrl, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { recordStatements } from '../support/record-statements.ts'
 
-/** Adds rows at the same moment; resolves to what became of each: 'written', the fault of the store, or 'refused'. */
+/**
+ * Adds rows at the same moment. Resolves to the result of each row: 'written', the fault of the store, or 'refused'.
+ */
 async function addAtOnce({ store }: TestSandbox, ids: string[]): Promise<string[]> {
   const writes = ids.map(id =>
     store.write(db => db.insertInto('finished_authorizations').values({ id, expires_at: 1 }).execute()),
@@ -26,7 +28,7 @@ t.test('if one of several simultaneous statements is refused, the others still s
   t.strictSame(await listIds(sandbox), ['a', 'b', 'c'])
 })
 
-t.test('statements that come at once are one transaction', async t => {
+t.test('simultaneous statements are one transaction', async t => {
   const { databaseUrl, statements } = await recordStatements(t, await makeSqliteUrl(t))
   const sandbox = await buildTestSandbox(t, { databaseUrl })
   const before = statements.length
@@ -42,7 +44,7 @@ t.test('F-31: on a full disk all simultaneous statements fail, and none is store
   const { page_count: pages } = (await sql<{ page_count: number }>`pragma page_count`.execute(sandbox.store.read))
     .rows[0]!
   await sandbox.store.write(db => sql.raw(`pragma max_page_count = ${pages}`).execute(db))
-  // The first would fit; SQLite takes it back when it finds no place for the others.
+  // The first row would fit. SQLite rolls it back when there is no room for the others.
   const ids = ['fits', ...Array.from({ length: 20 }, (_, index) => `${index} ${'x'.repeat(2000)}`)]
   t.strictSame(new Set(await addAtOnce(sandbox, ids)), new Set(['full']))
   t.strictSame(await listIds(sandbox), [])

@@ -10,36 +10,39 @@ import { prepareVisitor, putUnderLoad, removeApplications } from '../support/put
 import { quickArgon2, type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
 import { getCode } from '../support/tokens.ts'
 
-// More by hand: node test/sandbox/store/kill.test.ts 50
+// To run more kills by hand: node test/sandbox/store/kill.test.ts 50
 const kills = Number(process.argv[2] ?? 5)
 if (kills > 5) t.setTimeout(0)
 
 const clock = () => new Date()
 
-/** Starts it so that it ends by itself, as by kill -9, once the database has carried out the statement. */
+/** Starts a sandbox that ends itself, as by kill -9, when the database has carried out the statement. */
 async function startEndingAfter(t: Test, databaseUrl: string, statement: string): Promise<SandboxProcess> {
   const nodeOptions = `--import ${fileURLToPath(new URL('../support/end-after.ts', import.meta.url))}`
   return startSandbox(t, { databaseUrl, nodeOptions, settings: { END_AFTER: statement } })
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`F-34: killed between application and secret, there is neither (${database.name})`, async t => {
-    const databaseUrl = await database.make(t)
-    const survivor = await buildTestSandbox(t, { databaseUrl, clock })
-    const { accessToken, call, groupId } = await callAsDeveloper(survivor)
-    const victim = await startEndingAfter(t, databaseUrl, 'insert into "applications"')
-    const headers = { authorization: `Bearer ${accessToken}` }
-    const create = () =>
-      victim.api.inject({ method: 'POST', url: '/apps/v1', headers, payload: makeCreateBody(groupId) })
-    await t.rejects(create(), { code: 'ECONNRESET' })
-    await victim.kill()
-    t.strictSame(await findHalves(databaseUrl), [])
-    t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'the seeded one')
-    t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201, 'and nothing is in the way')
-  })
+  t.test(
+    `F-34: if the sandbox is killed between storing an application and its secret, neither exists (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const survivor = await buildTestSandbox(t, { databaseUrl, clock })
+      const { accessToken, call, groupId } = await callAsDeveloper(survivor)
+      const victim = await startEndingAfter(t, databaseUrl, 'insert into "applications"')
+      const headers = { authorization: `Bearer ${accessToken}` }
+      const create = () =>
+        victim.api.inject({ method: 'POST', url: '/apps/v1', headers, payload: makeCreateBody(groupId) })
+      await t.rejects(create(), { code: 'ECONNRESET' })
+      await victim.kill()
+      t.strictSame(await findHalves(databaseUrl), [])
+      t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'the seeded one')
+      t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201, 'and nothing is in the way')
+    },
+  )
 
   t.test(
-    `TK-16: killed between code and answer, the code is spent and a new login works (${database.name})`,
+    `TK-16: if the sandbox is killed between using a code and answering, the code is used and a new login works (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const survivor = await buildTestSandbox(t, { databaseUrl, clock })
@@ -55,37 +58,40 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`F-28, F-34, TK-16: killed ${kills} times under load, it keeps its word (${database.name})`, async t => {
-    if (kills > 5) t.setTimeout(0)
-    const databaseUrl = await database.make(t)
-    const start = () => startSandbox(t, { databaseUrl, nodeOptions: quickArgon2 })
-    const survivor = await start()
-    const prepared = await prepareVisitor(survivor)
-    let victim = await start()
-    const totals = { applications: 0, codes: 0, unanswered: 0 }
-    for (let kill = 1; kill <= kills; kill += 1) {
-      // A user has at most 100 grants for one client. The logins of earlier rounds have ended the oldest ones.
-      const visitor = { ...prepared, accessToken: await getAccessToken(survivor) }
-      const loads = [putUnderLoad(victim, visitor), putUnderLoad(survivor, visitor, { workers: 1 })]
-      const momentMs = 20 + Math.random() * 400
-      await wait(momentMs)
-      await victim.kill()
-      const [ofVictim, ofSurvivor] = await Promise.all(loads.map(load => load.stop()))
-      victim = await start()
-      const moment = `kill ${kill}, after ${Math.round(momentMs)} ms`
-      t.strictSame(await findHalves(databaseUrl), [], `${moment}: nothing is there by half`)
-      t.strictSame(await findBrokenPromises(victim, ofVictim!), [], `${moment}: what was answered holds`)
-      t.strictSame(await findBrokenPromises(victim, ofSurvivor!), [], `${moment}: the other process went on`)
-      t.equal(ofSurvivor!.unanswered, 0)
-      for (const promises of [ofVictim!, ofSurvivor!]) {
-        const { applications, codes, unanswered } = promises
-        await removeApplications(victim, visitor, promises)
-        totals.applications += applications.length
-        totals.codes += codes.size
-        totals.unanswered += unanswered
+  t.test(
+    `F-28, F-34, TK-16: after ${kills} kills under load, the sandbox still has everything that it confirmed (${database.name})`,
+    async t => {
+      if (kills > 5) t.setTimeout(0)
+      const databaseUrl = await database.make(t)
+      const start = () => startSandbox(t, { databaseUrl, nodeOptions: quickArgon2 })
+      const survivor = await start()
+      const prepared = await prepareVisitor(survivor)
+      let victim = await start()
+      const totals = { applications: 0, codes: 0, unanswered: 0 }
+      for (let kill = 1; kill <= kills; kill += 1) {
+        // A user has at most 100 grants for one client. The logins of earlier rounds have ended the oldest ones.
+        const visitor = { ...prepared, accessToken: await getAccessToken(survivor) }
+        const loads = [putUnderLoad(victim, visitor), putUnderLoad(survivor, visitor, { workers: 1 })]
+        const momentMs = 20 + Math.random() * 400
+        await wait(momentMs)
+        await victim.kill()
+        const [ofVictim, ofSurvivor] = await Promise.all(loads.map(load => load.stop()))
+        victim = await start()
+        const moment = `kill ${kill}, after ${Math.round(momentMs)} ms`
+        t.strictSame(await findHalves(databaseUrl), [], `${moment}: nothing is there by half`)
+        t.strictSame(await findBrokenPromises(victim, ofVictim!), [], `${moment}: what was answered holds`)
+        t.strictSame(await findBrokenPromises(victim, ofSurvivor!), [], `${moment}: the other process went on`)
+        t.equal(ofSurvivor!.unanswered, 0)
+        for (const promises of [ofVictim!, ofSurvivor!]) {
+          const { applications, codes, unanswered } = promises
+          await removeApplications(victim, visitor, promises)
+          totals.applications += applications.length
+          totals.codes += codes.size
+          totals.unanswered += unanswered
+        }
       }
-    }
-    t.comment(totals)
-    t.ok(totals.applications > kills && totals.codes > kills && totals.unanswered > 0, 'there was load')
-  })
+      t.comment(totals)
+      t.ok(totals.applications > kills && totals.codes > kills && totals.unanswered > 0, 'there was load')
+    },
+  )
 }

@@ -17,33 +17,36 @@ async function list({ api }: Pick<TestSandbox, 'api'>, accessToken: string) {
 }
 
 for (const end of ['stop', 'kill'] as const)
-  t.test(`F-32: while PostgreSQL is away (${end}) answers are 503; when it is back, all goes on`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await postgres.makeDatabase() })
-    const accessToken = await getAccessToken(sandbox)
-    const code = (await logIn(sandbox)).get('code') ?? ''
-    await postgres[end]()
-    t.match(await list(sandbox, accessToken), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
-    t.match(await exchange(sandbox, { code }), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
-    t.match(await openBrowser(sandbox).get(startUrl()), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
-    for (const listener of [sandbox.portal, sandbox.api]) {
-      const ready = await listener.inject('/health/ready')
-      t.match(ready, { statusCode: 503 })
-      t.match(ready.json(), { status: 'not ready', store: 'unreachable' })
-      t.equal((await listener.inject('/health/live')).statusCode, 200)
-    }
-    await postgres.startAgain()
-    sandbox.passTime(1000)
-    t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
-    t.equal((await list(sandbox, accessToken)).statusCode, 200)
-    t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the code had not been spent')
-  })
+  t.test(
+    `F-32: while PostgreSQL is not available (${end}), requests get 503, and afterwards everything works`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await postgres.makeDatabase() })
+      const accessToken = await getAccessToken(sandbox)
+      const code = (await logIn(sandbox)).get('code') ?? ''
+      await postgres[end]()
+      t.match(await list(sandbox, accessToken), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+      t.match(await exchange(sandbox, { code }), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+      t.match(await openBrowser(sandbox).get(startUrl()), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+      for (const listener of [sandbox.portal, sandbox.api]) {
+        const ready = await listener.inject('/health/ready')
+        t.match(ready, { statusCode: 503 })
+        t.match(ready.json(), { status: 'not ready', store: 'unreachable' })
+        t.equal((await listener.inject('/health/live')).statusCode, 200)
+      }
+      await postgres.startAgain()
+      sandbox.passTime(1000)
+      t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
+      t.equal((await list(sandbox, accessToken)).statusCode, 200)
+      t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the code had not been spent')
+    },
+  )
 
 interface RoleAndDatabase {
   role: string
   name: string
 }
 
-// How a server that answers may refuse every new connection, and how it stops to.
+// Ways in which a running server refuses every new connection, and accepts connections again.
 const refusals: Record<string, (at: RoleAndDatabase) => { refuse: string; accept: string }> = {
   'the database is closed to connections': ({ name }) => ({
     refuse: `alter database ${name} with allow_connections false`,
@@ -68,55 +71,58 @@ const refusals: Record<string, (at: RoleAndDatabase) => { refuse: string; accept
 }
 
 for (const [index, [reason, statementsFor]] of Object.entries(refusals).entries())
-  t.test(`F-32: while PostgreSQL refuses connections (${reason}) every answer is 503; then all goes on`, async t => {
-    const address = new URL(await postgres.makeDatabase())
-    const [role, name] = [`role_${index}`, address.pathname.slice(1)]
-    await ask(postgres.url, `create role ${role} login password 'own'; alter database ${name} owner to ${role}`)
-    address.username = role
-    address.password = 'own'
-    const sandbox = await buildTestSandbox(t, { databaseUrl: address.href })
-    const accessToken = await getAccessToken(sandbox)
-    const code = (await logIn(sandbox)).get('code') ?? ''
-    const { refuse, accept } = statementsFor({ role, name })
-    // A database is renamed only while nobody is connected.
-    const end = `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`
-    await ask(postgres.url, end)
-    await ask(postgres.url, refuse)
-    const isAway = { statusCode: 503, headers: { 'retry-after': /^\d+$/ } }
-    const withToken = { headers: { authorization: `Bearer ${accessToken}` } }
-    const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
-    const payload = { ...start, email: seeded.email, password: seeded.password }
-    t.match(await list(sandbox, accessToken), isAway, 'the application API')
-    t.match(await exchange(sandbox, { code }), isAway, 'a call of a client')
-    t.match(await sandbox.portal.inject({ url: '/api/me', ...withToken }), isAway, 'a call with a token')
-    const authorize = { method: 'POST', url: '/api/authorize', payload } as const
-    t.match(await sandbox.portal.inject(authorize), isAway, 'a call of a user')
-    t.match(await openBrowser(sandbox).get(startUrl()), isAway, 'a page')
-    for (const listener of [sandbox.portal, sandbox.api]) {
+  t.test(
+    `F-32: while PostgreSQL refuses connections (${reason}), every request gets 503, and afterwards everything works`,
+    async t => {
+      const address = new URL(await postgres.makeDatabase())
+      const [role, name] = [`role_${index}`, address.pathname.slice(1)]
+      await ask(postgres.url, `create role ${role} login password 'own'; alter database ${name} owner to ${role}`)
+      address.username = role
+      address.password = 'own'
+      const sandbox = await buildTestSandbox(t, { databaseUrl: address.href })
+      const accessToken = await getAccessToken(sandbox)
+      const code = (await logIn(sandbox)).get('code') ?? ''
+      const { refuse, accept } = statementsFor({ role, name })
+      // PostgreSQL renames a database only if it has no connections.
+      const end = `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`
+      await ask(postgres.url, end)
+      await ask(postgres.url, refuse)
+      const isAway = { statusCode: 503, headers: { 'retry-after': /^\d+$/ } }
+      const withToken = { headers: { authorization: `Bearer ${accessToken}` } }
+      const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
+      const payload = { ...start, email: seeded.email, password: seeded.password }
+      t.match(await list(sandbox, accessToken), isAway, 'the application API')
+      t.match(await exchange(sandbox, { code }), isAway, 'a call of a client')
+      t.match(await sandbox.portal.inject({ url: '/api/me', ...withToken }), isAway, 'a call with a token')
+      const authorize = { method: 'POST', url: '/api/authorize', payload } as const
+      t.match(await sandbox.portal.inject(authorize), isAway, 'a call of a user')
+      t.match(await openBrowser(sandbox).get(startUrl()), isAway, 'a page')
+      for (const listener of [sandbox.portal, sandbox.api]) {
+        sandbox.passTime(1000)
+        const ready = await listener.inject('/health/ready')
+        t.equal(ready.statusCode, 503)
+        t.match(ready.json(), { status: 'not ready', store: 'unreachable' })
+        t.equal((await listener.inject('/health/live')).statusCode, 200)
+      }
+      await ask(postgres.url, accept)
       sandbox.passTime(1000)
-      const ready = await listener.inject('/health/ready')
-      t.equal(ready.statusCode, 503)
-      t.match(ready.json(), { status: 'not ready', store: 'unreachable' })
-      t.equal((await listener.inject('/health/live')).statusCode, 200)
-    }
-    await ask(postgres.url, accept)
-    sandbox.passTime(1000)
-    t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
-    t.equal((await list(sandbox, accessToken)).statusCode, 200)
-    t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the code had not been spent')
-  })
+      t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
+      t.equal((await list(sandbox, accessToken)).statusCode, 200)
+      t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the code had not been spent')
+    },
+  )
 
-/** `meanwhile`: how a wrong code is answered until `mend` was called. */
+/** `meanwhile` is the status of an exchange with a wrong code until the test calls `mend`. */
 interface Cut {
   meanwhile: 401 | 503
   mend(): Promise<unknown>
 }
 
-// What may happen to the server or to the way there.
+// Faults of the server, or of the connections to it.
 const cuts: Record<string, (at: { databaseUrl: string; proxy: PostgresProxy }) => Promise<Cut>> = {
   async 'ended one by one'({ databaseUrl }) {
     await ask(databaseUrl, `select pg_terminate_backend(pid) ${waiting}`)
-    // Those that were idle, too: whom the sandbox asks before they have ended answers 503 once more.
+    // Waits until idle connections have ended, too, because a request on an ending connection would get another 503.
     await untilThere(databaseUrl, waiting, found => found === 0)
     return { meanwhile: 401, mend: async () => undefined }
   },
@@ -130,19 +136,19 @@ const cuts: Record<string, (at: { databaseUrl: string; proxy: PostgresProxy }) =
   },
   async 'a failover to a server that takes no changes'({ databaseUrl }) {
     await setReadOnly(databaseUrl, 'on')
-    // The other way round nobody ends the connections.
+    // When the server accepts changes again, its connections are not ended.
     return { meanwhile: 503, mend: () => ask(databaseUrl, alterReadOnly(databaseUrl, 'off')) }
   },
 }
 
 for (const [name, cut] of Object.entries(cuts))
-  t.test(`F-32: it lives on when connections are lost while they work: ${name}`, async t => {
+  t.test(`F-32: the sandbox continues if connections are lost during statements (${name})`, async t => {
     const databaseUrl = await postgres.makeDatabase()
     const proxy = await startPostgresProxy(t, databaseUrl)
     const sandbox = await buildTestSandbox(t, { databaseUrl: proxy.url })
     const accessToken = await getAccessToken(sandbox)
     const code = (await logIn(sandbox)).get('code') ?? ''
-    // A reader and several writers wait for this one, in the middle of their queries.
+    // A reader and several writers wait for this lock in the middle of their queries.
     const holder = new pg.Client({ connectionString: databaseUrl })
     holder.on('error', () => undefined)
     await holder.connect()
@@ -153,7 +159,7 @@ for (const [name, cut] of Object.entries(cuts))
     ]
     let given = 0
     for (const answer of inFlight) answer.then(() => given++)
-    // Who waits too long on a slow machine has been given a 503 already.
+    // On a slow machine a request may have got its 503 already, because it has waited too long.
     await untilThere(databaseUrl, `${others} and wait_event_type = 'Lock'`, found => found + given >= inFlight.length)
     const [{ meanwhile, mend }] = await Promise.all([
       cut({ databaseUrl, proxy }),
@@ -170,21 +176,21 @@ for (const [name, cut] of Object.entries(cuts))
     while (performance.now() - mendedAt < 2000 && answers.at(-1) !== 200)
       answers.push((await exchange(sandbox, { code })).statusCode)
     t.equal(answers.at(-1), 200)
-    // It looks once a second.
+    // Readiness checks the database once a second.
     do sandbox.passTime(1000)
     while (performance.now() - mendedAt < 3000 && (await sandbox.portal.inject('/health/ready')).statusCode !== 200)
     t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
     t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
   })
 
-t.test('F-32: connections that fall silent are given up in time, and new ones take their place', async t => {
+t.test('F-32: connections that no longer answer are closed in time, and new connections replace them', async t => {
   const proxy = await startPostgresProxy(t, await postgres.makeDatabase())
   const sandbox = await buildTestSandbox(t, { databaseUrl: proxy.url })
   const accessToken = await getAccessToken(sandbox)
   const askOften = async () => {
     sandbox.passTime(1000)
     const lists = Array.from({ length: 20 }, () => list(sandbox, accessToken))
-    // Readiness writes, and so asks the connections of the writers.
+    // Readiness writes, so it uses the connections of the writers.
     const probes = Array.from({ length: 10 }, () => sandbox.api.inject('/health/ready'))
     const answers = await Promise.all([...lists, ...probes])
     return [...new Set(answers.map(answer => answer.statusCode))]
@@ -198,7 +204,7 @@ t.test('F-32: connections that fall silent are given up in time, and new ones ta
   t.strictSame(await askOften(), [200])
 })
 
-t.test('F-32: a statement that takes too long is ended, by the server too', async t => {
+t.test('F-32: a statement that takes too long is ended, also in the server', async t => {
   const { store } = await buildTestSandbox(t, { databaseUrl: await postgres.makeDatabase() })
   const sleep = (db: Store['read']) => sql`select pg_sleep(20)`.execute(db)
   await Promise.all([
@@ -207,7 +213,7 @@ t.test('F-32: a statement that takes too long is ended, by the server too', asyn
   ])
 })
 
-t.test('F-32: a PostgreSQL that is not there, or does not speak, is a reason not to start', async t => {
+t.test('F-32: the sandbox does not start if PostgreSQL cannot be reached or does not answer', async t => {
   const mute = createServer(() => undefined).listen(0, '127.0.0.1')
   await once(mute, 'listening')
   t.teardown(() => mute.close())
@@ -225,7 +231,7 @@ t.test('F-32: a PostgreSQL that is not there, or does not speak, is a reason not
   }
 })
 
-t.test('F-31: while PostgreSQL takes no changes, reads work; when it does again, all goes on', async t => {
+t.test('F-31: while PostgreSQL accepts no changes, reads work, and afterwards everything works', async t => {
   const databaseUrl = await postgres.makeDatabase()
   const sandbox = await buildTestSandbox(t, { databaseUrl })
   const accessToken = await getAccessToken(sandbox)
@@ -246,7 +252,7 @@ const waiting = `${others} and query not like 'begin; lock %'`
 
 async function setReadOnly(databaseUrl: string, value: 'on' | 'off'): Promise<void> {
   await ask(databaseUrl, alterReadOnly(databaseUrl, value))
-  // It counts for new connections.
+  // The setting is valid only for new connections, so the old connections are ended.
   for (const connections of [waiting, others]) {
     await ask(databaseUrl, `select pg_terminate_backend(pid) ${connections}`)
     await untilThere(databaseUrl, connections, found => found === 0)
@@ -257,7 +263,7 @@ function alterReadOnly(databaseUrl: string, value: 'on' | 'off'): string {
   return `alter database ${new URL(databaseUrl).pathname.slice(1)} set default_transaction_read_only = ${value}`
 }
 
-/** Resolves when so many connections are there that it is enough. */
+/** Resolves when `isEnough` returns true for the number of these connections. */
 async function untilThere(databaseUrl: string, connections: string, isEnough: (count: number) => boolean) {
   const client = await connect(databaseUrl)
   while (!isEnough((await client.query(`select 1 ${connections}`)).rows.length));

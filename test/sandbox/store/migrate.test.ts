@@ -9,7 +9,7 @@ import type { Store } from '../../../src/sandbox/store/store.ts'
 import { Secret } from '../../../src/sandbox/values/secret.ts'
 import { openDatabases } from '../support/each-database.ts'
 
-/** Opens the database as a sandbox does that knows these steps. */
+/** Opens the database like a sandbox that has these steps. */
 async function openWith(t: Test, url: string, ...steps: Migration[]): Promise<Store> {
   const store = await openStore(new Secret(url), { clock: () => new Date(0), onLost: () => undefined }, steps)
   t.teardown(() => store.close())
@@ -41,7 +41,7 @@ const colours: Migration = {
 
 const nonsense: Migration = { name: 'nonsense', statements: ['no statement at all'] }
 
-// SQLite cannot take the uniqueness of a link from a table: the table is made anew, and takes the old one's name.
+// SQLite cannot remove a unique constraint. So the step makes a new table, and gives it the old table's name.
 const sharedLinks: Migration = {
   name: 'shared links',
   statements: [
@@ -65,7 +65,7 @@ const sharedLinks: Migration = {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `F-33: a database of an older sandbox gets the steps that it lacks, all or none (${database.name})`,
+    `F-33: a database of an older sandbox gets all missing steps, or none of them if one fails (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const store = await openWith(t, url, firstSchema)
@@ -81,7 +81,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`F-33: what was stored before makers were noted stays, with an unknown one (${database.name})`, async t => {
+  t.test(`F-33: rows from before makers were stored are kept with an unknown maker (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
     await fill(await openWith(t, url, firstSchema))
     const store = await openWith(t, url, firstSchema, makers)
@@ -90,7 +90,7 @@ for (const database of await openDatabases(t)) {
     t.equal((await rowsOf(store, 'consents')).length, 1)
   })
 
-  t.test(`F-33: rows from before there were bounds are counted like new ones (${database.name})`, async t => {
+  t.test(`F-33: rows from before there were limits count like new rows (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
     const before = await openWith(t, url, firstSchema)
     await fill(before)
@@ -150,7 +150,7 @@ for (const database of await openDatabases(t)) {
     )
   })
 
-  t.test(`a step that leaves rows without what they belong to is refused and undone (${database.name})`, async t => {
+  t.test(`a step that leaves rows without their parent row is refused and undone (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
     const store = await openWith(t, url, firstSchema)
     await fill(store)

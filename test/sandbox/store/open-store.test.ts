@@ -14,7 +14,7 @@ function pathOf(databaseUrl: string): string {
 const databases = await openDatabases(t)
 
 for (const database of databases) {
-  t.test(`F-33: a database of somebody else is refused and left as it is (${database.name})`, async t => {
+  t.test(`F-33: a database of another program is refused and not changed (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
     const foreign = 'create table customers (name text)'
     if (database.name === 'SQLite') new DatabaseSync(pathOf(url)).exec(foreign)
@@ -30,31 +30,41 @@ for (const database of databases) {
     )
   })
 
-  t.test(`F-33: a database with an invalid version is refused, and no step runs again (${database.name})`, async t => {
-    const url = await database.makeEmpty(t)
-    const sandbox = await buildTestSandbox(t, { databaseUrl: url })
-    for (const version of [-1, 0]) {
-      await sandbox.store.write(db => db.updateTable('sandbox_schema').set({ version }).execute())
-      await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /does not say which schema/ }, `${version}`)
-    }
-    await sandbox.store.write(db => db.deleteFrom('sandbox_schema').execute())
-    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /does not say which schema/ })
-  })
+  t.test(
+    `F-33: a database with an invalid version is refused, and no step of the schema runs (${database.name})`,
+    async t => {
+      const url = await database.makeEmpty(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+      for (const version of [-1, 0]) {
+        await sandbox.store.write(db => db.updateTable('sandbox_schema').set({ version }).execute())
+        await t.rejects(
+          buildTestSandbox(t, { databaseUrl: url }),
+          { message: /does not say which schema/ },
+          `${version}`,
+        )
+      }
+      await sandbox.store.write(db => db.deleteFrom('sandbox_schema').execute())
+      await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /does not say which schema/ })
+    },
+  )
 
-  t.test(`F-33: a new schema in a database that was there is a warning, once (${database.name})`, async t => {
-    const url = await database.makeEmpty(t)
-    if (database.name === 'SQLite') writeFileSync(pathOf(url), '')
-    const newsOf = ({ logLines }: TestSandbox) =>
-      logLines.map(line => JSON.parse(line)).filter(({ code }) => code === 'new-database')
-    t.match(newsOf(await buildTestSandbox(t, { databaseUrl: url })), [{ level: 40 }])
-    t.strictSame(newsOf(await buildTestSandbox(t, { databaseUrl: url })), [])
-    if (database.name === 'SQLite')
-      t.match(
-        newsOf(await buildTestSandbox(t, { databaseUrl: await makeSqliteUrl(t) })),
-        [{ level: 30 }],
-        'a file that this start made is expected',
-      )
-  })
+  t.test(
+    `F-33: creating the schema in an existing database is logged once as a warning (${database.name})`,
+    async t => {
+      const url = await database.makeEmpty(t)
+      if (database.name === 'SQLite') writeFileSync(pathOf(url), '')
+      const newsOf = ({ logLines }: TestSandbox) =>
+        logLines.map(line => JSON.parse(line)).filter(({ code }) => code === 'new-database')
+      t.match(newsOf(await buildTestSandbox(t, { databaseUrl: url })), [{ level: 40 }])
+      t.strictSame(newsOf(await buildTestSandbox(t, { databaseUrl: url })), [])
+      if (database.name === 'SQLite')
+        t.match(
+          newsOf(await buildTestSandbox(t, { databaseUrl: await makeSqliteUrl(t) })),
+          [{ level: 30 }],
+          'a file that this start made is expected',
+        )
+    },
+  )
 
   t.test(`F-33: a database of a newer sandbox is refused (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
@@ -63,7 +73,7 @@ for (const database of databases) {
     await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /newer sandbox \(schema 999/ })
   })
 
-  t.test(`F-35: a database that lost its signing keys is refused (${database.name})`, async t => {
+  t.test(`F-35: a database without its signing keys is refused (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url })
     await sandbox.store.write(db => db.deleteFrom('keys').where('kind', '=', 'signing').execute())
@@ -71,7 +81,7 @@ for (const database of databases) {
   })
 
   t.test(
-    `F-35: a database whose signing key cannot be read is refused, and the key not shown (${database.name})`,
+    `F-35: a database whose signing key cannot be parsed is refused, and the key is not shown (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl: url })
@@ -99,7 +109,7 @@ for (const database of databases) {
     t.equal(list.json().ItemList.length, 1)
   })
 
-  t.test(`a second start changes nothing but a changed redirect URI (${database.name})`, async t => {
+  t.test(`a second start changes only a redirect URI that was changed in the settings (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
     const first = await buildTestSandbox(t, { databaseUrl: url })
     const accessToken = await getAccessToken(first)
@@ -116,7 +126,7 @@ for (const database of databases) {
 }
 
 t.test(
-  'F-33: a new PostgreSQL database with an extension’s views is empty, one with a view of somebody else is not',
+  'F-33: a PostgreSQL database counts as empty if it has views of an extension, but not if it has other views',
   async t => {
     const postgres = databases.find(({ name }) => name === 'PostgreSQL')!
     const databaseUrl = await postgres.makeEmpty(t)
@@ -134,7 +144,7 @@ t.test(
   },
 )
 
-t.test('F-33: a damaged file is refused and left as it is', async t => {
+t.test('F-33: a damaged file is refused and not changed', async t => {
   const url = await makeSqliteUrl(t)
   writeFileSync(pathOf(url), 'this is no database, and has never been one; it is a letter to a friend. '.repeat(50))
   const before = readFileSync(pathOf(url))
@@ -142,7 +152,7 @@ t.test('F-33: a damaged file is refused and left as it is', async t => {
   t.ok(before.equals(readFileSync(pathOf(url))))
 })
 
-t.test('F-33: a file with one damaged page is refused, even one that the start does not read', async t => {
+t.test('F-33: a file with one damaged page is refused, even if the start does not read that page', async t => {
   const url = await makeSqliteUrl(t)
   const sandbox = await buildTestSandbox(t, { databaseUrl: url })
   await sandbox.close()
@@ -172,7 +182,7 @@ t.test('F-34: a database file with an incomplete record is refused', async t => 
   }
 })
 
-t.test('F-33: a large file with one damaged page is refused, too', async t => {
+t.test('F-33: a large file with one damaged page is refused', async t => {
   const url = await makeSqliteUrl(t)
   await (await buildTestSandbox(t, { databaseUrl: url })).close()
   const other = new DatabaseSync(pathOf(url))

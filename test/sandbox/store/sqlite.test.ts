@@ -7,7 +7,7 @@ import { getAccessToken } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl } from '../support/build-test-sandbox.ts'
 import { isAccepted } from '../support/tokens.ts'
 
-t.test('a change is on the disk before its answer, and the folder is its ownerâ€™s alone', async t => {
+t.test('a change is on the disk before its answer, and only the owner may open the folder', async t => {
   const folder = join(dirname((await makeSqliteUrl(t)).slice('sqlite:'.length)), 'data')
   const { store } = await buildTestSandbox(t, { databaseUrl: `sqlite:${join(folder, 'sandbox.db')}` })
   const { rows } = await store.write(db => sql<{ synchronous: number }>`pragma synchronous`.execute(db))
@@ -15,7 +15,7 @@ t.test('a change is on the disk before its answer, and the folder is its ownerâ€
   t.equal(statSync(folder).mode & 0o777, 0o700)
 })
 
-t.test('sqlite::memory: is one database for readers and writers, and nothing of it stays', async t => {
+t.test('sqlite::memory: is one database for readers and writers, and leaves no files', async t => {
   const sandbox = await buildTestSandbox(t, { databaseUrl: 'sqlite::memory:' })
   t.ok(await isAccepted(sandbox, await getAccessToken(sandbox)))
   const { rows } = await sql<{ file: string }>`pragma database_list`.execute(sandbox.store.read)
@@ -30,14 +30,17 @@ t.test('sqlite::memory: is one database for readers and writers, and nothing of 
   t.notOk(existsSync(dirname(path)))
 })
 
-t.test('many temporary databases share one exit listener, which is removed with the last of them', async t => {
-  const before = process.listenerCount('exit')
-  const files = Array.from({ length: 12 }, makeTemporaryFile)
-  t.equal(process.listenerCount('exit'), before + 1)
-  for (const { remove } of [...files, ...files]) remove()
-  t.equal(process.listenerCount('exit'), before)
-  for (const { path } of files) t.notOk(existsSync(dirname(path)))
-})
+t.test(
+  'many temporary databases share one exit listener, which is removed when the last of them is closed',
+  async t => {
+    const before = process.listenerCount('exit')
+    const files = Array.from({ length: 12 }, makeTemporaryFile)
+    t.equal(process.listenerCount('exit'), before + 1)
+    for (const { remove } of [...files, ...files]) remove()
+    t.equal(process.listenerCount('exit'), before)
+    for (const { path } of files) t.notOk(existsSync(dirname(path)))
+  },
+)
 
 t.test('a removed key is not trusted after the clock was set back', async t => {
   const sandbox = await buildTestSandbox(t)

@@ -11,7 +11,7 @@ import { link, openTwo, unlink } from '../support/group-calls.ts'
 import { refresh } from '../support/put-under-load.ts'
 import { type Recorder, recordStatements } from '../support/record-statements.ts'
 
-/** What was sent to the database while the work was done. */
+/** The statements that were sent to the database during the work. */
 async function during(recorder: Recorder, work: () => Promise<unknown>): Promise<string[]> {
   const before = recorder.statements.length
   await work()
@@ -19,7 +19,7 @@ async function during(recorder: Recorder, work: () => Promise<unknown>): Promise
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`a list takes as many statements for many applications as for one (${database.name})`, async t => {
+  t.test(`a list of many applications takes as many statements as a list of one (${database.name})`, async t => {
     const recorder = await recordStatements(t, await database.make(t))
     const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl: recorder.databaseUrl }))
     const list = () => during(recorder, async () => t.equal((await call('GET', '/apps/v1')).statusCode, 200))
@@ -44,7 +44,7 @@ for (const database of await openDatabases(t)) {
     t.ok(asked.length > 20, `${asked.length} statements`)
     for (const statement of asked) {
       const scans = await recorder.findScans(statement)
-      // One row, a handful of rows, and what an inner query has bounded.
+      // These tables may be scanned: one has one row, one has few rows, and `portion` is limited by an inner query.
       t.strictSame(
         scans.filter(scan => !/\b(sandbox_schema|keys|portion)\b/.test(scan)),
         [],

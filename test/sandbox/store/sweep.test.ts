@@ -11,7 +11,7 @@ import { addApplications, addGroups, addUsers } from '../support/fill-groups.ts'
 import { openTwo, unlink } from '../support/group-calls.ts'
 import { getTokens, isAccepted, refresh } from '../support/tokens.ts'
 
-// More by hand: node test/sandbox/store/sweep.test.ts 150000
+// To run the test with more grants by hand: node test/sandbox/store/sweep.test.ts 150000
 const manyGrants = Number(process.argv[2] ?? 1200)
 if (manyGrants > 1200) t.setTimeout(0)
 
@@ -75,27 +75,30 @@ for (const database of await openDatabases(t)) {
     t.equal((await exchange(sandbox, { code: (await logIn(sandbox)).get('code') ?? '' })).statusCode, 200)
   })
 
-  t.test(`an access token outlives the end of its family, and the sweep leaves it (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    let tokens = await getTokens(sandbox)
-    // Ninety days, less an hour.
-    for (const days of [13, 13, 13, 13, 13, 13, 12 - 1 / 24]) {
-      sandbox.passTime(days * dayMs)
-      tokens = (await refresh(sandbox, tokens.refresh_token)).json()
-    }
-    sandbox.passTime(dayMs - 60_000)
-    await sweep(sandbox.store, sandbox.now())
-    t.equal((await refresh(sandbox, tokens.refresh_token)).statusCode, 401, 'the family has ended')
-    t.ok(await isAccepted(sandbox, tokens.access_token), 'a day is a day')
-    t.equal(await count(sandbox.store, 'spent_refresh_tokens'), 7)
-    sandbox.passTime(2 * 3_600_000)
-    await sweep(sandbox.store, sandbox.now())
-    t.equal(await count(sandbox.store, 'grants'), 0)
-    t.equal(await count(sandbox.store, 'spent_refresh_tokens'), 0)
-  })
+  t.test(
+    `the sweep keeps an access token that is still valid after the end of its family (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      let tokens = await getTokens(sandbox)
+      // One hour before the end of ninety days.
+      for (const days of [13, 13, 13, 13, 13, 13, 12 - 1 / 24]) {
+        sandbox.passTime(days * dayMs)
+        tokens = (await refresh(sandbox, tokens.refresh_token)).json()
+      }
+      sandbox.passTime(dayMs - 60_000)
+      await sweep(sandbox.store, sandbox.now())
+      t.equal((await refresh(sandbox, tokens.refresh_token)).statusCode, 401, 'the family has ended')
+      t.ok(await isAccepted(sandbox, tokens.access_token), 'a day is a day')
+      t.equal(await count(sandbox.store, 'spent_refresh_tokens'), 7)
+      sandbox.passTime(2 * 3_600_000)
+      await sweep(sandbox.store, sandbox.now())
+      t.equal(await count(sandbox.store, 'grants'), 0)
+      t.equal(await count(sandbox.store, 'spent_refresh_tokens'), 0)
+    },
+  )
 
   t.test(
-    `AP-18: an application with ${manyGrants} grants is removed at once, its rows in portions (${database.name})`,
+    `AP-18: an application with ${manyGrants} grants is removed at once, and its rows are deleted in portions (${database.name})`,
     async t => {
       if (manyGrants > 1200) t.setTimeout(0)
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
@@ -118,7 +121,7 @@ for (const database of await openDatabases(t)) {
       t.ok((await count(store, 'grants')) > before, 'it leaves off when told to')
       const waits: number[] = []
       let isSwept = false
-      // Of the event loop: each could begin a request, however long the one that is under way takes.
+      // Counts turns of the event loop. In each turn the process could begin a request.
       let turns = 0
       const turn = () => {
         turns += 1
@@ -181,32 +184,35 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`two simultaneous sweeps delete every row themselves, without a cascade (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { store } = sandbox
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    const id: string = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()['@id']
-    const users = await addUsers(sandbox, 1000)
-    const consents = users.map(user_id => ({ user_id, application_id: id, created_at: 0 }))
-    await store.write(db => db.insertInto('consents').values(consents).execute())
-    const isOfIt = 'exists (select 1 from consents where application_id = old.id)'
-    const refusal =
-      database.name === 'SQLite'
-        ? [
-            `create trigger no_cascade before delete on applications when ${isOfIt}
+  t.test(
+    `two simultaneous sweeps delete every row by a statement, and no row by a cascade (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { store } = sandbox
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const id: string = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()['@id']
+      const users = await addUsers(sandbox, 1000)
+      const consents = users.map(user_id => ({ user_id, application_id: id, created_at: 0 }))
+      await store.write(db => db.insertInto('consents').values(consents).execute())
+      const isOfIt = 'exists (select 1 from consents where application_id = old.id)'
+      const refusal =
+        database.name === 'SQLite'
+          ? [
+              `create trigger no_cascade before delete on applications when ${isOfIt}
               begin select raise(abort, 'a cascade'); end`,
-          ]
-        : [
-            `create function refuse_cascade() returns trigger language plpgsql as
+            ]
+          : [
+              `create function refuse_cascade() returns trigger language plpgsql as
               $$ begin if ${isOfIt} then raise exception 'a cascade'; end if; return old; end $$`,
-            `create trigger no_cascade before delete on applications for each row execute function refuse_cascade()`,
-          ]
-    for (const statement of refusal) await store.write(db => sql.raw(statement).execute(db))
-    await call('DELETE', `/apps/v1/${id}`)
-    const swept = await Promise.all([sweep(store, sandbox.now()), sweep(store, sandbox.now())])
-    t.equal(swept[0] + swept[1], 1003, 'consents, two access tokens and the application, each once')
-    t.equal(await count(store, 'applications'), 1)
-  })
+              `create trigger no_cascade before delete on applications for each row execute function refuse_cascade()`,
+            ]
+      for (const statement of refusal) await store.write(db => sql.raw(statement).execute(db))
+      await call('DELETE', `/apps/v1/${id}`)
+      const swept = await Promise.all([sweep(store, sandbox.now()), sweep(store, sandbox.now())])
+      t.equal(swept[0] + swept[1], 1003, 'consents, two access tokens and the application, each once')
+      t.equal(await count(store, 'applications'), 1)
+    },
+  )
 }
 
 /** One of the grants has a long history of refresh tokens. */
@@ -245,7 +251,7 @@ t.test('more rows than fit one batch are deleted in one sweep', async t => {
   t.equal(await sweep(store, now()), 1200)
 })
 
-t.test('the sweep keeps to the real clock, however far the sandbox’s own was moved', async t => {
+t.test('the sweep uses the real clock, even if the sandbox’s clock was moved', async t => {
   const sandbox = await buildTestSandbox(t, { at: new Date() })
   const { store } = sandbox
   await logIn(sandbox)
@@ -258,7 +264,7 @@ t.test('the sweep keeps to the real clock, however far the sandbox’s own was m
   sweeper.start()
   for (const time of ['once', 'and again']) {
     await expire()
-    // A file that is read never waits for anything, so the timer would not be heard.
+    // Reading the file never waits, so without setImmediate the timer of the sweep would not run.
     while ((await rows()) > before) await setImmediate()
     t.pass(time)
   }

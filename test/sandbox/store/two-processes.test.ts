@@ -11,7 +11,7 @@ const [sqlite, postgres] = await openDatabases(t)
 const stores: { name: string; isSlow?: true; make: (t: Test) => Promise<string> }[] = [
   { name: 'SQLite', make: t => sqlite!.makeEmpty(t) },
   { name: 'PostgreSQL', make: t => postgres!.makeEmpty(t) },
-  // Time between two statements is what a check and a change that are not one statement fail by.
+  // With a delay between statements, a test fails if another process can make a change between a check and its change.
   {
     name: 'PostgreSQL, 5 ms slower',
     isSlow: true,
@@ -25,7 +25,7 @@ function countByStatus(answers: LightMyRequestResponse[]): Record<number, number
   return counts
 }
 
-/** The same request so many times at once, every other one to the other process. */
+/** Sends the same request `count` times at once, by turns to each process. */
 function atOnce<T>(count: number, processes: SandboxProcess[], send: (process: SandboxProcess) => Promise<T>) {
   return Promise.all(
     Array.from({ length: count }, (_, index) => send(processes[index % processes.length] as SandboxProcess)),
@@ -70,7 +70,7 @@ for (const store of stores) {
       t.strictSame([...new Set(errors)], ['invalid_grant'])
     })
 
-    await t.test('RF-02: of 20 refreshes of one token at once all get the same successor, which is good', async t => {
+    await t.test('RF-02: 20 simultaneous renewals with one refresh token all get the same valid new token', async t => {
       const code = (await logIn(one)).get('code') ?? ''
       const { refresh_token: first } = (await exchange(other, { code })).json()
       const answers = await atOnce(20, processes, process => refresh(process, first))
@@ -85,21 +85,24 @@ for (const store of stores) {
       t.equal((await refresh(one, successor)).statusCode, 401, 'and so the family has ended')
     })
 
-    await t.test('AP-16: of 10 simultaneous renewals of a secret all succeed, and two new secrets work', async t => {
-      const { call, groupId } = await callAsDeveloper(one)
-      const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-      const headers = { authorization: `Bearer ${await getAccessToken(one)}` }
-      const url = `/apps/v1/${client.clientId}/refreshSecret`
-      const answers = await atOnce(10, processes, process => process.api.inject({ method: 'POST', url, headers }))
-      t.strictSame(countByStatus(answers), { 201: 10 })
-      const tries = answers.map(answer =>
-        exchange(one, { code: 'none', client_id: client.clientId, client_secret: answer.json().clientSecret }),
-      )
-      const errors = (await Promise.all(tries)).map(answer => answer.json().error as string)
-      t.equal(errors.filter(error => error === 'invalid_grant').length, 2, 'the secret is right, the code is none')
-    })
+    await t.test(
+      'AP-16: 10 simultaneous renewals of a secret all succeed, and two of the new secrets work',
+      async t => {
+        const { call, groupId } = await callAsDeveloper(one)
+        const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+        const headers = { authorization: `Bearer ${await getAccessToken(one)}` }
+        const url = `/apps/v1/${client.clientId}/refreshSecret`
+        const answers = await atOnce(10, processes, process => process.api.inject({ method: 'POST', url, headers }))
+        t.strictSame(countByStatus(answers), { 201: 10 })
+        const tries = answers.map(answer =>
+          exchange(one, { code: 'none', client_id: client.clientId, client_secret: answer.json().clientSecret }),
+        )
+        const errors = (await Promise.all(tries)).map(answer => answer.json().error as string)
+        t.equal(errors.filter(error => error === 'invalid_grant').length, 2, 'the secret is right, the code is none')
+      },
+    )
 
-    await t.test('PS-02: of 20 registrations of one address at once one succeeds', async t => {
+    await t.test('PS-02: of 20 simultaneous registrations of one address one succeeds', async t => {
       const payload = {
         email: 'twenty@example.test',
         password: 'twenty times at once',
@@ -114,14 +117,14 @@ for (const store of stores) {
       t.notOk(answers.some(answer => answer.statusCode === 500))
     })
 
-    await t.test('PS-06: every failure counts, in whichever process it happens', async t => {
+    await t.test('PS-06: failures in both processes count together', async t => {
       const wrong = { code: 'none', client_id: 'nobody', client_secret: 'wrong' }
       const failures = Array.from({ length: 10 }, (_, index) => exchange(processes[index % 2]!, wrong))
       t.strictSame(countByStatus(await Promise.all(failures)), { 401: 10 })
       t.strictSame(countByStatus(await atOnce(2, processes, process => exchange(process, wrong))), { 429: 2 })
     })
 
-    await t.test('AP-14: 20 applications created at once are 20 applications', async t => {
+    await t.test('AP-14: 20 simultaneous calls create 20 applications', async t => {
       const { call, accessToken, groupId } = await callAsDeveloper(one)
       const headers = { authorization: `Bearer ${accessToken}` }
       const idsOf = (list: LightMyRequestResponse) =>

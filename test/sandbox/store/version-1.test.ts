@@ -1,4 +1,4 @@
-// A database that the first version has made is brought up to date: all that was in it works on.
+// A database of the first version is upgraded, and all its data still works.
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { sql } from 'kysely'
@@ -10,11 +10,12 @@ import { buildTestLab } from '../support/call-lab.ts'
 import { openDatabases, type TestDatabase } from '../support/each-database.ts'
 import { isAccepted, refresh } from '../support/tokens.ts'
 
-// With rows in every table; its end is the moment of the last.
+// The database of the first version, with rows in every table. `at` is the time of the last row.
 const script = readFileSync(new URL('version-1.sql', import.meta.url), 'utf8')
 const at = new Date('2026-03-01T12:04:01Z')
 
-// What people had in their hands then. The secret was renewed twice, and a redirect URI was added by a call.
+// The secrets and tokens that people got from the first version. The secret was renewed twice, and a redirect URI was
+// added by a call.
 const secrets = ['468aZd1JB2icetlCmDTdrfp3drjg9v5v1j-QOQlTASM', 'fyOuJbP7KzlckBqSZK208aqO_ccV9nTJt51mUNDwenE']
 const redirectUris = [seeded.redirectUri, 'https://client.example.test/exchangeToken']
 const refreshToken = 'DrCaHYPEfs9gGZsk3TT4GMXu3A0iEe'
@@ -22,7 +23,7 @@ const accessToken =
   'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCIsImtpZCI6IjFmYWI0YjliLTBjNTAtNDE3NS04OTcyLTg2OWMwZGUwMjNlMyJ9.eyJpc3MiOiJodHRwOi8vMTI3LjAuMC4xOjQwMDAiLCJzdWIiOiI0NmE4ZTUxZS01YjY0LTQ4OWItYWY1Ni0zYzI4YzkzMTU4ZWQiLCJhdWQiOiI1YTBlM2Y0Yy01MmY1LTRkMmUtOWE0OS0wYTRmN2Q4ZjdjMTEiLCJjbGllbnRfaWQiOiI1YTBlM2Y0Yy01MmY1LTRkMmUtOWE0OS0wYTRmN2Q4ZjdjMTEiLCJpYXQiOjE3NzIzNjY2NDAsImV4cCI6MTc3MjQ1MzA0MCwianRpIjoiN2ZhODViMmItYmZmNS00OGQ5LTg5NmUtMzcyY2Y1ZjBhODVjLmFmNWVlODk0LTFkOTAtNGVjOC04Njc1LWU0OGRiYWNhNmRhNCIsInR5cGUiOiJVc2VyIn0.g_M5J8pWgZ9XiYOpBq_U_LnLID1OAri7tR8HIJSQ1hCf6fjunh0kM7FZSiVWmTbsMLuxjh_a_Fr-obAwJXAQvA'
 const stranger = { email: 'stranger@example.test', password: 'a long password of a stranger' }
 
-/** A database that holds what the first version left, changed by the SQL that is given. */
+/** Makes a database of the first version, and changes it with the SQL in `change`. */
 async function makeOld(t: Test, database: TestDatabase, change = ''): Promise<string> {
   const url = await database.makeEmpty(t)
   if (database.name === 'SQLite') {
@@ -64,7 +65,7 @@ for (const database of await openDatabases(t)) {
     }
   })
 
-  t.test(`F-33: passwords, secrets, tokens and consents of schema 1 go on working (${database.name})`, async t => {
+  t.test(`F-33: passwords, secrets, tokens and consents of schema 1 still work (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await makeOld(t, database), at })
     t.equal(await isAccepted(sandbox, accessToken), true)
     const renewed = await refresh(sandbox, refreshToken, { client_secret: secrets[1] })
@@ -86,7 +87,7 @@ for (const database of await openDatabases(t)) {
     )
   })
 
-  t.test(`an upgrade applies no seeds again: what was changed since stays (${database.name})`, async t => {
+  t.test(`an upgrade does not apply the seeds again, and keeps later changes (${database.name})`, async t => {
     const databaseUrl = await makeOld(t, database)
     for (let starts = 0; starts < 2; starts += 1) {
       const sandbox = await buildTestSandbox(t, { databaseUrl, at })
@@ -98,7 +99,7 @@ for (const database of await openDatabases(t)) {
     }
   })
 
-  t.test(`after an upgrade, a setting that changes is applied (${database.name})`, async t => {
+  t.test(`after an upgrade, the sandbox applies a changed setting (${database.name})`, async t => {
     const databaseUrl = await makeOld(t, database)
     await buildTestSandbox(t, { databaseUrl, at })
     const clientSecret = 'another-secret-that-is-long-enough-34'
@@ -107,7 +108,7 @@ for (const database of await openDatabases(t)) {
     t.equal(await isValid(sandbox, clientSecret), true)
   })
 
-  t.test(`from schema 1, only the seeds count as made by the laboratory (${database.name})`, async t => {
+  t.test(`of the rows of schema 1, only the seeds count as made by the laboratory (${database.name})`, async t => {
     const { sandbox, lab } = await buildTestLab(t, { databaseUrl: await makeOld(t, database), at })
     t.equal((await lab('POST', 'expire', { what: 'access-token', email: stranger.email })).statusCode, 404)
     t.strictSame((await lab('POST', 'reset', {})).json().removed, { people: 0, groups: 0, applications: 0 })
@@ -118,10 +119,13 @@ for (const database of await openDatabases(t)) {
     t.ok(await isAccepted(sandbox, renewed.access_token))
   })
 
-  t.test(`an account that somebody made at an earlier version is not taken over (${database.name})`, async t => {
-    const databaseUrl = await makeOld(t, database)
-    const sandbox = await buildTestSandbox(t, { databaseUrl, at, email: stranger.email })
-    t.match(sandbox.seedReport, { applied: [], refused: [/SEED_USER_EMAIL names an account/] })
-    t.match((await signIn(openBrowser(sandbox), {}, stranger)).headers.location, /[?&]code=/)
-  })
+  t.test(
+    `the seeds do not take over an account that somebody made with an earlier version (${database.name})`,
+    async t => {
+      const databaseUrl = await makeOld(t, database)
+      const sandbox = await buildTestSandbox(t, { databaseUrl, at, email: stranger.email })
+      t.match(sandbox.seedReport, { applied: [], refused: [/SEED_USER_EMAIL names an account/] })
+      t.match((await signIn(openBrowser(sandbox), {}, stranger)).headers.location, /[?&]code=/)
+    },
+  )
 }

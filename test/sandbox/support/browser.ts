@@ -1,17 +1,20 @@
-// Goes through the portal as a browser would, without one: keeps cookies, sends forms as they stand on the page.
+// Plays a browser at the portal: keeps cookies, and sends the forms of its pages.
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { portalUrl, seeded, type TestSandbox } from './build-test-sandbox.ts'
 
 export interface Browser {
   cookies: Map<string, string>
   get(url: string): Promise<LightMyRequestResponse>
-  /** `headers` in addition to (or, with undefined, instead of) what a browser sends with its own page's form. */
+  /**
+   * `headers` are added to the headers that a browser sends with a form of its own page. The value undefined removes a
+   * header.
+   */
   post(
     url: string,
     fields: Record<string, string>,
     headers?: Record<string, string | undefined>,
   ): Promise<LightMyRequestResponse>
-  /** Sends the form on the page: its hidden fields and those given. */
+  /** Sends the form on the page with its hidden fields and the given fields. */
   submit(page: LightMyRequestResponse, fields: Record<string, string>): Promise<LightMyRequestResponse>
 }
 
@@ -58,7 +61,7 @@ export function openBrowser({ portal }: { portal: FastifyInstance }): Browser {
 
 export type StartParameters = Record<string, string | undefined>
 
-/** The address that starts a login of the seeded client; undefined leaves a parameter out. */
+/** The address that starts a login of the seeded client. The value undefined leaves a parameter out. */
 export function startUrl(parameters: StartParameters = {}): string {
   const all = {
     grant_type: 'authorization',
@@ -73,7 +76,7 @@ export function startUrl(parameters: StartParameters = {}): string {
   return `/?${new URLSearchParams(given)}`
 }
 
-/** Starts a login and signs in; resolves to the consent page, or to the redirect when consent was given before. */
+/** Starts a login and signs in. Resolves to the consent page, or to the redirect if consent was given before. */
 export async function signIn(
   browser: Browser,
   parameters: StartParameters = {},
@@ -84,7 +87,7 @@ export async function signIn(
   return answer.statusCode === 303 ? browser.get(locationOf(answer)) : answer
 }
 
-/** The whole way: sign in, allow, and the parameters that arrive at the client. */
+/** Does a whole login: signs in and allows. Resolves to the parameters that the client gets. */
 export async function logIn(
   sandbox: Pick<TestSandbox, 'portal'>,
   parameters: StartParameters = {},
@@ -102,7 +105,7 @@ export function locationOf(response: LightMyRequestResponse): string {
   return location
 }
 
-/** Sends the form of the exchange for the seeded client; undefined leaves a field out. */
+/** Exchanges a code for the seeded client. The value undefined leaves a field out. */
 export async function exchange(
   { portal }: { portal: FastifyInstance },
   fields: Record<string, string | undefined>,
@@ -124,7 +127,7 @@ export async function exchange(
   })
 }
 
-/** An access token of the seeded user, by way of the whole login. */
+/** An access token of the seeded user, from a whole login. */
 export async function getAccessToken(sandbox: Pick<TestSandbox, 'portal'>): Promise<string> {
   const code = (await logIn(sandbox)).get('code') ?? ''
   const response = await exchange(sandbox, { code })

@@ -1,4 +1,5 @@
-// A sandbox for one test: its own database, its own clock, one seeded user and client, and it closes itself.
+// A sandbox for one test, with its own database and clock, and one seeded user and client. It closes itself after the
+// test.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,18 +26,18 @@ export const seeded = {
 export const portalUrl = 'http://127.0.0.1:4000'
 
 export interface TestSandbox extends Sandbox {
-  /** Everything that was logged, one JSON object a line. */
+  /** All lines of the log. Each line is a JSON object. */
   logLines: string[]
   config: SandboxConfig
   now(): Date
-  /** Moves the clock. Not for a sandbox that was built with its own clock. */
+  /** Moves the clock. It has no effect on a sandbox that was built with its own clock. */
   passTime(ms: number): void
 }
 
 /**
- * `databaseUrl` for a database that is there already (PostgreSQL, or one shared by two sandboxes); without it, a new
- * one of SQLite. `portalUrl` and `apiUrl` where it really listens. `redirectUris` and the four after it change the
- * seeding.
+ * `databaseUrl` is an existing database, such as PostgreSQL or a database that two sandboxes share. The default is a
+ * new SQLite database. Set `portalUrl` and `apiUrl` if the sandbox really listens. `redirectUris` and the four options
+ * after it change the seeds.
  */
 export async function buildTestSandbox(
   t: Test,
@@ -109,10 +110,10 @@ export async function buildTestSandbox(
 
 let newDatabase: Promise<Buffer> | undefined
 
-/** The address of a database that a sandbox has just made: with tables and keys, and nothing else. */
+/** Makes a new database of a sandbox, with tables and keys only. Resolves to its address. */
 export async function makeSqliteDatabase(t: Test): Promise<string> {
   const url = await makeSqliteUrl(t)
-  // Made once and copied, since tables take a fifth of the time of a whole start.
+  // The database is made once and copied, because creating the tables takes a fifth of the time of a start.
   newDatabase ??= makeNewDatabase(t)
   await writeFile(pathOf(url), await newDatabase)
   return url
@@ -124,7 +125,7 @@ async function makeNewDatabase(t: Test): Promise<Buffer> {
   return readFile(pathOf(url))
 }
 
-/** Makes an empty database into one of a sandbox. */
+/** Creates the tables and keys of a sandbox in an empty database. */
 export async function makeTables(databaseUrl: string): Promise<void> {
   const store = await openStore(new Secret(databaseUrl), { clock: () => new Date(0), onLost: () => undefined })
   await store.close()
@@ -134,7 +135,7 @@ function pathOf(url: string): string {
   return url.slice('sqlite:'.length)
 }
 
-/** `sqlite:` and the path of a file that is not there yet; it goes with the test. */
+/** `sqlite:` and the path of a file that does not exist yet. The file is removed after the test. */
 export async function makeSqliteUrl(t: Test): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sandbox-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))

@@ -20,17 +20,17 @@ export interface ApiCaller {
   call: Call
 }
 
-/** The same for all of a process. */
+/** All sandboxes of a process have the same description. */
 let description: Promise<CheckAnswer> | undefined
 
-/** The seeded user, the only member of the group that was seeded, with a token from the whole login. */
+/** The seeded user with a token from a whole login. The user is the only member of the seeded group. */
 export async function callAsDeveloper(sandbox: Api): Promise<ApiCaller & { groupId: string }> {
   const caller = await callWith(sandbox, await getAccessToken(sandbox))
   const links = await caller.call('GET', `/identities/v1/${caller.userId}/links?type=MemberOf`)
   return { ...caller, groupId: links.json().ItemList[0].to }
 }
 
-/** Somebody else, who signed up just now and is in no group. */
+/** Another user, who has just signed up and is in no group. */
 export async function callAsStranger(sandbox: Api, email = 'stranger@example.test'): Promise<ApiCaller> {
   const password = 'a long password of a stranger'
   const person = { email, password, firstName: 'S', lastName: 'T', termsAccepted: 'true' }
@@ -47,7 +47,7 @@ export async function callAsStranger(sandbox: Api, email = 'stranger@example.tes
   return callWith(sandbox, tokens.json().access_token)
 }
 
-/** Calls the API with a token that a signed-in person made on the portal's page for access tokens. */
+/** A caller with a token that the signed-in user has made on the portal's page for access tokens. */
 export async function callFromPortal(sandbox: Api, browser: Browser): Promise<ApiCaller> {
   const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
   const accessToken = /data-copy="access token">([^<]+)</.exec(shown.body)?.[1]
@@ -73,7 +73,10 @@ export async function callWith({ api }: Api, accessToken: string): Promise<ApiCa
   return { userId: sub, accessToken, call }
 }
 
-/** The envelope of a new application with every field good; `fields` change the data, undefined leaves one out. */
+/**
+ * The body of a call that creates an application, with good values. `fields` replaces values. The value undefined
+ * leaves a field out.
+ */
 export function makeCreateBody(groupId: string, fields: Record<string, unknown> = {}) {
   return {
     context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
@@ -94,7 +97,7 @@ export function makeCreateBody(groupId: string, fields: Record<string, unknown> 
   }
 }
 
-/** Fields that only the API sets, whatever a caller sends (AP-06). */
+/** Fields that only the API sets. It ignores the values of a caller (AP-06). */
 export const forbiddenFields = {
   id: 'mine',
   '@id': 'mine',

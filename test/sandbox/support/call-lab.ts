@@ -14,7 +14,10 @@ export type CallLab = (
 const local = { host: '127.0.0.1:4002', 'content-type': 'application/json' }
 let description: Promise<CheckAnswer> | undefined
 
-/** Throws when the answer is not as the laboratory's own description has it, which is the same for all of a process. */
+/**
+ * Throws if the answer does not match the laboratory's own description. The description is the same for all sandboxes
+ * of a process.
+ */
 export async function checkLabAnswer(
   server: FastifyInstance,
   call: { method?: string; url: string },
@@ -24,7 +27,10 @@ export async function checkLabAnswer(
   ;(await description)(call.method ?? 'GET', call.url, answer)
 }
 
-/** A sandbox with its laboratory, and a function that calls it and holds every answer to the description. */
+/**
+ * A sandbox with its laboratory, and a function that calls the laboratory and checks every answer against the
+ * description.
+ */
 export async function buildTestLab(
   t: Parameters<typeof buildTestSandbox>[0],
   options: Parameters<typeof buildTestSandbox>[1] = {},

@@ -5,7 +5,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 
 type Operations = Record<string, { responses: Record<string, { content?: object }> }>
 
-/** Throws when the answer has a status, a type or a field that the document does not have there, or lacks one. */
+/** Throws if the status, the content type or the fields of the answer do not match the document. */
 export type CheckAnswer = (method: string, url: string, answer: LightMyRequestResponse) => void
 
 export async function readDescription(
@@ -13,7 +13,7 @@ export async function readDescription(
   call: InjectOptions = { url: '/apps/v1/openapi.json' },
 ): Promise<CheckAnswer> {
   const document = closeObjects((await server.inject(call)).json()) as { paths: Record<string, Operations> }
-  // That the schemas are schemas is tested where the documents are; here it would take longer than all the answers.
+  // The tests of the documents validate the schemas. Here this would take longer than checking all answers.
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
   addFormats.default(ajv)
   ajv.addSchema(document, 'api')
@@ -52,7 +52,10 @@ export async function readDescription(
   }
 }
 
-/** The document lets unknown fields pass, as callers should; an answer with one is still a mistake in the document. */
+/**
+ * The document allows unknown fields, because callers should ignore them. But a field that the document does not name
+ * is a mistake in the document.
+ */
 function closeObjects(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closeObjects)
   if (typeof schema !== 'object' || schema === null) return schema

@@ -8,13 +8,16 @@ import { newDatabase, startPostgres } from './start-postgres.ts'
 
 export interface TestDatabase {
   name: 'SQLite' | 'PostgreSQL'
-  /** The address of a database that a sandbox has just made: with tables and keys, and nothing else. It goes with the test. */
+  /**
+   * Makes a new database of a sandbox, with tables and keys only. Resolves to its address. The database is removed
+   * after the test.
+   */
   make(t: Test): Promise<string>
   /** The same without tables. */
   makeEmpty(t: Test): Promise<string>
 }
 
-/** Starts the databases, and stops them at the end of the given test, which usually is the whole file. */
+/** Starts the databases, and stops them at the end of the given test. Usually this is the test of the whole file. */
 export async function openDatabases(t: Test): Promise<TestDatabase[]> {
   const url = (await findSharedServer('postgres')) ?? (await startPostgres(t, { isShared: true })).url
   const postgres = new pg.Client({ connectionString: url })

@@ -1,5 +1,5 @@
-// Loaded into a sandbox process. It ends the process like kill -9 as soon as the database has carried out a statement that
-// begins with the value of END_AFTER, before the process uses the answer.
+// Loaded into a sandbox process. It ends the process like kill -9 when the database has carried out a statement that
+// begins with the value of END_AFTER. The process cannot use the answer any more.
 import { StatementSync } from 'node:sqlite'
 import pg from 'pg'
 

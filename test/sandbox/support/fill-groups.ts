@@ -1,4 +1,4 @@
-// Writes many people, groups and applications straight into the store.
+// Writes many people, groups and applications directly into the store.
 import { randomUUID } from 'node:crypto'
 import { emptyFields } from '../../../src/sandbox/applications/fields.ts'
 import { type ApplicationFields, insertApplication } from '../../../src/sandbox/store/applications.ts'
@@ -40,7 +40,7 @@ export async function addGroups({ store, now }: Filled, userId: string, count: n
   })
 }
 
-/** So many applications of one group, at most 1,000, all with the same fields; their ids. */
+/** Adds `count` applications with the same fields to one group, at most 1,000. Resolves to their ids. */
 export async function addApplications(
   { store, now }: Filled,
   {

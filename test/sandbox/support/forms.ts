@@ -13,7 +13,7 @@ export function readHiddenFields(page: LightMyRequestResponse, action: string): 
   return Object.fromEntries(hidden.map(([, name, value]) => [name, value]))
 }
 
-/** Sends that form, with the fields given. */
+/** Sends the first form that leads to `action`, with the given fields. */
 export async function submitForm(
   browser: Browser,
   page: LightMyRequestResponse,
@@ -23,7 +23,10 @@ export async function submitForm(
   return browser.post(action, { ...readHiddenFields(page, action), ...fields })
 }
 
-/** The page that asks before the first application on the list loses its access. The list if there is none. */
+/**
+ * The page that asks for confirmation before the first application on the list loses its access. Resolves to the list
+ * if it is empty.
+ */
 export async function askToWithdraw(browser: Browser): Promise<LightMyRequestResponse> {
   const list = await browser.get('/account/applications')
   const path = /href="(\/account\/applications\/[0-9a-f-]{36}\/withdraw)"/.exec(list.body)?.[1]

@@ -15,12 +15,12 @@ export async function createGroup({ call }: ApiCaller, name = 'Weather people'):
   return (await call('POST', '/identities/v1', makeGroupBody(name))).json()['@id']
 }
 
-/** Invites, or accepts where the caller is the user. */
+/** Invites the user. If the caller is the user, accepts the invitation. */
 export function link({ call }: ApiCaller, userId: string, groupId: string): Promise<LightMyRequestResponse> {
   return call('POST', `/identities/v1/${userId}/link/${groupId}`, newMember)
 }
 
-/** Leaves, takes out, takes back or declines. */
+/** Removes the user from the group, or ends the user's invitation. The caller may be the user. */
 export function unlink({ call }: ApiCaller, userId: string, groupId: string): Promise<LightMyRequestResponse> {
   return call('DELETE', `/identities/v1/${userId}/link/${groupId}`)
 }
@@ -31,14 +31,14 @@ export async function listLinks({ call, userId }: ApiCaller) {
   return answer.json().ItemList as { '@id': string; to: string; data: { name: string; status: string } }[]
 }
 
-/** Two people with tokens from the portal's own page: the first has made the group, the second is in none. */
+/** Two users with tokens from the portal's own page. The first has made a group, and the second is in no group. */
 export async function openTwo(sandbox: TestSandbox) {
   const maker = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
   const friend = await callFromPortal(sandbox, await openAsNewcomer(sandbox))
   return { maker, friend, groupId: await createGroup(maker) }
 }
 
-/** One more person, with a token from the portal's own page. */
+/** Signs up another user. Resolves to a caller with a token from the portal's own page. */
 export async function openAnother(sandbox: TestSandbox, email: string): Promise<ApiCaller> {
   return callFromPortal(sandbox, await openAsNewcomer(sandbox, { ...newcomer, email }))
 }

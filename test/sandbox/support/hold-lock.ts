@@ -1,10 +1,10 @@
-// Another process that has the database to itself, for as long as a test wants.
+// Another process that locks the database for as long as the test needs.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import pg from 'pg'
 import type { Test } from 'tap'
 
-/** From now on nobody else can write (everybody can read), until the function that it resolves to is called. */
+/** Locks the database against other writers. Readers are not locked. Resolves to a function that releases the lock. */
 export async function holdLock(t: Test, databaseUrl: string): Promise<() => Promise<void>> {
   const release = databaseUrl.startsWith('sqlite:')
     ? await lockFile(databaseUrl.slice('sqlite:'.length))

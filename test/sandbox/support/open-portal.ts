@@ -1,4 +1,4 @@
-// The sandbox on real ports, and a client on another site that notes what browsers send it: for tests in a browser.
+// The sandbox on real ports, and a client on another site that records its requests. For tests in a browser.
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,9 +10,9 @@ export interface OpenPortal {
   sandbox: TestSandbox
   portalUrl: string
   apiUrl: string
-  /** Origin of the client, whose redirect URI and cancel_url are registered. */
+  /** The origin of the client. Its redirect URI and cancel_url are registered. */
   clientUrl: string
-  /** Everything that arrived at the client. */
+  /** All requests that the client has received. */
   arrivals: { method: string; url: string; headers: IncomingHttpHeaders; body: string }[]
   /** The address that starts a login. */
   startUrl: string

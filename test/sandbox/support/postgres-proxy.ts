@@ -1,21 +1,21 @@
-// Stands between the sandbox and PostgreSQL: makes it slow, lets it fall silent, and reads the statements that pass.
+// A proxy between the sandbox and PostgreSQL. It can slow down or stop the traffic, and it records the statements.
 import { connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
 export interface PostgresProxy {
-  /** The address of the same database, by way of the proxy. */
+  /** The address of the database through the proxy. */
   url: string
   /** Every statement sent so far, as text. */
   statements: string[]
-  /** Nothing passes any more on the connections that are open; no end of connection tells so. New ones are refused. */
+  /** Stops forwarding on all open connections, without closing them. New ones are refused. */
   fallSilent(): void
-  /** Ends every open connection with a TCP reset, on both sides. New ones pass. */
+  /** Resets every open TCP connection, on both sides. New ones pass. */
   reset(): void
-  /** New connections pass again; those that fell silent stay so. */
+  /** Accepts new connections again. The stopped connections stay stopped. */
   speakAgain(): void
 }
 
-/** `delayMs`: how much longer than before each statement takes. */
+/** `delayMs` is the additional time of each statement. */
 export async function startPostgresProxy(
   t: Test,
   databaseUrl: string,
@@ -34,7 +34,8 @@ export async function startPostgresProxy(
       socket.on('error', () => undefined)
     }
     const read = readStatements(text => statements.push(text))
-    // A statement and its values come in one piece, so a piece is a statement. Timers of one length keep the order.
+    // A statement and its values arrive in one piece, so each piece is a statement. Timers with the same delay run in
+    // their order.
     inbound.on('data', piece => {
       read(piece)
       if (silenced.has(inbound)) return
@@ -72,7 +73,8 @@ export async function startPostgresProxy(
   }
 }
 
-// Messages of the protocol (manual, part VIII, 54.7): a letter, four bytes of length, content. The very first has no letter.
+// Messages of the protocol (manual, part VIII, 54.7): a letter, four bytes of length, content. The first message of a
+// connection has no letter.
 function readStatements(onStatement: (text: string) => void): (piece: Buffer) => void {
   let rest = Buffer.alloc(0)
   let isStarted = false

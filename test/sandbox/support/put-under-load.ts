@@ -1,5 +1,5 @@
-// Logs in, exchanges, refreshes and creates applications without pause, and remembers every answer: later the sandbox is
-// held to its word.
+// Logs in, exchanges, refreshes and creates applications without pause, and records every answer. A test compares them
+// with the database later.
 import { limits } from '../../../src/sandbox/groups/limits.ts'
 import { exchange, locationOf, openBrowser, signIn, startUrl } from './browser.ts'
 import { seeded } from './build-test-sandbox.ts'
@@ -7,23 +7,23 @@ import { callAsDeveloper, makeCreateBody } from './call-api.ts'
 import { createGroup } from './group-calls.ts'
 import type { SandboxProcess } from './start-sandbox.ts'
 
-/** A signed-in user who has given consent. Works with every process on the same database. */
+/** A signed-in user who has given consent. It can be used with every process on the same database. */
 export interface Visitor {
   cookies: Map<string, string>
   accessToken: string
-  /** As many as one may have: a group takes 100 applications. */
+  /** As many groups as a user may have, because a group can have only 100 applications. */
   groupIds: string[]
 }
 
-/** What was promised. Requests that got no answer promise nothing, but must not have been done by half. */
+/** What was promised. Requests without an answer may be done or not done, but must not be half done. */
 export interface Promises {
   applications: { id: string; clientSecret: string; tokens: string[] }[]
-  /** Codes that were given, and whether their exchange was answered with tokens, refused, or not answered. */
+  /** Issued codes, and whether their exchange got tokens, a refusal, or no answer. */
   codes: Map<string, 'redeemed' | 'refused' | 'unanswered'>
   accessTokens: string[]
-  /** Refresh tokens that were never used, or whose use got no answer. */
+  /** Refresh tokens that were not used, or whose renewal got no answer. */
   refreshTokens: string[]
-  /** Answers that no request should get, as text. */
+  /** Unexpected answers, as text. */
   surprises: string[]
   answers: number
   unanswered: number
@@ -65,7 +65,7 @@ export function putUnderLoad(
       } catch (error) {
         if ((error as { code?: string }).code === undefined) throw error
         promises.unanswered += 1
-        // Nobody is there any more.
+        // The process has ended.
         if ((error as { code?: string }).code === 'ECONNREFUSED') return
       }
     }
@@ -99,7 +99,7 @@ async function createOne({ api }: SandboxProcess, visitor: Visitor, promises: Pr
   })
 }
 
-/** Makes room for more, once the promises were looked at. */
+/** Removes the applications of a load, so that the next load has room for new ones. */
 export async function removeApplications({ api }: SandboxProcess, visitor: Visitor, { applications }: Promises) {
   const headers = { authorization: `Bearer ${visitor.accessToken}` }
   for (const { id } of applications) {

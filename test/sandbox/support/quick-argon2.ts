@@ -1,4 +1,4 @@
-// Loaded into a started sandbox before all else: its passwords are hashed at next to no cost, as by quickPasswords.
+// Loaded into a sandbox process before its own code. Passwords are then hashed at almost no cost, as by quickPasswords.
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 

@@ -1,4 +1,4 @@
 import { createPasswords } from '../../../src/sandbox/people/passwords.ts'
 
-/** Hashed at next to no cost, for tests that are not about how hard a password is to guess. */
+/** Hashes passwords at almost no cost. For tests that are not about the cost of guessing a password. */
 export const quickPasswords = () => createPasswords({ memory: 8, passes: 1, parallelism: 1 })

@@ -1,13 +1,13 @@
-// Which statements reach the database, and how the database would carry them out.
+// Records the statements that reach the database, and finds out how the database would carry them out.
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import pg from 'pg'
 import type { Test } from 'tap'
 import { startPostgresProxy } from './postgres-proxy.ts'
 
 export interface Recorder {
-  /** The database's address for the sandbox that is to be listened to. */
+  /** The address of the database that the sandbox must use. */
   databaseUrl: string
-  /** Everything since the start, begin and commit among it. */
+  /** All statements since the start, including begin and commit. */
   statements: string[]
   /** Tables (or indexes) that the statement reads from the first row to the last. */
   findScans(statement: string): Promise<string[]>
@@ -35,7 +35,7 @@ function recordSqlite(t: Test, databaseUrl: string): Recorder {
       const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length), { readOnly: true })
       const steps = database.prepare(`explain query plan ${statement}`).all()
       database.close()
-      // A statement may read these from end to end: a list of values, and the result of a subquery or a `with`, because an
+      // A statement may read a list of values completely, and also the result of a subquery or a `with`, because an
       // index has already found those rows.
       const named = [...statement.matchAll(/(?:^with|,)\s+"?(\w+)"? as \(/g)].map(([, name]) => `${name}$`)
       const isHarmless = new RegExp(`^SCAN (${['CONSTANT ROW', '\\d+-ROW VALUES', '\\(subquery', ...named].join('|')})`)
@@ -57,7 +57,7 @@ async function recordPostgres(t: Test, databaseUrl: string): Promise<Recorder> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   t.teardown(() => client.end())
-  // The tables of a test are so small that reading all of them is quickest; what remains now has no index to use.
+  // PostgreSQL prefers to scan the small tables of a test. With this setting it scans only if it cannot use an index.
   await client.query('set enable_seqscan = off')
   const listScans = (node: PlanNode): string[] => {
     const isScan = /^(Seq|Index|Index Only|Bitmap Index) Scan$/.test(node['Node Type'])

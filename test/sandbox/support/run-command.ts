@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 const folder = new URL('../../../src/sandbox/commands/', import.meta.url)
 
-/** Its environment has only `settings`, and the folder for compiled code. */
+/** The environment of the command has only `settings` and the folder for compiled code. */
 export async function runCommand(
   name: 'backup' | 'register' | 'rotate-keys' | 'seed',
   settings: Record<string, string>,

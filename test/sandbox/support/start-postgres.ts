@@ -11,31 +11,36 @@ import type { Teardown } from '../../support/teardown.ts'
 import { makeTables } from './build-test-sandbox.ts'
 
 export interface TestPostgres {
-  /** The address of a database that is there always. */
+  /** The address of a database that always exists. */
   url: string
   /** Makes an empty database and gives its address. */
   makeDatabase(): Promise<string>
   stop(): Promise<void>
-  /** kill -9 of all its processes; what it wrote to disk is all that is left. */
+  /** Sends kill -9 to all processes of the server. Only the data on the disk is left. */
   kill(): Promise<void>
-  /** As by `pg_ctl stop -m immediate`: every connection is told, none is waited for. */
+  /** Stops like `pg_ctl stop -m immediate`: the server tells all clients and does not wait for them. */
   stopAtOnce(): Promise<void>
-  /** After one of these three. */
+  /** Starts the server again after `stop`, `kill` or `stopAtOnce`. */
   startAgain(): Promise<void>
 }
 
 const password = 'only-for-this-test'
 
-/** One that many use gives up nothing that a killed process needs, and waits for no disk. */
+/**
+ * Settings of a shared server. It does not wait for the disk, because its data need not survive a crash of the machine.
+ */
 const shared = ['fsync=off', 'full_page_writes=off', 'max_connections=500'].flatMap(setting => ['-c', setting])
 
-/** In one that many use: a database that a sandbox has just made, to be copied. */
+/** A new database of a sandbox in a shared server. Tests copy it. */
 export const newDatabase = 'new_database'
 
-/** Stops with the test that it is given, usually the file itself. `isShared` for the one of a whole run. */
+/**
+ * Starts a server that stops at the end of the given test, usually the test of the whole file. Set `isShared` for the
+ * server of a whole test run.
+ */
 export async function startPostgres(t: Teardown, { isShared = false } = {}): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
-  // The server refuses to run as root, and the account it runs as must be able to enter.
+  // The server refuses to run as root, so its account must be able to open the folder.
   await chmod(folder, 0o755)
   const port = await findFreePort()
   const server = new EmbeddedPostgres({
@@ -58,7 +63,8 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
     isRunning = false
   }
   async function startAgain(): Promise<void> {
-    // No process of the old server may be left. Killed, they go at once; after `stopAtOnce` they notice by themselves.
+    // A new start fails while a process of the old server is left. After a kill the processes end at once. After
+    // `stopAtOnce` they end a little later.
     for (let tries = 0; !isRunning; tries += 1) {
       try {
         await server.start()
@@ -83,12 +89,12 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
     const pid = await readPid()
     const children = await listChildren(pid)
     process.kill(pid, 'SIGKILL')
-    // Left alone, those that serve a connection would go on until they notice.
+    // Processes that serve a connection would otherwise continue for a while.
     for (const child of children) {
       try {
         process.kill(child, 'SIGKILL')
       } catch (error) {
-        // It may have noticed by now.
+        // The process may have ended already.
         if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
       }
     }
@@ -96,7 +102,7 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
   }
   async function stopAtOnce(): Promise<void> {
     process.kill(await readPid(), 'SIGQUIT')
-    // Waits for the end that is already on its way.
+    // Waits until the server has ended.
     await stop()
   }
   return {
@@ -113,7 +119,7 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
   }
 }
 
-/** By the `ps` of POSIX: /proc is Linux's alone, and to ask pg_stat_activity takes a server that still answers. */
+/** Uses `ps` of POSIX, because only Linux has /proc, and pg_stat_activity needs a server that still answers. */
 async function listChildren(pid: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'ppid=,pid='])
   const pairs = stdout.split('\n').map(line => line.trim().split(/ +/).map(Number))

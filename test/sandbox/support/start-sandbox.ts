@@ -1,4 +1,4 @@
-// Starts the sandbox as a process of its own, sends requests over real connections, and kills it.
+// Starts the sandbox as a process, sends it requests over real connections, and kills it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
@@ -10,34 +10,34 @@ import type { Test } from 'tap'
 import { portalUrl, seeded } from './build-test-sandbox.ts'
 
 export interface SandboxProcess {
-  /** Answer `inject` as the applications themselves would, but from the other side of a connection. */
+  /** Both have an `inject` like Fastify's, but send the request over a real connection. */
   portal: FastifyInstance
   api: FastifyInstance
   portalPort: number
   apiPort: number
   pid: number
-  /** Everything that was written to the standard output. */
+  /** All lines of the standard output. */
   logLines: string[]
   /** kill -9. Resolves when the process is gone. */
   kill(): Promise<void>
   /** Resolves to the exit code. */
   stop(): Promise<number | null>
-  /** Resolves when it has ended, for whatever reason. */
+  /** Resolves when the process has ended for any reason. */
   ended: Promise<Exit>
-  /** From now on nobody reads what it prints. */
+  /** Stops reading the output of the process. */
   neglectLog(): void
 }
 
 export interface StartOptions {
   databaseUrl: string
   settings?: Record<string, string>
-  /** Started in front of the sandbox, such as `['prlimit', '--fsize=1000000']`. */
+  /** A command that starts the sandbox, such as `['prlimit', '--fsize=1000000']`. */
   prefix?: string[]
-  /** For Node itself, such as `--max-old-space-size=128`. */
+  /** NODE_OPTIONS of the process, such as `--max-old-space-size=128`. */
   nodeOptions?: string
-  /** Where it is to listen, for where its log does not tell. */
+  /** The ports. They are needed if the test cannot read the ports from the log. */
   ports?: { portalPort: number; apiPort: number }
-  /** Without the powers of root, whom no permission stops. */
+  /** Runs the sandbox without the rights of root, because root may write to every file. */
   isUnprivileged?: boolean
 }
 
@@ -48,7 +48,7 @@ interface Exit {
   stderr: string
 }
 
-/** Resolves when it is ready, rejects when it ends before. Ends with the test. */
+/** Resolves when the sandbox is ready, and rejects if it ends before. Ends with the test. */
 export async function startSandbox(t: Test, options: StartOptions): Promise<SandboxProcess> {
   const { child, exited, logLines } = spawnSandbox(t, options)
   const ready = new Promise<{ portalPort: number; apiPort: number }>(resolve => {
@@ -62,7 +62,8 @@ export async function startSandbox(t: Test, options: StartOptions): Promise<Sand
     throw new Error(`the sandbox ended with ${code}: ${stderr}`)
   })
   const { portalPort, apiPort } = await Promise.race([ready, failed])
-  // Connections are used again, which costs a third, and there are as many as requests: none waits behind another.
+  // The agent uses connections again, which takes a third of the time. It opens a connection for each simultaneous
+  // request.
   const agent = new Agent({ keepAlive: true })
   t.teardown(() => agent.destroy())
   return {
@@ -99,10 +100,13 @@ async function untilItAccepts(port: number): Promise<void> {
   }
 }
 
-/** Node options by which its passwords cost next to nothing, for many sign-ins. A sandbox without them refuses these passwords. */
+/**
+ * Node options that make password hashes cheap, for tests with many sign-ins. A sandbox without these options refuses
+ * the passwords.
+ */
 export const quickArgon2 = `--import ${new URL('./quick-argon2.ts', import.meta.url).href}`
 
-/** For starts that must fail: resolves to how the process ended. */
+/** Starts a sandbox that must fail. Resolves to the exit code and the errors. */
 export async function startInVain(t: Test, options: StartOptions): Promise<Exit> {
   const { child, exited } = spawnSandbox(t, options)
   child.stdout?.resume()
@@ -113,8 +117,8 @@ function spawnSandbox(
   t: Test,
   { databaseUrl, settings, prefix = [], nodeOptions, ports, isUnprivileged }: StartOptions,
 ) {
-  // tap puts NODE_OPTIONS into every process that a test starts, and with them writes files of its own at the end: not
-  // what this process may do under a quota or as a user without rights.
+  // tap adds NODE_OPTIONS to every process that a test starts, and writes its own files when the process ends. This
+  // would fail under a quota or as a user without rights.
   const ownOptions = nodeOptions ? [`NODE_OPTIONS=${nodeOptions}`] : ['-u', 'NODE_OPTIONS']
   const isLimited = isUnprivileged || prefix.length > 0
   const child: ChildProcess = spawn('env', [...ownOptions, ...prefix, process.execPath, 'src/sandbox/main.ts'], {
@@ -130,7 +134,7 @@ function spawnSandbox(
       SEED_REDIRECT_URIS: seeded.redirectUri,
       SEED_USER_EMAIL: seeded.email,
       SEED_USER_PASSWORD: seeded.password,
-      // Read, so that many starts take less time; under a limit a process has room for no files but its own.
+      // The compile cache makes starts faster. Under a limit the process has no file descriptors left for it.
       ...(!isLimited && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...settings,
     },
@@ -151,7 +155,7 @@ function spawnSandbox(
 
 function overHttp(port: number, agent: Agent): FastifyInstance {
   const inject = (call: InjectOptions | string) => send(port, agent, typeof call === 'string' ? { url: call } : call)
-  // Whoever asks needs inject and nothing else.
+  // Tests use only `inject`.
   return { inject } as unknown as FastifyInstance
 }
 

@@ -1,4 +1,4 @@
-// Codes and tokens of the seeded user and client, and what becomes of them.
+// Gets, uses and checks codes and tokens of the seeded user and client.
 import type { LightMyRequestResponse } from 'fastify'
 import { exchange, logIn, type StartParameters } from './browser.ts'
 import type { TestSandbox } from './build-test-sandbox.ts'
@@ -20,7 +20,7 @@ export async function getTokens(sandbox: Portal): Promise<Tokens> {
   return (await exchange(sandbox, { code: await getCode(sandbox) })).json()
 }
 
-/** Sends a refresh token; `fields` change the form, undefined leaves one out. */
+/** Renews with a refresh token. `fields` replaces fields of the form. The value undefined leaves a field out. */
 export async function refresh(
   sandbox: Portal,
   refreshToken: string | undefined,
@@ -35,13 +35,13 @@ export async function refresh(
   })
 }
 
-/** Whether the application API takes the access token. */
+/** Whether the application API accepts the access token. */
 export async function isAccepted({ api }: Pick<TestSandbox, 'api'>, accessToken: string): Promise<boolean> {
   const answer = await api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
   return answer.statusCode === 200
 }
 
-/** Makes another application than the seeded one. Returns the fields with which its client authenticates. */
+/** Makes a second application. Returns the fields with which its client authenticates. */
 export async function makeOtherClient(sandbox: TestSandbox) {
   const { call, groupId } = await callAsDeveloper(sandbox)
   const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()

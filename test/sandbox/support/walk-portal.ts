@@ -149,7 +149,7 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await look('account-sign-in')
 }
 
-/** A password that is forgotten, and set anew; the mailbox is the laboratory's page. */
+/** Resets a forgotten password. The mailbox is a page of the laboratory. */
 async function walkReset({ portalUrl }: OpenPortal, page: Page, look: (name: string) => Promise<void>): Promise<void> {
   await page.getByRole('link', { name: 'Forgot your password?' }).click()
   await look('forgot-password')
@@ -176,7 +176,10 @@ async function walkReset({ portalUrl }: OpenPortal, page: Page, look: (name: str
   await look('reset-link-used')
 }
 
-/** Invitations received and sent, and a group as its maker and as a member see it; their group is called longName. */
+/**
+ * Opens the pages of groups with received and sent invitations, as the maker and as a member of a group called
+ * `longName`.
+ */
 async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: (name: string) => Promise<void>) {
   const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
   await page.goto(`${portalUrl}/account`)
@@ -231,7 +234,9 @@ async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: 
   await look('group-renamed')
 }
 
-/** On the page to sign in. A refused sign-up shows its form again without the link. */
+/**
+ * Fills in the form for a new account on the page to sign in. A refused sign-up shows its form again without the link.
+ */
 export async function fillSignUp(page: Page, email: string): Promise<void> {
   const link = page.getByRole('link', { name: 'Create an account' })
   if (await link.isVisible()) await link.click()
@@ -243,7 +248,10 @@ export async function fillSignUp(page: Page, email: string): Promise<void> {
   await form.getByLabel('I accept').check()
 }
 
-/** What the client, to which the walker has just gone, makes in the walker's name; and one thing whose maker is unknown. */
+/**
+ * Makes applications and secrets in the user's name, through the client of the last login, and one secret without a
+ * known maker.
+ */
 export async function makeThroughClient({ sandbox, clientUrl, arrivals }: OpenPortal): Promise<void> {
   const arrival = arrivals.findLast(({ url }) => url.includes('code='))
   const { searchParams } = new URL(arrival?.url ?? '', clientUrl)

@@ -2,14 +2,14 @@ import { generateKeyPairSync, sign, verify } from 'node:crypto'
 import t from 'tap'
 import { toJoseSignature } from '../../../src/sandbox/tokens/access-token.ts'
 
-t.test('a signature in the form of JOSE verifies', async t => {
+t.test('a signature that was converted to the form of JOSE verifies', async t => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const content = Buffer.from('any content')
   const signature = toJoseSignature(sign('sha256', content, privateKey))
   t.ok(verify('sha256', content, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature))
 })
 
-t.test('both numbers of a signature take 32 bytes, however many DER gives them', async t => {
+t.test('each number of a signature takes 32 bytes, even if it has more or fewer bytes in DER', async t => {
   const numbers = [
     // DER puts a zero in front of a number that would otherwise be negative, and drops zeros in front.
     { der: `0221 00${'ff'.repeat(32)}`, jose: 'ff'.repeat(32) },

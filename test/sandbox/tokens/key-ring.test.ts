@@ -1,4 +1,4 @@
-// The keys in memory: how often the store is asked for them, and how soon a new one counts.
+// The keys in memory: how often the sandbox reads them from the store, and how soon it uses a new key.
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
@@ -14,7 +14,7 @@ async function use({ api }: TestSandbox, token: string): Promise<number> {
   return answer.statusCode
 }
 
-/** The token as a key that there is not would have signed it. */
+/** The token with the id of a key that does not exist. */
 function underMadeUpKey(token: string): string {
   const header = Buffer.from(JSON.stringify({ alg: 'ES256', typ: 'at+jwt', kid: randomUUID() })).toString('base64url')
   return [header, ...token.split('.').slice(1)].join('.')
@@ -28,7 +28,7 @@ async function signWithNewKey(t: Test, sandbox: TestSandbox): Promise<string> {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`SE-06: tokens with made-up key ids ask the store once a second at most (${database.name})`, async t => {
+  t.test(`SE-06: tokens with made-up key ids cause at most one query a second (${database.name})`, async t => {
     const recorder = await recordStatements(t, await database.make(t))
     const sandbox = await buildTestSandbox(t, { databaseUrl: recorder.databaseUrl })
     const { accessToken } = await callAsDeveloper(sandbox)
@@ -52,7 +52,7 @@ for (const database of await openDatabases(t)) {
     t.ok(own > 0, 'whose key is known, the store is asked about')
   })
 
-  t.test(`F-35: a new key counts at once for all who ask at the same time (${database.name})`, async t => {
+  t.test(`F-35: simultaneous calls with a new key are accepted at once (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const token = await signWithNewKey(t, sandbox)
     sandbox.passTime(1000)
@@ -60,7 +60,7 @@ for (const database of await openDatabases(t)) {
     t.strictSame(statuses, [200, 200, 200, 200, 200])
   })
 
-  t.test(`F-35: made-up key ids keep no new key out for longer than a second (${database.name})`, async t => {
+  t.test(`F-35: made-up key ids delay the use of a new key by a second at most (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     sandbox.passTime(1000)
     const token = await signWithNewKey(t, sandbox)
@@ -69,13 +69,16 @@ for (const database of await openDatabases(t)) {
     t.strictSame(await Promise.all([use(sandbox, underMadeUpKey(token)), use(sandbox, token)]), [401, 200])
   })
 
-  t.test(`F-35: while the keys cannot be read a good token is not refused as a bad one (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const token = await signWithNewKey(t, sandbox)
-    sandbox.passTime(1000)
-    await sandbox.store.write(db => sql`alter table keys rename to hidden_keys`.execute(db))
-    for (let count = 0; count < 3; count += 1) t.equal(await use(sandbox, token), 500)
-    await sandbox.store.write(db => sql`alter table hidden_keys rename to keys`.execute(db))
-    t.equal(await use(sandbox, token), 200, 'at once')
-  })
+  t.test(
+    `F-35: while the keys cannot be read, a good token is not refused as a bad token (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const token = await signWithNewKey(t, sandbox)
+      sandbox.passTime(1000)
+      await sandbox.store.write(db => sql`alter table keys rename to hidden_keys`.execute(db))
+      for (let count = 0; count < 3; count += 1) t.equal(await use(sandbox, token), 500)
+      await sandbox.store.write(db => sql`alter table hidden_keys rename to keys`.execute(db))
+      t.equal(await use(sandbox, token), 200, 'at once')
+    },
+  )
 }

@@ -8,23 +8,26 @@ t.test('AZ-10: of 10,000 codes no two are the same, and every character is as li
   const counts = new Map<string, number>()
   for (const character of codes.join('')) counts.set(character, (counts.get(character) ?? 0) + 1)
   t.equal(counts.size, 62)
-  // 300,000 characters, so about 4,839 of each; eight standard deviations are 553.
+  // Of 300,000 characters, each occurs about 4,839 times. Eight standard deviations are 553.
   for (const [character, count] of counts) t.ok(Math.abs(count - 300_000 / 62) < 553, `${count} × ${character}`)
 })
 
-t.test('SE-01: a secret has 256 bits, and none is made twice', async t => {
+t.test('SE-01: a secret has 256 bits, and no two secrets are the same', async t => {
   const secrets = Array.from({ length: 1000 }, makeSecret)
   t.equal(new Set(secrets).size, 1000)
   for (const secret of secrets) if (!/^[\w-]{43}$/.test(secret)) t.fail(secret)
 })
 
-t.test('RF-02: a successor follows from its token and the key, and from neither alone', async t => {
-  const [key, otherKey] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
-  const token = makeAlphanumericToken()
-  const successor = deriveSuccessor(key, token)
-  t.match(successor, /^[A-Za-z0-9]{30}$/)
-  t.equal(deriveSuccessor(key, token), successor)
-  t.not(deriveSuccessor(otherKey, token), successor)
-  t.not(deriveSuccessor(key, makeAlphanumericToken()), successor)
-  t.not(deriveSuccessor(key, successor), token)
-})
+t.test(
+  'RF-02: a new refresh token can be computed from the old token and the key, but not from one of them',
+  async t => {
+    const [key, otherKey] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
+    const token = makeAlphanumericToken()
+    const successor = deriveSuccessor(key, token)
+    t.match(successor, /^[A-Za-z0-9]{30}$/)
+    t.equal(deriveSuccessor(key, token), successor)
+    t.not(deriveSuccessor(otherKey, token), successor)
+    t.not(deriveSuccessor(key, makeAlphanumericToken()), successor)
+    t.not(deriveSuccessor(key, successor), token)
+  },
+)

@@ -1,4 +1,4 @@
-// Hosts that a URL parser takes and that would be read as something else in a header or on a page.
+// Hosts that a URL parser accepts, but that would have another meaning in a header or on a page.
 import t from 'tap'
 import { openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
@@ -13,13 +13,13 @@ const plain = [
   '[2001:db8::1]',
   'UPPER.example.test',
 ]
-// Each is a host to the parser of Node and of browsers; the last two name one of these by a percent-encoding.
+// Node and browsers accept each of these hosts. The last two are percent-encoded forms of earlier ones.
 const odd = [...`;'"!$&()+=_\`{}~`].map(sign => `a${sign}b.test`).concat('a%3bb.test', 'a%27b.test')
 
 const hostRule = 'a host of letters, digits, dots and hyphens'
 
 for (const database of await openDatabases(t)) {
-  t.test(`AP-08: an odd host can be registered nowhere, and the answer says the rule (${database.name})`, async t => {
+  t.test(`AP-08: no call can register an odd host, and the answer contains the rule (${database.name})`, async t => {
     const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl: await database.make(t) }))
     const good = await call('POST', '/apps/v1', makeCreateBody(groupId))
     const url = `/apps/v1/${good.json()['@id']}`

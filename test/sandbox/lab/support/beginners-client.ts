@@ -1,5 +1,5 @@
-// A small client in plain Node, started as a process of its own. MISTAKE names the one thing that it does wrong. Without
-// MISTAKE it is correct.
+// The program of a small client in plain Node. The environment variable MISTAKE selects one mistake that the client makes.
+// Without MISTAKE the client is correct.
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 
@@ -46,7 +46,7 @@ const challengeOf = (verifier: string) => createHash('sha256').update(verifier).
 interface Session {
   accessToken: string
   refreshToken: string
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   expiresAt: number
 }
 
@@ -111,7 +111,7 @@ async function finishLogin(request: IncomingMessage, response: ServerResponse, q
   const [state, verifier] = (cookieOf(request, 'login') ?? '').split('.')
   const isOwn = state && verifier && (has('no state') || query.get('state') === state)
   if (query.has('error') || !isOwn) return showPage(response, 'Sign-in failed')
-  // The visitor has to press a button first.
+  // The visitor has to follow a link first. Meanwhile the test lets the code expire.
   if (has('code exchanged late') && !query.has('now'))
     return showPage(response, 'Almost there', { main: `<a href="/exchangeToken?${query}&now=1">Continue</a>` })
   const code = query.get('code') ?? ''

@@ -1,4 +1,4 @@
-// A sandbox whose answers can be made to go wrong, and what the laboratory says of it.
+// A sandbox with a laboratory in which a test can order faults and read the recorded steps.
 import { setImmediate } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { buildTestSandbox, type TestSandbox } from '../../support/build-test-sandbox.ts'
@@ -28,7 +28,7 @@ export type FaultLab = Awaited<ReturnType<typeof buildFaultLab>>
 
 export async function buildFaultLab(t: Test, options: Parameters<typeof buildTestSandbox>[1] = {}) {
   const sandbox: TestSandbox = await buildTestSandbox(t, { lab, ...options })
-  /** Throws when the answer is not as it is described. */
+  /** Throws if the answer does not match the laboratory's OpenAPI document. */
   const call = async (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) => {
     const answer = await sandbox.lab!.inject({
       method,
@@ -53,12 +53,12 @@ export async function buildFaultLab(t: Test, options: Parameters<typeof buildTes
 
     show,
 
-    /** Once somebody has consumed it. */
+    /** Resolves when a request has consumed the fault. */
     async untilConsumed(id: string): Promise<void> {
       while ((await show(id)).consumed === 0) await setImmediate()
     },
 
-    /** All steps that are remembered, those of the newest login first. */
+    /** All recorded steps. The steps of the newest login come first. */
     async steps(): Promise<ToldStep[]> {
       const { logins } = (await call('GET', '/lab/v1/logins')).json() as { logins: { id: string }[] }
       const told = await Promise.all(logins.map(async ({ id }) => (await call('GET', `/lab/v1/logins/${id}`)).json()))

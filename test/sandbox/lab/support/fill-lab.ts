@@ -31,10 +31,10 @@ function record(kind: Step['kind'], query: Record<string, string>, body: unknown
   logins.record(recordStep(step, hide))
 }
 
-/** As many fields as the request in JSON may have, 21 KB. */
+/** As many fields as a request in JSON may have: 21 KB. */
 const manyFields = () =>
   Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`f${index}`, Array.from({ length: 100 }, () => 1)]))
-/** One field that is shown; as a part of a longer text, as a parser of forms makes it. */
+/** One field that the laboratory shows. The text is a slice of a longer text, as a parser of forms makes it. */
 const longField = () => ({ name: `${random().repeat(1_300)}!`.slice(1) })
 
 for (let count = 0; count < 600; count += 1) record('exchange', {}, manyFields())

@@ -1,4 +1,4 @@
-// One call for each place where something can go wrong, as bytes, and whether the store shows that the platform has acted.
+// One call for each place of a fault, and a function that checks in the store whether the platform has acted.
 import { randomUUID } from 'node:crypto'
 import { findApplication } from '../../../../src/sandbox/store/applications.ts'
 import { listSecretHashes } from '../../../../src/sandbox/store/client-secrets.ts'
@@ -16,7 +16,7 @@ export interface PlatformCall {
   url: string
   headers: Record<string, string>
   body: string
-  /** For calls that change something. */
+  /** Only calls that change something have this function. */
   hasActed?: () => Promise<boolean>
 }
 
@@ -76,7 +76,7 @@ export async function platformCalls(sandbox: TestSandbox) {
     store.read.selectFrom('invitations').select('id').where('user_id', '=', stranger.userId).execute()
   const link = `/identities/v1/${stranger.userId}/link/${groupId}`
   const invite = { context: memberContext, type: 'MemberOf' }
-  /** Those that are open, and the count of all. */
+  /** Deletes the open invitations, and the counted failures. */
   const forgetInvitations = () =>
     store.transaction(async db => {
       await db.deleteFrom('invitations').where('user_id', '=', stranger.userId).execute()
@@ -141,7 +141,7 @@ export async function platformCalls(sandbox: TestSandbox) {
       const body = { context: groupContext, type: 'Group', data: { name } }
       return write('POST', '/identities/v1', body, async () => {
         const made = await store.read.selectFrom('groups').select('id').where('name', '=', name).execute()
-        // There is a bound on how many groups a person may have.
+        // The group is removed again, because a person may have only a limited number of groups.
         for (const { id } of made) await store.write(db => endGroup(db, id))
         return made.length > 0
       })

@@ -1,4 +1,4 @@
-// A client that sees nothing but bytes: what came, in how many pieces, and how the connection ended.
+// A client that reads raw bytes. It returns the answer, the number of pieces, and how the connection ended.
 import type { FastifyInstance } from 'fastify'
 import { openSocket } from '../../../support/raw-socket.ts'
 import type { PlatformCall } from './platform-calls.ts'
@@ -15,7 +15,7 @@ export interface Raw {
   ms: number
 }
 
-/** `enough` is asked at each piece, and ends it. So does `untilThen`, once it has resolved. */
+/** Stops reading when `enough` returns true for the text so far, or when `untilThen` has resolved. */
 export async function askRaw(
   listener: FastifyInstance,
   { method, url, headers, body }: PlatformCall,

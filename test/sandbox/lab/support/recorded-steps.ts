@@ -1,4 +1,4 @@
-// Steps and logins as the laboratory records them, for tests of what it says about them.
+// Steps and logins as the laboratory records them, for tests of its notices and verdicts.
 import { randomBytes } from 'node:crypto'
 import { createHide } from '../../../../src/sandbox/lab/record/hide.ts'
 import { recordStep } from '../../../../src/sandbox/lab/record/record.ts'

@@ -1,7 +1,7 @@
-// Takes the example sessions out of docs/clients-in-other-languages.md, so that tests can run them.
+// Reads the example sessions of docs/clients-in-other-languages.md, because tests run them.
 import { readFileSync } from 'node:fs'
 
-/** The session under a heading of the last part, and what it prints. */
+/** The session under a heading of the last part, and its output. */
 export function sessionUnder(heading: string, language: string): { program: string; printed: string } {
   const text = readFileSync('docs/clients-in-other-languages.md', 'utf8')
   const block = (name: string) => String.raw`\n\x60\x60\x60${name}\n([\s\S]*?)\x60\x60\x60\n`
