@@ -14,7 +14,7 @@ import { startVisit } from './support/start-visit.ts'
 const isSignedIn = (page: Page) => page.getByRole('button', { name: 'Sign out' }).waitFor()
 
 for (const order of ['first to last', 'last to first'] as const)
-  t.test(`CL-06: two logins in two tabs both succeed, ${order} first`, { skip }, async t => {
+  t.test(`CL-06: two logins in two tabs both succeed if they are finished from ${order}`, { skip }, async t => {
     const { context, page, publicUrl, person, troubles } = await startVisit(t)
     const tabs = [page, await context.newPage()]
     const paths = ['/applications?q=one', '/applications?q=two']
