@@ -64,7 +64,7 @@ export interface Obstacle {
   message: string
   evidence: string[]
   /** True if it is unclear whether the client is at fault, for example if its page redirects by a script. */
-  isOpen: boolean
+  isCauseUnclear: boolean
   /** The client left a request of the plain login without an answer. */
   isUnanswered: boolean
 }

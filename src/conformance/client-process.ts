@@ -4,22 +4,22 @@ import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 
 export interface ClientProcess {
-  /** A check has changed the process in a way that must not affect others: it is started anew before the next check. */
+  /** True if a check has changed the process in a way that must not affect other checks. The next check first restarts it. */
   isStale?: boolean
-  /** Everything that it has printed so far, for all starts together. */
+  /** Everything that the client has printed so far, for all starts together. */
   output(): string
   isRunning(): boolean
   /** The process id of the shell that runs the command. The shell is the parent of the client, or the client itself. */
   pid?(): number | undefined
-  /** Each end that nobody ordered: `with exit code 1`, or `by SIGSEGV`. */
+  /** How the client ended each time when the suite did not stop it: `with exit code 1`, or `by SIGSEGV`. */
   unexpectedEnds(): string[]
-  /** Stops it and starts it again. Resolves when it answers. Rejects after stop(). */
+  /** Stops the client and starts it again. Resolves when the client answers. Rejects after stop(). */
   restart(): Promise<void>
-  /** Stops it for good. */
+  /** Stops the client. It cannot be restarted afterwards. */
   stop(): Promise<void>
 }
 
-/** Longer output is dropped, the oldest first. */
+/** If the output is longer, the oldest part is dropped. */
 const mostOutput = 16 * 1024 * 1024
 const stopMs = 10_000
 
@@ -31,12 +31,12 @@ export async function startClient(
 ): Promise<ClientProcess> {
   let output = ''
   let child: ChildProcess
-  /** The process that this code is stopping, whose end is expected. */
+  /** The process that the suite is stopping, so that its end is expected. */
   let stopping: ChildProcess | undefined
   const unexpectedEnds: string[] = []
 
   async function start(): Promise<void> {
-    // A process group of its own, so that children of the shell stop with it. On Windows this would open a window instead.
+    // Starts a separate process group, so that children of the shell stop with the shell. On Windows, `detached` would open a window instead.
     const detached = process.platform !== 'win32'
     child = spawn(command, { shell: true, detached, env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const stream of [child.stdout!, child.stderr!])
@@ -49,7 +49,7 @@ export async function startClient(
     const started = child
     let hasAnswered = false
     started.on('exit', (code, signal) => {
-      // A process that ends before its first answer has not started. The caller gets that as an error.
+      // A process that ends before its first answer counts as not started. The caller gets an error for it.
       if (started !== stopping && hasAnswered) unexpectedEnds.push(signal ? `by ${signal}` : `with exit code ${code}`)
     })
     if (!(await isAnswering(isRunning)))
@@ -67,13 +67,13 @@ export async function startClient(
     const timer = setTimeout(() => kill('SIGKILL'), stopMs)
     await ended
     clearTimeout(timer)
-    // Children of the shell may outlive it. The output closes when all of them are gone, except those that left the group.
+    // Children of the shell may run longer than the shell. The output closes when all of them are gone, except those that left the group.
     kill('SIGKILL')
     await Promise.race([closed, wait(1000, undefined, { ref: false })])
   }
 
   function kill(signal: NodeJS.Signals): void {
-    // Windows has neither process groups nor signals. This ends the shell and all its children at once.
+    // Windows has no process groups and no signals. taskkill ends the shell and all its children at once.
     if (process.platform === 'win32') {
       spawnSync('taskkill', ['/pid', `${child.pid}`, '/t', '/f'])
       return
@@ -98,10 +98,10 @@ export async function startClient(
     isRunning,
     pid: () => child.pid,
     unexpectedEnds: () => unexpectedEnds,
-    // Two starts at once would use the same port, and the known process might be the one that did not get it.
+    // Calls at the same time share one restart, because two processes would use the same port.
     async restart() {
-      // Checks that are still running at the end find no client, and would start one that nobody stops.
-      if (isOver) throw new Error('The client was stopped for good.')
+      // A check that is still running after stop() finds no client, and would start a client that nobody stops.
+      if (isOver) throw new Error('The client was stopped, and cannot be restarted.')
       restarting ??= stop()
         .then(start)
         .finally(() => {

@@ -1,4 +1,4 @@
-// Notices a restart of the client: a connection to it closes, and the next one is refused for a moment.
+// Notices a restart of the client: an open connection closes, and the client refuses new connections for a moment.
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 
@@ -11,7 +11,7 @@ export async function untilRestart(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    // A server also closes an idle connection. Then a new one can be opened at once.
+    // If a new connection works at once, the server has only closed an idle connection.
     const wasThere = await untilClosed(origin, signal)
     if (wasThere) continue
     while (!signal.aborted && !(await isAnswering())) await pause(signal)

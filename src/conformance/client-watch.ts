@@ -1,12 +1,12 @@
-// Watches whether the client under test still answers, restarts it, and reports during which checks it was lost.
+// Watches whether the client under test still answers, restarts it, and reports during which checks it stopped answering.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ClientProcess } from './client-process.ts'
 
 export interface Watched {
   clientProcess: ClientProcess | undefined
-  /** Whether the client can be judged: it answers, and does not only report that it is not ready. */
+  /** Whether the client is ready: it answers, and not with a status that says that it is not ready. */
   isAnswering: () => Promise<boolean>
-  /** Whether it gives any answer at all. Without this function, `isAnswering` decides. */
+  /** Whether the client sends any answer. The default is `isAnswering`. */
   isAlive?: () => Promise<boolean>
 }
 
@@ -19,7 +19,7 @@ export interface Watching {
 
 export type ClientWatch = ReturnType<typeof watchClient>
 
-/** A client that ends again and again is not restarted for each of hundreds of checks. */
+/** After this number of ends, the client is not restarted for further checks. */
 const mostEnds = 50
 const tries = 3
 const betweenTriesMs = 500
@@ -27,11 +27,11 @@ const betweenTriesMs = 500
 export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering }: Watched) {
   const running = new Map<string, Set<string>>()
   const countEnds = () => clientProcess?.unexpectedEnds().length ?? 0
-  /** Ends of the client up to the last check. Ends before the first check belong to no check. */
+  /** The number of ends of the client up to the last check. Ends before the first check belong to no check. */
   let blamedEnds: number | undefined
-  /** How often the process was running but did not answer when a check was to begin beside others. */
+  /** How often the process was running but did not answer when a check began while other checks were running. */
   let silences = 0
-  /** It did not answer last time, so this time it gets less time. */
+  /** True if the client did not answer last time. The next test is then shorter. */
   let wasGone = false
   let cannotStart = false
 
@@ -47,12 +47,12 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
 
   return {
     /**
-     * Before a check: why there is no client to judge, or undefined if there is one. Starts a client of this command again
-     * that has ended or does not answer.
+     * Returns why a check cannot begin, or undefined if the client is ready. Restarts a client of --start that has ended
+     * or does not answer.
      */
     async whyGone(): Promise<string | undefined> {
       let isThere = await holdsSoon(isAnswering)
-      // It is restarted, or comes back by itself, before the checks that are running look.
+      // Counts this now, because the client may answer again before the running checks look.
       const isSilent = !isThere && running.size > 0 && clientProcess?.isRunning() !== false && !(await isAlive())
       if (isSilent) silences++
       const hasEndedTooOften = countEnds() >= mostEnds
@@ -65,12 +65,12 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
       wasGone = !isThere
       if (isThere) return undefined
       return hasEndedTooOften
-        ? `The client has ended ${countEnds()} times, and is not started again.`
+        ? `The client has ended ${countEnds()} times, and the suite does not start it again.`
         : 'The client no longer answers.'
     },
 
     begin(id: string): Watching {
-      // If no check is running, an end since the last check would belong to none.
+      // If no check is running, this check gets the ends since the last check, because no other check would report them.
       blamedEnds ??= countEnds()
       const endsBefore = running.size === 0 ? blamedEnds : countEnds()
       const silencesBefore = silences

@@ -67,7 +67,7 @@ export function createContext({
     for (const address of addresses) for (const value of loginValuesIn(address ?? '')) loginValues.add(value)
   }
 
-  /** Whether a step belongs to this check: it has one of its people, or a state, code or challenge of its browsers. */
+  /** Whether a step belongs to this check: its user is a person of this check, or it contains a state, code or challenge of this check. */
   function isOurs(step: LabStep): boolean {
     if (isAlone || people.some(({ id }) => id === step.about.userId)) return true
     const body = typeof step.request.body === 'object' && step.request.body !== null ? step.request.body : {}
@@ -86,10 +86,10 @@ export function createContext({
     platform,
     clientProcess,
 
-    /** Resolves after that time. Other checks go on meanwhile. */
+    /** Resolves after that time. Other checks can run during this time. */
     pause,
 
-    /** A new browser without cookies. `losesCookies`: it drops the cookies of the client and keeps those of the portal. */
+    /** A new browser without cookies. With `losesCookies`, the browser drops the cookies of the client and keeps those of the portal. */
     browser({ losesCookies = false, timeoutMs = settings.patienceMs } = {}): Browser {
       const send: Send = (outgoing, signal) => waitFor(sendOverNetwork(outgoing, signal))
       const browser = createBrowser({ timeoutMs, onExchange: note, send })
@@ -112,7 +112,7 @@ export function createContext({
     /** An address of the client, or of another instance. */
     url: clientUrl,
 
-    /** The visitor of this check, the same one each time. */
+    /** The visitor of this check. Every call returns the same person. */
     async person(): Promise<Person> {
       return people[0] ?? (await context.otherPerson())
     },
@@ -123,7 +123,7 @@ export function createContext({
       return person
     },
 
-    /** Begins a login and stops before the portal. Fails if the client does not lead to the portal. */
+    /** Begins a login and stops before the portal. Fails if the client does not redirect to the portal. */
     async startLogin(browser: Browser, path = settings.login): Promise<Start> {
       const page = await context.visitUntilPortal(browser, path)
       if (page.stoppedAt === undefined) {
@@ -135,12 +135,12 @@ export function createContext({
       return { url, state: url.searchParams.get('state') ?? undefined, page }
     },
 
-    /** One navigation that stops before the portal. `stoppedAt` of the page is then the address there. */
+    /** One navigation that stops before the portal. `stoppedAt` of the page is then the address at the portal. */
     async visitUntilPortal(browser: Browser, path: string): Promise<Page> {
       return browser.visit(clientUrl(path), { stopAt: isStartPage })
     },
 
-    /** The address with a code to which the portal sends this person back. The browser has not gone there yet. */
+    /** The callback address with a code to which the portal redirects this person. The browser does not open the address. */
     async authorize(start: Start, person?: Person): Promise<URL> {
       const visitor = person ?? (await context.person())
       const before = platform.steps.length
@@ -160,7 +160,7 @@ export function createContext({
       return new URL(location)
     },
 
-    /** A whole login as a visitor does it, through the portal's form and back. Returns the page after the login. */
+    /** Makes a whole login as a visitor does, with the form of the portal and the callback. Returns the page after the login. */
     async signIn(
       browser: Browser,
       { person, path = settings.login }: { person?: Person; path?: string } = {},
@@ -213,7 +213,7 @@ export function createContext({
 
     /** The steps of this check that have arrived at the platform, oldest first. Call `settle` first if an answer was sent just now. */
     arrived(...kinds: LabStep['kind'][]): LabStep[] {
-      // A call with a token of this check belongs to this check, even if the platform did not look up its owner.
+      // A call with a token of this check belongs to this check, even if the platform does not know the owner of the token.
       const tokens = new Set<unknown>()
       return platform.steps.slice(firstStep).filter(step => {
         if (!isOurs(step) && !tokensSentIn(step).some(token => tokens.has(token))) return false
@@ -229,21 +229,21 @@ export function createContext({
     },
 
     /**
-     * Something goes wrong at the platform the next time: for the login that this check began last, or, before it began
-     * one, for whoever comes next. What it gives ends this before its time.
+     * Orders a fault at the platform. It affects the login that this check began last. Before the first login, it affects
+     * the next caller. The returned function removes the fault.
      */
     async order(name: string, options: FaultOptions = {}): Promise<() => Promise<void>> {
       const state = [...loginValues].findLast(value => value.startsWith('state '))?.slice(6)
-      // The check runs again alone.
-      if (!isAlone && state === undefined) throw new Undecided(`${name} would meet somebody else.`)
-      // Nobody waits for this check any more, and the next one would meet the fault.
-      if (hasEnded) throw new Error('The check is over.')
+      // The check is then repeated alone.
+      if (!isAlone && state === undefined) throw new Undecided(`The fault ${name} could affect another check.`)
+      // After a timeout, the fault would affect the next check.
+      if (hasEnded) throw new Error('The check has ended.')
       const id = await platform.orderFault(name, { ...(state !== undefined && { state }), ...options })
       ordered.push(id)
       return () => platform.dropFault(id)
     },
 
-    /** Ends the faults that this check has ordered. */
+    /** Removes the faults that this check has ordered. */
     async dropFaults(): Promise<void> {
       for (const id of ordered.splice(0)) await platform.dropFault(id)
     },
@@ -261,7 +261,7 @@ export function createContext({
       return [...exchanges.slice(-6).map(describeExchange), ...steps.slice(-6).map(describeStep)]
     },
 
-    /** The first request of this check that the client, or its other instance, left without an answer. */
+    /** The first request of this check that the client, or its second instance, did not answer. */
     lost(): Exchange | undefined {
       return exchanges.find(
         ({ request, response }) =>

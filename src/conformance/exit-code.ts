@@ -2,7 +2,7 @@
 import type { Outcome } from './expected-failures.ts'
 import type { Result } from './run-checks.ts'
 
-/** 0: good. 1: the client failed. 2: the run is useless. 3: some checks are undecided. */
+/** 0: the client passed. 1: the client failed. 2: the suite could not run. 3: some checks are undecided. */
 export function exitCodeOf(
   results: Result[],
   { failed, nowPassing, unknown }: Outcome,

@@ -1,4 +1,4 @@
-// Known failures: they do not fail the run, but one that passes must leave the list.
+// Known failures: a listed check that fails does not fail the run, but a listed check that passes does.
 import { readFileSync } from 'node:fs'
 import type { Result } from './run-checks.ts'
 
@@ -11,7 +11,7 @@ export interface Outcome {
   unknown: string[]
 }
 
-/** Only a MUST can fail. Checks that did not run are in neither list. */
+/** Only a MUST can fail. Checks that did not run are in none of these lists. */
 export function compareWithExpected(results: Result[], expected: Map<string, string>, allIds: string[]): Outcome {
   const byId = new Map(results.map(result => [result.id, result]))
   return {

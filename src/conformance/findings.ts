@@ -1,11 +1,11 @@
-// Functions with which checks report findings: what they expect of the steps of a browser and the platform.
+// Functions with which checks report findings about answers of the client and calls of the platform.
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from './browser/browser.ts'
 import { Failed } from './check.ts'
 import type { CheckContext } from './context.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
 
-/** Fails the check unless the condition holds. The message says what was seen instead. */
+/** Fails the check unless the condition is true. The message says what the client did instead. */
 export function expect(
   isRight: unknown,
   message: string,
@@ -14,7 +14,7 @@ export function expect(
   if (!isRight) throw new Failed(message, evidence.flatMap(describe))
 }
 
-/** The same with a fix for this finding, if the general fix of the check would be wrong. */
+/** Like `expect`, with a fix for this finding in place of the general fix of the check. */
 export function expectOr(
   fix: string,
   isRight: unknown,
@@ -24,7 +24,7 @@ export function expectOr(
   if (!isRight) throw new Failed(message, evidence.flatMap(describe), fix)
 }
 
-/** Fails if the client did not answer, or failed by itself. The general fix of the check would be wrong then. */
+/** Fails if the client did not answer, or answered with status 500. Replaces the general fix of the check, which would be wrong. */
 export function expectServed(page: Page, message: string): void {
   const fix =
     page.status === 0
@@ -38,7 +38,7 @@ export function waitedMs({ trail }: Page): number {
   return trail.reduce((sum, { durationMs }) => sum + durationMs, 0)
 }
 
-/** The same for a login that differs from a plain one. If no plain one works, this one proves nothing. */
+/** Fails if nobody is signed in after a login that differs from a plain login. Ends the check if no plain login works. */
 export async function expectSignedIn(
   context: CheckContext,
   browser: Browser,
@@ -66,12 +66,12 @@ export function setCookiesOf({ response }: Exchange): string[] {
   return 'setCookies' in response ? response.setCookies : []
 }
 
-/** A call with the token of this person, at the API or at the portal's page about the user. */
+/** Whether the step is a call with the token of this person, at the API or at the portal's page about the user. */
 export function isCallFor(step: LabStep, userId: string): boolean {
   return (step.listener === 'api' || step.kind === 'me') && step.about.userId === userId
 }
 
-/** Without the query, which the evidence shows, so that the rest of the sentence stays readable. */
+/** Describes a page without the query of its address, which the evidence contains. */
 export function describePage({ url, status, trail }: Page): string {
   const last = trail.at(-1)?.response
   const address = url.replace(/\?.*$/s, '')

@@ -1,4 +1,4 @@
-// Makes a client on another machine answer at its own address here, for this suite in a container and a client outside.
+// Forwards the address of the client to another host, for a suite in a container and a client outside of it.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 

@@ -1,11 +1,11 @@
-// Limits how many checks run at a time. A check that waits gives its slot to another one meanwhile.
+// Limits how many checks run at a time. While a check waits, another check can use its slot.
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** What a function in a slot uses while it waits, so that other functions can run meanwhile. */
+/** The functions with which a check waits, so that other checks can run during this time. */
 export interface Slot {
-  /** Frees the slot for that time. The function gets it back before any function that has not begun. */
+  /** Frees the slot for that time. Then the function gets a slot before functions that have not begun. */
   pause(ms: number): Promise<void>
-  /** Frees the slot while the promise takes longer than a moment, because waiting for an answer uses no processor. */
+  /** Frees the slot if the promise takes longer than a moment, because waiting for an answer uses no processor. */
   waitFor<T>(waiting: Promise<T>): Promise<T>
 }
 
@@ -31,9 +31,9 @@ export function createLimiter(count: number, mostBegun = 10 * count) {
   }
 
   function createSlot(): Slot & { end(): void } {
-    /** Several promises may wait at once in one slot. It is free until the first of them settles. */
+    /** Several promises may wait at once in one slot. The slot is free until the first of them settles. */
     let away = 0
-    /** A check that takes too long is abandoned while it still waits. */
+    /** True after the end of the function, because a check that takes too long ends while a promise still waits. */
     let isOver = false
     const leave = () => {
       if (away++ > 0 || isOver) return
@@ -60,7 +60,7 @@ export function createLimiter(count: number, mostBegun = 10 * count) {
           return await promise
         } finally {
           clearTimeout(timer)
-          // It goes on at once, even if that is one too many for a moment, because waiting would falsify measurements.
+          // Continues at once, even if more functions than slots run for a moment, because a delay would falsify measurements.
           if (isAway && --away === 0 && !isOver) busy++
         }
       },

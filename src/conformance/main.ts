@@ -32,7 +32,7 @@ try {
   process.stderr.write(`It could not run:\n${printable(text)}\n`)
   process.exitCode = 2
 }
-// A connection that a client keeps open must not keep this program running.
+// Without this, a connection that a client keeps open would keep this program running.
 if (!process.argv.some(argument => ['--list', '--help', '-h'].includes(argument))) process.exit()
 
 async function judge(settings: Settings, picked: typeof checks): Promise<number> {
@@ -40,7 +40,7 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   if (problems.length > 0) throw new SettingsError(problems)
   const startedAt = new Date()
   const command = [commandName(process.env.npm_lifecycle_event), ...settings.repeat.map(quote)].join(' ')
-  // The client is a process group of its own, so nothing else would stop it.
+  // The client is in a separate process group, so the signal does not reach it.
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   let [progress, roundAt] = [showProgress(picked.length, isTerminal, say), startedAt]
@@ -111,11 +111,11 @@ async function untilWanted(client: RunningClient, stop: AbortSignal): Promise<vo
   done.abort()
 }
 
-/** How this program was started, so that the command that repeats a check can be copied. */
+/** The command with which this program was started, so that a user can copy the command that repeats a check. */
 function commandName(event: string | undefined): string {
   if (event === 'npx') return `npx ./application-client-${readVersion()}.tgz conformance`
   if (event) return 'npm run conformance --'
-  // In the image of the suite this follows its name: docker run … IMAGE conformance
+  // In the container image, users type this word after the name of the image: docker run … IMAGE conformance
   return process.argv[1]?.endsWith('docker/programs.ts') ? 'conformance' : 'node src/conformance/main.ts'
 }
 

@@ -1,5 +1,5 @@
-// Looks once, before the checks, for a reason why a plain login does not work. If there is one, checks that need a login do not
-// run, and refer to the one check that reports the cause.
+// Makes a plain login before the checks. If it does not work, checks that need a login do not run, and refer to the one
+// check that reports the cause.
 import { type Check, Failed, NotRun, type Obstacle, Undecided } from './check.ts'
 import { createContext } from './context.ts'
 import { describePage } from './findings.ts'
@@ -8,7 +8,7 @@ import type { Result, RunParts } from './run-checks.ts'
 import type { Settings } from './settings.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 
-/** For each stage the checks that can report the cause. The first one that fails is the cause of all others. */
+/** For each stage, the checks that can report the cause. The first of them that fails is named as the cause of all others. */
 const causes: Record<Obstacle['stage'], string[]> = {
   start: ['start-leads-to-portal'],
   portal: [
@@ -24,11 +24,11 @@ const causes: Record<Obstacle['stage'], string[]> = {
   login: ['login-works'],
 }
 
-/** Undefined if a plain login works, or if the result is unclear. A login that fails by chance is tried again. */
+/** Tries a plain login, and tries it again if it fails. Returns undefined if one of them works, or if the suite itself failed. */
 export async function findObstacle(parts: RunParts): Promise<Obstacle | undefined> {
   const endsBefore = countEnds(parts)
   const obstacle = await tryLogin(parts)
-  // A connection may break a moment before the end of the process is known.
+  // Asks for an answer first: when a process ends, its connections break a moment before the suite sees the end.
   const isAnswering = await parts.isAnswering()
   if (!isAnswering && countEnds(parts) > endsBefore) {
     const end = parts.clientProcess?.unexpectedEnds().at(-1)
@@ -38,7 +38,7 @@ export async function findObstacle(parts: RunParts): Promise<Obstacle | undefine
       causes: causes.login,
       message,
       evidence: obstacle?.evidence ?? [],
-      isOpen: false,
+      isCauseUnclear: false,
       isUnanswered: false,
     }
   }
@@ -66,19 +66,26 @@ async function tryLogin(parts: RunParts): Promise<Obstacle | undefined> {
     for (const one of [page, behind]) if (mayGoOnByScript(one)) throw new Undecided(describeScript(one, parts.settings))
     throw new Failed(`A plain login, which ended with ${describePage(page)}, signs nobody in.`)
   } catch (error) {
-    const isOpen = error instanceof Undecided
-    if (!isOpen && !(error instanceof Failed)) return undefined
-    const evidence = isOpen || error.evidence.length === 0 ? context.evidence() : error.evidence
+    const isCauseUnclear = error instanceof Undecided
+    if (!isCauseUnclear && !(error instanceof Failed)) return undefined
+    const evidence = isCauseUnclear || error.evidence.length === 0 ? context.evidence() : error.evidence
     const isUnanswered = context.lost() !== undefined
-    return { stage, causes: isOpen ? [] : causes[stage], message: error.message, evidence, isOpen, isUnanswered }
+    return {
+      stage,
+      causes: isCauseUnclear ? [] : causes[stage],
+      message: error.message,
+      evidence,
+      isCauseUnclear,
+      isUnanswered,
+    }
   } finally {
     await context.end()
   }
 }
 
 /**
- * If the client leaves a plain login unanswered, the checks wait five seconds for each further answer instead of twenty.
- * Otherwise a run against a client that hangs takes minutes, and says nothing more.
+ * If the client does not answer a plain login, the checks wait five seconds for each further answer instead of twenty,
+ * because a run against a client that hangs would take many minutes.
  */
 export function withPatience(settings: Settings, obstacle: Obstacle | undefined): Settings {
   return obstacle?.isUnanswered ? { ...settings, patienceMs: Math.min(settings.patienceMs, 5000) } : settings
@@ -87,13 +94,13 @@ export function withPatience(settings: Settings, obstacle: Obstacle | undefined)
 /** Groups whose checks can pass although the client never answers the callback. */
 const groupsWithoutCallback = ['starting-a-login', 'raw-requests']
 
-/** Whether a check has to wait until a plain login works, because its result would prove nothing. */
-export function isInTheWay(obstacle: Obstacle, { id, group, needs }: Check): boolean {
-  // Each of these checks would wait for an answer of the callback that never comes.
+/** Whether the check cannot run until a plain login works, because its result would prove nothing. */
+export function mustWait(obstacle: Obstacle, { id, group, needs }: Check): boolean {
+  // Every other check would wait for an answer of the callback until its time limit.
   if (obstacle.isUnanswered && obstacle.stage === 'login')
     return !groupsWithoutCallback.includes(group) && !obstacle.causes.includes(id)
-  // A client that goes on by JavaScript may work in a browser that runs it.
-  if (obstacle.isOpen && needs?.includes('browser')) return false
+  // A client whose pages redirect by a script may work in a real browser.
+  if (obstacle.isCauseUnclear && needs?.includes('browser')) return false
   return Boolean(needs?.includes('page')) && !obstacle.causes.includes(id)
 }
 
@@ -104,12 +111,12 @@ function provesNothing({ stage }: Obstacle, { verdict, group }: Result): boolean
 }
 
 /**
- * One cause, one failure: what was not run refers to the check that failed for it. Where none did, such as with --only,
- * the first of those that were not run has failed.
+ * Reports one failure for one cause: checks that did not run refer to the check that reports the cause. If no such check
+ * failed, for example with --only, the first check that did not run becomes the failure.
  */
 export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
   const waiting = results.filter(({ isNotRun }) => isNotRun)
-  if (waiting.length === 0 || obstacle.isOpen) return results
+  if (waiting.length === 0 || obstacle.isCauseUnclear) return results
   const failed = (id: string) => results.find(one => one.id === id && one.verdict === 'failed')
   const found = obstacle.causes.map(failed).find(one => one !== undefined)
   const cause = found ?? waiting.find(({ id }) => id === 'login-works') ?? waiting[0]!
@@ -132,9 +139,9 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
   })
 }
 
-/** The obstacle, if a plain login has the same failure. */
+/** Returns the error that a check throws: the given failure, or the obstacle if a plain login fails at the same stage. */
 export function orNotRun(failure: Failed, obstacle: Obstacle | undefined, ...stages: Obstacle['stage'][]): Error {
   if (!obstacle || !stages.includes(obstacle.stage)) return failure
-  // It is unclear who is at fault for the failure of the plain login, and so for this one.
-  return obstacle.isOpen ? new Undecided(obstacle.message) : new NotRun(failure, obstacle)
+  // If it is unclear whether the client caused the failed plain login, the failure of this check is unclear, too.
+  return obstacle.isCauseUnclear ? new Undecided(obstacle.message) : new NotRun(failure, obstacle)
 }

@@ -1,4 +1,4 @@
-// Another web site, with pages that lead to the client and a place where nothing from the client may ever arrive.
+// Another web site, with pages that link to the client, and with a record of the requests that arrive.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -28,7 +28,7 @@ export async function startOtherSite(clientHost: string): Promise<OtherSite> {
     if (answer) answer(response)
     else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<p>elsewhere</p>')
   })
-  // Listens on every loopback address: it is another site under one name, and the client's own site under the other.
+  // Listens on every loopback address: browsers count one host name as another site than the client, and the other as the same site.
   server.listen(0, 'localhost')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

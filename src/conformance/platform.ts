@@ -1,4 +1,4 @@
-// The platform around the client under test: a sandbox with its laboratory in this process, its people, and the recorded requests.
+// The platform for the client under test: a sandbox with its laboratory in this process, its people, and the recorded requests.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:net'
 import { createSandbox } from '../sandbox/create-sandbox.ts'
@@ -19,11 +19,11 @@ export interface Person {
   password: string
   firstName: string
   groupId: string
-  /** The cookie of a session at the portal that no browser of a check knows: `name=value`. */
+  /** The cookie of the person's session at the portal, as `name=value`. Browsers of a check get it only from the check. */
   portalCookie: string
 }
 
-/** The fields of an order for a fault, besides its name. */
+/** The fields of an order for a fault, without its name. */
 export interface FaultOptions {
   times?: number | 'always'
   skip?: number
@@ -36,7 +36,7 @@ export type Platform = Awaited<ReturnType<typeof startPlatform>>
 /** Marks the suite's own requests to the platform, so that they do not count as the client's. */
 const own = { 'x-conformance': '1' }
 
-/** Rejects with EADDRINUSE if another program has taken the port meanwhile. */
+/** Rejects with EADDRINUSE if another program has just taken the port. */
 export async function startPlatform(settings: Settings, { clock = () => new Date() } = {}) {
   const clientHost = new URL(settings.client).hostname
   const host = otherLoopback(clientHost)
@@ -91,14 +91,14 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     dropFault: async (id: string) => void sandbox.faults.remove(id),
     askLab,
 
-    /** A new person with a group, who has allowed the client to sign them in. */
+    /** Creates a person who is in a group and has allowed the client at the consent page. */
     async newPerson(): Promise<Person> {
       const firstName = `Robin${++people}`
       const email = `robin${people}@conformance.test`
       const now = clock()
       const id = await store.write(async db => {
         const created = await createUser(db, { email, firstName, lastName: `Miller${people}`, passwordHash }, now)
-        // The laboratory expires only tokens of accounts that it has created.
+        // Marks the account as created by a tool, because the laboratory expires only tokens of such accounts.
         if (created) await markAsMade(db, 'users', created, 'conformance')
         return created
       })
@@ -118,7 +118,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       }
     },
 
-    /** The address to which the portal sends the browser back, with a code for this person. Undefined if it refuses the start. */
+    /** The address to which the portal redirects the browser, with a code for this person. Undefined if the portal refuses the start. */
     async authorize(person: Person, start: string | URL): Promise<string | undefined> {
       const { pathname, search } = new URL(start)
       const response = await portal.inject({
@@ -173,7 +173,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       return api.inject({ method, url, headers, ...(payload && { payload }) })
     },
 
-    /** Resolves when the requests so far are recorded. It does not wait long for those that hang. */
+    /** Resolves when all earlier requests are recorded. It waits only a short time for requests without an answer. */
     settle: sandbox.untilNoted,
 
     async close(): Promise<void> {
@@ -183,7 +183,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   }
 }
 
-/** The port itself if it is free, otherwise 0, which means any free port. */
+/** Returns the port if it is free, otherwise 0, which means any free port. */
 function whenFree(port: number, host: string): Promise<number> {
   return new Promise(resolve => {
     const server = createServer()

@@ -5,16 +5,16 @@ import { connect as connectTls } from 'node:tls'
 import type { Exchange } from './browser/browser.ts'
 
 export interface RawBytes {
-  /** Shown in evidence. This is the whole request unless there is `more`. */
+  /** Shown in evidence. Without `more`, this is the whole request. */
   head: string
-  /** Called once the head is sent. Its chunks are sent, too. */
+  /** Called after the head has been sent. Its chunks follow. */
   more?: () => AsyncIterable<string>
   timeoutMs?: number
   /** Closes the connection. */
   signal?: AbortSignal
 }
 
-/** `closed`: the server ended the connection without an answer, which does not count as hanging. */
+/** `isClosed`: the server ended the connection without an answer. */
 export interface RawAnswer {
   exchange: Exchange
   status: number
@@ -84,7 +84,7 @@ export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAns
   }
 }
 
-/** Whether the whole answer has arrived, as far as its headers tell its length. */
+/** Whether the whole answer has arrived, if its headers name a length. */
 function isWhole(text: string): boolean {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return false

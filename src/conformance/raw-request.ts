@@ -11,7 +11,7 @@ export interface RawRequest {
   timeoutMs?: number
 }
 
-/** Sends `url` unchanged: nothing of its path is decoded, encoded or shortened. Returns a failure as `fault` and never throws it. */
+/** Sends `url` unchanged, without decoding, encoding or shortening its path. Returns a failure as `fault` and never throws it. */
 export async function sendRaw(
   url: string,
   { method = 'GET', headers = {}, body = '', timeoutMs = 20_000 }: RawRequest = {},

@@ -1,5 +1,5 @@
-// Runs the checks: first those that do not disturb each other, in parallel, and then the others one by one. A check that
-// fails is repeated alone.
+// Runs the checks: first, in parallel, the checks that do not disturb each other, and then the others one by one. A check
+// that fails is repeated alone.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Browser as Chromium } from 'playwright-core'
 import type { Exchange } from './browser/browser.ts'
@@ -7,7 +7,7 @@ import { type Check, Failed, NotApplicable, NotRun, type Obstacle, Undecided, ty
 import { type ClientWatch, type Watched, watchClient } from './client-watch.ts'
 import { type CheckContext, createContext } from './context.ts'
 import { createLimiter, type Slot } from './limiter.ts'
-import { isInTheWay, nameCause, withPatience } from './obstacle.ts'
+import { mustWait, nameCause, withPatience } from './obstacle.ts'
 import type { Platform } from './platform.ts'
 import { describeOutput } from './report/client-output.ts'
 import { hide } from './report/hide.ts'
@@ -24,11 +24,11 @@ export interface Result {
   verdict: Verdict
   why: string
   fix: string
-  /** What was seen instead, or why the check is undecided. Empty after a pass. */
+  /** What the client did instead, or why the check is undecided. Empty after a pass. */
   reason: string
   evidence: string[]
   durationMs: number
-  /** The check crashed: a mistake of this suite, which proves nothing about the client. Its verdict is `undecided`. */
+  /** The check crashed because of a mistake of this suite, which proves nothing about the client. Its verdict is `undecided`. */
   isError?: boolean
   /** The client ended, broke a connection, or left a request without an answer. */
   isLost?: boolean
@@ -47,14 +47,14 @@ export interface RunParts extends Watched {
   chromium?: Chromium | undefined
   /** The reason why a plain login does not work (obstacle.ts). */
   obstacle?: Obstacle | undefined
-  /** How a check lets time pass and waits for answers. Without it no other check goes on meanwhile. */
+  /** How a check lets time pass and waits for answers. Without these functions, other checks do not run during this time. */
   pause?: Slot['pause']
   waitFor?: Slot['waitFor']
   onResult?: (result: Result) => void
 }
 
 const sideBySide = 4
-/** A check that needs longer than this waits for the client, or lets time pass. */
+/** A check that takes longer than this mostly waits. */
 const slowMs = 2000
 const longestMs = 60_000
 
@@ -82,7 +82,7 @@ export async function runChecks(checks: Check[], given: RunParts): Promise<Resul
   const possible = checks.filter(check => {
     const missing = check.needs?.map(need => whyMissing(settings, need)).find(why => why !== undefined)
     if (missing) report(check, resultOf(check, settings, 'not applicable', missing))
-    else if (obstacle && isInTheWay(obstacle, check))
+    else if (obstacle && mustWait(obstacle, check))
       report(check, { ...resultOf(check, settings, 'undecided', hide(obstacle.message)), isNotRun: true })
     return !results.has(check)
   })
@@ -100,8 +100,8 @@ export async function runChecks(checks: Check[], given: RunParts): Promise<Resul
   // Long checks begin first, so that they do not delay the end.
   await Promise.all(together.toSorted((one, other) => (other.longestMs ?? 0) - (one.longestMs ?? 0)).map(look))
 
-  // A check that failed side by side with others is repeated with nothing beside it. Of those that mostly wait for the
-  // client, several wait at a time.
+  // Repeats each check that failed in parallel with others, and runs it alone. Checks that mostly wait for the client are
+  // repeated in parallel.
   const unclear: { check: Check; first: Attempt; second: Attempt }[] = []
   const culprits = new Set<string>()
   const isSlow = ({ first }: (typeof suspects)[number]) => first.result.durationMs > slowMs && !first.isGone
@@ -117,7 +117,8 @@ export async function runChecks(checks: Check[], given: RunParts): Promise<Resul
     if (first.isLost && !second.isLost) unclear.push({ check, first, second })
     else report(check, choose(first.result, second.result))
   }
-  // The client was lost during several checks, and one of them is the reason. If none of them loses it again, all fail.
+  // The client stopped answering during several parallel checks, and one of them is the cause. If no repetition has the
+  // same effect, all of them fail.
   for (const { check, first, second } of unclear) {
     const isExplained = [...first.beside].some(id => culprits.has(id))
     report(check, isExplained ? choose(first.result, second.result) : first.result)
@@ -125,7 +126,7 @@ export async function runChecks(checks: Check[], given: RunParts): Promise<Resul
 
   for (const check of possible.filter(({ isAlone }) => isAlone)) {
     const first = await attempt(check, parts, watch, true)
-    // Nothing else was running, so this check is the reason for the lost client.
+    // No other check was running, so this check caused the loss of the client.
     const isFinal = !isBlamed(first.result) || first.isLost
     report(check, isFinal ? first.result : choose(first.result, (await attempt(check, parts, watch, true)).result))
   }
@@ -133,12 +134,15 @@ export async function runChecks(checks: Check[], given: RunParts): Promise<Resul
   return obstacle ? nameCause(inOrder, obstacle) : inOrder
 }
 
-/** Runs the check once. `isAlone`: nothing else is running on this platform. */
+/** Runs the check once. `isAlone`: no other check is running on this platform. */
 export async function runOnce(check: Check, parts: RunParts, isAlone: boolean): Promise<Result> {
   return (await attempt(check, parts, watchClient(parts), isAlone)).result
 }
 
-/** The result of a check and its repetition: only a pass replaces a failure, and only a failure replaces a crash. */
+/**
+ * Chooses between the result of a check and of its repetition: only a pass replaces a failure, and a crash never replaces
+ * another result.
+ */
 function choose(first: Result, second: Result): Result {
   if (isBlamed(second)) return second
   if (isBlamed(first)) return second.verdict === 'passed' ? second : first
@@ -152,7 +156,7 @@ function isBlamed({ verdict }: Pick<Result, 'verdict'>): boolean {
 async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlone: boolean): Promise<Attempt> {
   if (parts.clientProcess?.isStale && !check.restartsClient) {
     parts.clientProcess.isStale = false
-    // If it does not start, the client is lost.
+    // If the client does not start, the next lines report this.
     await parts.clientProcess.restart().catch(() => undefined)
   }
   const whyGone = await watch.whyGone()
@@ -169,7 +173,7 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   const started = performance.now()
   const seen = await findOutcome(check, context)
   const durationMs = Math.round(performance.now() - started)
-  // Asked first, because the end of the process is a better reason than a broken connection.
+  // Prefers the end of the process as the reason, because it explains a broken connection.
   const goneWhy = await watching.end()
   const unanswered = context.lost()
   const lost = goneWhy ?? (unanswered && describeLost(unanswered))
@@ -189,7 +193,7 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   if (isBlamed(result)) {
     const output = parts.clientProcess?.output() ?? ''
     const own = output.slice(printedBefore)
-    // It may have printed the reason for its end just before the check began.
+    // Uses earlier output, too, because the client may have printed the reason just before the check began.
     const printed = describeOutput(own.trim() === '' && lost !== undefined ? output : own, context.secrets)
     if (printed !== undefined) result.evidence = [...result.evidence, printed]
   }
@@ -206,7 +210,7 @@ interface Seen {
   isNotRun?: boolean
 }
 
-/** The result of the check itself. */
+/** The result of the check, without the state of the client process. */
 async function findOutcome(check: Check, context: CheckContext): Promise<Seen> {
   const bound = new AbortController()
   const mostMs = check.longestMs ?? longestMs
@@ -214,7 +218,7 @@ async function findOutcome(check: Check, context: CheckContext): Promise<Seen> {
     await Promise.race([
       check.run(context),
       wait(mostMs, undefined, { signal: bound.signal }).then(() => {
-        throw new Undecided(`This took longer than ${mostMs / 1000} seconds.`)
+        throw new Undecided(`The check took longer than ${mostMs / 1000} seconds.`)
       }),
     ])
     return { verdict: 'passed', reason: '', evidence: [] }
@@ -244,18 +248,18 @@ function judge(error: unknown, check: Check, settings: Settings): Seen {
   return { verdict: 'undecided', reason, evidence: [stack ?? message], isError: true }
 }
 
-/** Applies whatever the check is about, and whatever its level: nobody may be able to cause this. */
+/** Replaces the rule and the level of the check, because no request may ever stop the client. */
 const losingTheClient: Pick<Result, 'rule' | 'level' | 'isApart' | 'why' | 'fix'> = {
   rule: 'stays-up',
   isApart: false,
   level: 'MUST',
-  why: 'A client that ends, hangs or breaks the connection leaves its visitors without an answer.',
+  why: 'If the client ends, hangs or breaks connections, visitors get no answer.',
   fix: 'Catch every error, give every call a deadline, answer with a page that says what to do, and keep running.',
 }
 
 function describeLost({ request: { method, url }, response }: Exchange): string {
   const fault = 'fault' in response ? response.fault : ''
-  return `The client left a request without an answer: ${method} ${url.replace(/\?.*$/s, '')} (${fault}).`
+  return `The client did not answer a request: ${method} ${url.replace(/\?.*$/s, '')} (${fault}).`
 }
 
 function resultOf(check: Check, settings: Settings, verdict: Verdict, reason = ''): Result {

@@ -26,7 +26,7 @@ export interface RunOptions {
   nextRound?: (results: Result[], client: RunningClient) => Promise<Check[] | undefined>
 }
 
-/** The client between two rounds. */
+/** Functions for the client between two rounds of --watch. */
 export interface RunningClient {
   /** Resolves when somebody has restarted the client, or when the signal aborts. */
   untilRestart(signal: AbortSignal): Promise<void>
@@ -43,7 +43,7 @@ export async function run(
 ): Promise<Result[]> {
   // This is first, because it fails if the browser, or the package that drives it, is not installed.
   const chromium = settings.browser === undefined ? undefined : await startChromium(settings.browser, environment.PATH)
-  // Imported only now, because the sandbox takes longest to load, and --help, --list and a wrong option do not need it.
+  // Imports the sandbox only now, because it loads slowly, and --help, --list and a wrong option do not need it.
   const { startPlatform } = await import('./platform.ts')
   const start = () => startPlatform(settings)
   const platform = await start()
@@ -58,13 +58,13 @@ export async function run(
   const stopped = new Promise<never>((_, reject) =>
     stop?.addEventListener('abort', () => reject(new CannotRun('It was stopped.'))),
   )
-  // Nothing may be waiting for it yet, or any more.
+  // Prevents an unhandled rejection while no code waits for this promise.
   stopped.catch(() => undefined)
   try {
     const values = clientSettings(settings, platform)
     onSettings?.(values)
     const loginUrl = settings.client + settings.login
-    // Status 502 and above: a client that has just begun to listen may not be ready.
+    // A status of 502 or more means that the client is not ready yet.
     let isSlow = false
     const isAnswering = async () => {
       const status = await statusAt(loginUrl, () => {
@@ -74,9 +74,9 @@ export async function run(
     }
     const whySilent = () =>
       isSlow
-        ? `The client is too slow: it did not answer ${loginUrl} within ${longestAnswerMs / 1000} seconds. Each answer has that long. Look at what it waits for, for example a name that is looked up or a connection that is refused.`
+        ? `The client is too slow: it did not answer ${loginUrl} within ${longestAnswerMs / 1000} seconds. Find out what the client waits for, for example a DNS name or a refused connection.`
         : ''
-    // A client may answer that it is busy. 502 and 504 come from a proxy in front of a client that is not there.
+    // A client may answer that it is busy. A proxy answers 502 or 504 if the client behind it is not running.
     const isAlive = async () => ![502, 504].includes((await statusAt(loginUrl)) ?? 502)
     const waitForClient = async (isAlive: () => boolean) => {
       for (const end = performance.now() + settings.waitMs; performance.now() < end && isAlive() && !stop?.aborted; ) {
@@ -87,7 +87,7 @@ export async function run(
     }
     if (settings.start) {
       if (await isAnswering())
-        throw new CannotRun(`Something answers at ${settings.client} before the client was started.`)
+        throw new CannotRun(`Another program answers at ${settings.client} before the suite has started the client.`)
       const own = { ...environment, ...environmentOf(values, settings, environment) }
       clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
         throw new CannotRun(stop?.aborted ? 'It was stopped.' : [whySilent(), error.message].filter(Boolean).join('\n'))
@@ -126,10 +126,10 @@ function startChromium(wanted: string, path = '') {
   })
 }
 
-/** Milliseconds that a client may need for one answer. A visitor would not wait longer. */
+/** Milliseconds that a client may need for one answer. Visitors do not wait longer. */
 const longestAnswerMs = 5000
 
-/** Undefined without an answer. Throws CannotRun if waiting would not help. */
+/** The status of the answer, or undefined without an answer. Throws CannotRun if a later try cannot succeed. */
 async function statusAt(url: string, tellSlow = () => {}): Promise<number | undefined> {
   const { response, durationMs } = await sendRaw(url, {
     timeoutMs: longestAnswerMs,
@@ -142,21 +142,21 @@ async function statusAt(url: string, tellSlow = () => {}): Promise<number | unde
   return undefined
 }
 
-/** Why this connection will never give an answer, and how to solve it. */
+/** Why this TLS connection can never work, and how to fix it. */
 function whyNoTls(url: string, fault: string): string | undefined {
   const { origin, hostname } = new URL(url)
   if (!url.startsWith('https:')) return undefined
   if (/wrong version number|packet length too long/i.test(fault))
     return `${origin} does not speak https. If the client is on plain http, say --client ${origin.replace('https:', 'http:')}`
-  // All of OpenSSL's reasons contain this word.
+  // All messages of OpenSSL about certificates contain this word.
   if (!fault.includes('certificate')) return undefined
-  const trust = 'Name the file that has it, or its authority, in the environment: NODE_EXTRA_CA_CERTS=certificate.pem'
+  const trust = 'Set this variable to a file with the certificate or its authority: NODE_EXTRA_CA_CERTS=certificate.pem'
   if (/self-signed/i.test(fault))
-    return `The certificate of ${origin} is not trusted (${fault}): it is signed only by itself. ${trust}`
+    return `The certificate of ${origin} is not trusted (${fault}): it is self-signed. ${trust}`
   if (/altnames/i.test(fault))
-    return `The certificate of ${origin} is for another name (${fault}). Use the name that it is for with --client, or make one for ${hostname}.`
+    return `The certificate of ${origin} is for another name (${fault}). Use the name in the certificate for --client, or make a certificate for ${hostname}.`
   if (/expired|not yet valid/i.test(fault))
-    return `The certificate of ${origin} cannot be used now (${fault}). Make a new one, and look at the clock.`
+    return `The certificate of ${origin} cannot be used now (${fault}). Make a new certificate, and check the clock of this machine.`
   return `The certificate of ${origin} is not trusted (${fault}). ${trust}`
 }
 

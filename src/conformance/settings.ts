@@ -5,24 +5,24 @@ import type { Need } from './check.ts'
 import { readExpectedFailures } from './expected-failures.ts'
 
 export interface Settings {
-  /** Origin of the client under test, and of another instance of it. */
+  /** Origins of the client under test, and of a second instance. */
   client: string
   replica: string | undefined
-  /** Where the client is reached, if not at the host and port of its address: `host:port`. */
+  /** `host:port` of the client, if it differs from the host and port of its address. */
   clientAt: string | undefined
   start: string | undefined
-  /** Further variables for the started client. `{LOGIN_URL}` and the like stand for the settings. */
+  /** Further variables for the started client. `{LOGIN_URL}` and other names in braces stand for the settings. */
   env: [name: string, value: string][]
   waitMs: number
-  /** How long a browser waits for an answer. A right client ends its own calls earlier. */
+  /** How long a browser waits for an answer. A correct client ends its own calls earlier. */
   patienceMs: number
-  /** Paths at the client. An empty one means that the client has no such page. */
+  /** Paths at the client. An empty path means that the client has no such page. */
   login: string
   callback: string
   page: string
   create: string
   logout: { method: string; path: string } | undefined
-  /** The parameter of the login path for the page to come back to. Empty if there is none. */
+  /** The name of the login path's parameter for the page after the login. Empty if the client has none. */
   returnTo: string
   /** A real browser for the group real-browser: "chromium", or the path of its program. */
   browser: string | undefined
@@ -33,7 +33,7 @@ export interface Settings {
   allowUndecided: boolean
   /** A SHOULD or advice fails, too. */
   isStrict: boolean
-  /** Goes on after the run, and repeats failed checks. */
+  /** Continues after the run, and repeats failed checks when the client restarts. */
   isWatching: boolean
   isHelp: boolean
   isList: boolean
@@ -45,13 +45,13 @@ export interface Settings {
   labPort: number
   /** Where the platform listens. `localhost` means every loopback address. */
   host: string
-  /** Origins at which the client and the browser reach the platform, if not at its ports on loopback. */
+  /** Origins of the platform for the client and the browser, if they are not its ports on loopback. */
   portalUrl: string | undefined
   apiUrl: string | undefined
-  /** Credentials of the client's application, if they are to stay the same from run to run. */
+  /** Credentials of the client's application, if every run must use the same. */
   clientId: string | undefined
   clientSecret: Secret | undefined
-  /** The arguments for a repetition, as they were typed. */
+  /** The arguments that repeat a check, as the user typed them. */
   repeat: string[]
 }
 
@@ -123,7 +123,7 @@ export function readSettings(args: string[], environment: Record<string, string 
   return settings
 }
 
-/** Why a check cannot be done with these settings, or undefined if it can. */
+/** Why a check cannot run with these settings, or undefined if it can. */
 export function whyMissing(settings: Settings, need: Need): string | undefined {
   const answers: Record<Need, [unknown, string]> = {
     page: [settings.page, 'no page behind the login was named (--page)'],

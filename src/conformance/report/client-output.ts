@@ -1,12 +1,12 @@
-// The output of the client during a check, which often explains more than anything seen from outside.
+// The output of the client during a check, which often explains a failure better than the answers of the client.
 import { hashOf } from './hide.ts'
 
 const mostLines = 24
 const longestLine = 300
-/** How an error begins in the logs of most languages. */
+/** Words with which errors begin in the logs of most languages. */
 const error = /\b(error|exception|traceback|panic|fatal|unhandled|uncaught|undefined method|segfault)\b|Error:|^\s+at /i
 
-/** Undefined if it printed nothing. Long output is cut to the part from the first error on, or to its end. */
+/** Undefined if the client printed nothing. Of a long output, returns the part after the first error, or the end. */
 export function describeOutput(output: string, secretsOf: () => string[]): string | undefined {
   if (output.trim() === '') return undefined
   const lines = withoutSecrets(output, secretsOf()).trimEnd().split(/\r?\n/)

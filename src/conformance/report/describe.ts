@@ -11,7 +11,7 @@ const longestText = 300
 /** Limits a long Cookie header, because nobody reads more of it. */
 const mostCookies = 6
 
-/** Between the browser and the client, or the portal. */
+/** Describes a request of the browser to the client or the portal. */
 export function describeExchange({ request, response, durationMs }: Exchange): string {
   const lines = [`${request.method} ${hide(request.url)}`]
   const fetchMetadata: string[] = []
@@ -34,7 +34,7 @@ export function describeExchange({ request, response, durationMs }: Exchange): s
   return lines.join('\n')
 }
 
-/** Between the client and the platform. */
+/** Describes a request of the client to the platform. */
 export function describeStep({ listener, request, response, reason }: LabStep): string {
   const lines = [`at the ${listener === 'api' ? 'API' : 'portal'}: ${request.method} ${hide(request.url)}`]
   const { authorization } = request.headers

@@ -1,4 +1,4 @@
-// The report files, checked before the run, because after it a wrong path is noticed too late.
+// The report files. The command checks their paths before the run, because an error after a long run would be too late.
 import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Settings } from '../settings.ts'
@@ -34,7 +34,7 @@ export function problemsOfReportFiles(settings: Pick<Settings, 'json' | 'junit' 
   })
 }
 
-/** Returns what could not be written. */
+/** Returns a message for each file that could not be written. */
 export function writeReportFiles(settings: Pick<Settings, 'json' | 'junit' | 'html'>, report: Report): string[] {
   return filesOf(settings).flatMap(({ kind, path, write }) => {
     try {

@@ -1,7 +1,7 @@
 // Hides secrets in reports: a short keyed hash replaces each, so that equal values can be recognised.
 import { createHmac, randomBytes } from 'node:crypto'
 
-// A key of this process only, so that hashes of two reports cannot be compared.
+// Each process has a new key, so that nobody can compare the hashes of two reports.
 const key = randomBytes(32)
 
 export function hashOf(text: string): string {
@@ -15,7 +15,7 @@ const inJson =
 const bearer = /\b(Bearer|Basic) ([\w.~+/=-]{8,})/gi
 const jwt = /\beyJ[\w-]{5,}\.[\w-]+\.[\w-]*/g
 
-/** Hides values that are secret by their name or form. */
+/** Hides values whose name or format shows that they are secret. */
 export function hide(text: string): string {
   return text
     .replace(inFields, (_, before: string, name: string, value: string) => `${before}${name}=${hashOf(decode(value))}`)
@@ -29,7 +29,7 @@ export function hideCookies(header: string): string[] {
   return header.split(/;\s*/).map(hideValue)
 }
 
-/** A Set-Cookie line: name and attributes stay. */
+/** Hides the value of a Set-Cookie line, and keeps the name and the attributes. */
 export function hideSetCookie(line: string): string {
   const [cookie = '', ...attributes] = line.split(';')
   return [hideValue(cookie), ...attributes.map(attribute => attribute.trim())].join('; ')

@@ -4,9 +4,10 @@ import { unsafeToPrint } from './printable.ts'
 import { type Report, reasonOf, standingOf } from './report.ts'
 
 /**
- * `{"suite": version, "client": …, "exitCode", "counts": {"passed": 400, "known failure": 1, …}, "checks": [{"id", "title",
- * "rule": {"id", "source", "sentence", "quote", …}, "level", "verdict", "standing", "why", "fix", "evidence": […], …}]}`. `verdict` says what was seen, `standing` how it
- * counts. `isError` says that the check itself crashed.
+ * `{"suite": version, "client": …, "exitCode", "counts": {"passed": 400, "known failure": 1, …}, "checks": [{"id",
+ * "title", "rule": {"id", "source", "sentence", "quote", …}, "level", "verdict", "standing", "why", "fix", "evidence":
+ * […], …}]}`. `verdict` is the result of the check, and `standing` says how the run counts it. `isError` says that the
+ * check itself crashed.
  */
 export function toJson(report: Report): string {
   const { version, client, startedAt, durationMs, command, results, outcome, exitCode } = report
@@ -53,7 +54,10 @@ export function toJson(report: Report): string {
   return `${escapeUnsafe(JSON.stringify(all, null, 2))}\n`
 }
 
-/** JSON may contain every character except the first 32 unescaped. Written as `\u009b`, a character is the same for a program. */
+/**
+ * JSON may contain control characters above U+001F unescaped, but a terminal obeys them. A program reads the escaped form
+ * `\u009b` as the same character.
+ */
 function escapeUnsafe(json: string): string {
   return json.replace(unsafeToPrint, character =>
     character === '\n'

@@ -1,5 +1,5 @@
-// The report for CI systems: JUnit's XML, one suite per group. It is red exactly when the exit code is not 0: a warning
-// counts as a pass and says so, a known failure is skipped, and an undecided check is an error.
+// The report for CI systems: JUnit's XML, one suite per group. The report has a failure or an error exactly when the exit
+// code is not 0: a warning is a pass with a text, a known failure is skipped, and an undecided check is an error.
 
 import { groups } from '../checks.ts'
 import { describeRule } from '../rules/rules.ts'
@@ -61,7 +61,8 @@ function kindOf(standing: Standing, { allowUndecided, outcome }: Report): Kind {
     warned: 'passed',
     'not followed': 'passed',
     'undecided advice': 'skipped',
-    // The check that is the cause has failed, unless the list allows it.
+    // Skipped if a check has failed for the cause, because the run is red then. If the list of known failures allows the
+    // cause, this is an error.
     'not run': allowUndecided || outcome.failed.length > 0 ? 'skipped' : 'error',
     failed: 'failure',
     'no longer fails': 'failure',

@@ -1,10 +1,10 @@
 // Makes text of the tested client safe to print, because a terminal obeys control characters.
 
-// Cc: escape sequences begin with one. Cf: characters nobody sees, among them those that reverse the order of a line.
-// Zl, Zp: line ends that only some programs know. Cs: half characters.
+// Cc: control characters, with which escape sequences begin. Cf: invisible characters, for example those that reverse the
+// order of a line. Zl, Zp: line ends that only some programs know. Cs: halves of surrogate pairs.
 export const unsafeToPrint = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
-/** Shows each control or invisible character as `\x1b` or `\u202e`. Line feeds and tabs stay. */
+/** Shows each control or invisible character as `\x1b` or `\u202e`. Keeps line feeds and tabs. */
 export function printable(text: string): string {
   return text.replace(unsafeToPrint, character => {
     if (character === '\n' || character === '\t') return character

@@ -1,4 +1,4 @@
-// The progress of a run: one line that changes on a terminal, or a line now and then in a log file.
+// The progress of a run: one line that changes on a terminal, or a line every few seconds in a log file.
 import type { Result } from '../run-checks.ts'
 import { countLine } from './report.ts'
 
@@ -10,7 +10,7 @@ export interface Progress {
   end(): void
 }
 
-/** `isTerminal`: whether a line can be written over. */
+/** `isTerminal`: whether the output can overwrite its last line. */
 export function showProgress(total: number, isTerminal: boolean, say: (text: string) => void): Progress {
   const results: Result[] = []
   const started = performance.now()

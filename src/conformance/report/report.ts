@@ -10,7 +10,7 @@ export interface Report {
   client: string
   startedAt: Date
   durationMs: number
-  /** The command as it was typed, without its report options. With `--only` it repeats one check. */
+  /** The command as the user typed it, without its report options. With `--only` added, it repeats one check. */
   command: string
   results: Result[]
   outcome: Outcome
@@ -21,9 +21,10 @@ export interface Report {
 }
 
 /**
- * How a result counts: its verdict, unless the list of known failures or a crash of the check says otherwise.
- * `known failure`: it failed, as the list says. `no longer fails`: it passes, although it is on the list.
- * `not run`: because a plain login does not work. `undecided advice`: of a run without --strict, where it changes no exit code.
+ * How a result counts: its verdict, unless the list of known failures or a crash of the check says otherwise. `known
+ * failure`: a listed check failed. `no longer fails`: a listed check passed. `not run`: the check did not run, because a
+ * plain login does not work. `undecided advice`: an undecided check of advice in a run without --strict, which does not
+ * change the exit code.
  */
 export type Standing = Verdict | 'known failure' | 'no longer fails' | 'undecided advice' | 'not run' | 'crashed'
 
@@ -38,7 +39,7 @@ export function standingOf(
   return outcome.nowPassing.includes(id) ? 'no longer fails' : verdict
 }
 
-/** Whether a person has to look at it. */
+/** Whether a person should look at the result. */
 export function needsAttention(standing: Standing): boolean {
   return !['passed', 'not applicable', 'known failure', 'undecided advice', 'not run'].includes(standing)
 }
@@ -46,15 +47,15 @@ export function needsAttention(standing: Standing): boolean {
 export function reasonOf(result: Result, report: Report): string {
   const standing = standingOf(result, report)
   if (standing === 'no longer fails')
-    return 'It is on the list of known failures, but it passes. Remove it from the list (--expect-fail).'
+    return 'The check is on the list of known failures, but it passes. Remove it from the list (--expect-fail).'
   return standing === 'known failure' ? `${result.reason} Known: ${report.expected.get(result.id)}` : result.reason
 }
 
 const order: Verdict[] = ['passed', 'failed', 'warned', 'not applicable', 'undecided']
 
 /**
- * `N passed, N failed, N warned, N not applicable, N undecided`; `isShort` leaves out what there is none of. Known
- * failures are not counted among the failed ones.
+ * `N passed, N failed, N warned, N not applicable, N undecided`; `isShort` leaves out counts of 0. Known failures do not
+ * count as failed.
  */
 export function countLine(results: Result[], known: Iterable<string> = [], isShort = false): string {
   const ids = new Set(known)

@@ -1,4 +1,4 @@
-// The report on a terminal: each failure with its evidence, then a summary that fits a screen.
+// The report on a terminal: each failure with its evidence, then a summary.
 
 import type { Check, Verdict } from '../check.ts'
 import { groups } from '../checks.ts'
@@ -11,8 +11,8 @@ import { adviceLine, countLine, notRunLines, type Report, reasonOf, standingOf }
 const [mostNamed, mostLines] = [12, 40]
 
 /**
- * Describes every result that somebody must look at. The one to fix first is at the top. Checks that failed in the same
- * way, with the same fix, are described together.
+ * Describes every result that needs attention, in the order in which to fix them. Describes checks with the same failure
+ * and the same fix together.
  */
 export function describeFailures(report: Report): string {
   const found = report.results.filter(
@@ -29,7 +29,10 @@ export function describeFailures(report: Report): string {
     .join('')
 }
 
-/** Order: a lost client first, because it explains much else. Then MUST before SHOULD, and early steps of a login before late ones. */
+/**
+ * First checks that lost the client, because they can explain other failures. Then MUST before SHOULD, and early steps of
+ * a login before late steps.
+ */
 function inOrderOfRepair(results: Result[]): Result[] {
   const rank = ({ isLost, verdict, isError }: Result) => {
     if (isError) return 3
@@ -39,7 +42,7 @@ function inOrderOfRepair(results: Result[]): Result[] {
   return results.toSorted((one, other) => rank(one) - rank(other))
 }
 
-/** A check that failed, warned or crashed: what was seen, why it matters, how to fix it, and how to run it again. */
+/** Describes a check that failed, warned or crashed: its reason, why it matters, how to fix it, and how to run it again. */
 export function describeFailure(result: Result, command: string, alike: Result[] = []): string {
   const { id, title, rule, level, verdict, reason, why, fix, evidence, isError } = result
   const lines = [
@@ -103,7 +106,7 @@ function summaryOf(report: Report, most: number): string[] {
   return [...lines, ...adviceLine(results), countLine(results, expected.keys())]
 }
 
-/** The reasons why checks do not apply, each with its count, the most frequent first. */
+/** The reasons why checks do not apply, each with its number of checks, the most frequent first. */
 function countReasons(results: Result[]): string[] {
   const counts = new Map<string, number>()
   for (const { reason } of results) counts.set(reason, (counts.get(reason) ?? 0) + 1)
@@ -166,7 +169,7 @@ ${ruleRows.join('\n')}
 `
 }
 
-/** On the page about the platform the anchor of a rule is its id in lower case. */
+/** In docs/reference/platform.md, the anchor of a rule is its id in lower case. */
 const linkTo = (rule: string) => `[\`${rule}\`](reference/platform.md#${rule.toLowerCase()})`
 
 function escapeCell(text: string): string {

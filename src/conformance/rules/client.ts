@@ -3,10 +3,10 @@ import { advice, asvs, decision, platform, type Rule, rfc, should } from './rule
 
 export const start = {
   'CL-01': platform(
-    'A login starts with a redirect of the browser to `{login_url}/`. Nothing secret is in that address.',
+    'A login starts with a redirect of the browser to `{login_url}/`. This address contains no secret.',
   ),
   'start-parameters': platform(
-    'The start carries grant_type=authorization, response_type=code, client_id, redirect_uri and cancel_url.',
+    'The redirect to the portal contains grant_type=authorization, response_type=code, client_id, redirect_uri and cancel_url.',
   ),
   'redirect-to-portal': should(platform('`GET /login` of the client redirects the browser to the portal.')),
   'redirect-uri-registered': platform('redirect_uri is an address that is registered with the application.'),
@@ -27,11 +27,11 @@ export const start = {
   'oauth-parameters-once': rfc(
     6749,
     '3.1',
-    'The start carries each parameter once.',
+    'The redirect to the portal contains each parameter once.',
     'Request and response parameters MUST NOT be included more than once.',
   ),
   'no-extra-fields': decision(
-    'If the metadata of the portal does not list S256, the client uses no PKCE and sends no field that this page does not name.',
+    'If the metadata of the portal does not list S256, the client uses no PKCE and sends no parameter that the specification does not name.',
   ),
   'CL-22': should(
     rfc(
@@ -50,7 +50,7 @@ export const start = {
   'pkce-per-login': rfc(
     9700,
     '2.1.1',
-    'Each login has a PKCE verifier of its own, which is bound to the browser.',
+    'Each login has a new PKCE verifier, which is bound to the browser.',
     'In any case, the PKCE challenge or OpenID Connect nonce MUST be transaction-specific and securely bound to the client and the user agent in which the transaction was started.',
   ),
   'pkce-verifier': rfc(
@@ -59,26 +59,30 @@ export const start = {
     'A PKCE verifier has 43 to 128 characters.',
     'with a minimum length of 43 characters and a maximum length of 128 characters.',
   ),
-  'CL-31': decision('The login path takes only GET, so that no form of another site starts a login.'),
+  'CL-31': decision('The login path accepts only GET, so that a form of another site cannot start a login.'),
   'CL-32': should(
     decision('The login path and the callback refuse requests that are not the navigation of a whole page.'),
   ),
-  'CL-33': decision('A login that cannot succeed ends on a page that explains why, and not in a loop of redirects.'),
+  'CL-33': decision(
+    'When a login cannot succeed, the client shows a page with the reason and does not redirect again and again.',
+  ),
   'head-no-effect': should(
     rfc(
       9110,
       '9.2.1',
-      'A HEAD request changes nothing: it starts no login and sets no cookie.',
+      'A HEAD request starts no login and sets no cookie.',
       'Of the request methods defined by this specification, the GET, HEAD, OPTIONS, and TRACE methods are defined to be safe.',
     ),
   ),
-  'CL-06': decision('Several logins at the same time in one browser all work.'),
-  'many-tabs': advice('A browser that restores its windows starts many logins at once. All of them work.'),
+  'CL-06': decision('A visitor can finish several logins that run in one browser at the same time.'),
+  'many-tabs': advice(
+    'A browser can start many logins at once, for example when it restores its windows. All of them work.',
+  ),
 } satisfies Record<string, Rule>
 
 export const loginCookie = {
   'CL-07': decision(
-    'The cookies of unfinished logins are few and small, so that they fill neither the cookie store of the browser nor a request.',
+    'The cookies of unfinished logins are few and small, so that they do not exceed the limits of the browser and of a request.',
   ),
   'CL-08': decision('The cookie of a login is Secure, HttpOnly and SameSite=Lax, and has no Domain.'),
   'login-cookie-short': decision('The cookie of a login lives ten minutes at most.'),
@@ -89,50 +93,50 @@ export const metadata = {
   'metadata-issuer': rfc(
     8414,
     '3.3',
-    'The client uses metadata only if its issuer is the address that the client asked.',
+    'The client uses metadata only if its issuer equals the address from which the client read it.',
     'If these values are not identical, the data contained in the response MUST NOT be used.',
   ),
   'metadata-optional': decision(
     'A login waits one second at most for the metadata of the portal, and works without it.',
   ),
   'metadata-no-host': decision(
-    'The metadata decides whether the client uses PKCE and revocation. It never decides to which host the client sends anything.',
+    'The metadata decides whether the client uses PKCE and revocation. The metadata never decides to which host the client sends a request or a visitor.',
   ),
   'revocation-listed': decision(
     'The client revokes tokens at the portal only if the metadata lists a revocation_endpoint.',
   ),
   'metadata-remembered': decision(
-    'If the metadata cannot be read for a while, the client still uses the features that the last metadata offered.',
+    'If the client cannot read the metadata for a while, it still uses the features that the last metadata listed.',
   ),
   'metadata-kept': should(
     decision(
-      'The client reads the metadata at its start and keeps it for an hour. It tries a failed read again at the next login or sign-out.',
+      'The client reads the metadata at its start and keeps it for an hour. If the client cannot read the metadata, it tries again at the next login or sign-out.',
     ),
   ),
   'iss-promised': should(
     rfc(
       9207,
       '2.4',
-      'If the metadata promises iss, the client refuses a callback without it.',
+      'If the metadata promises iss, the client refuses a callback without iss.',
       "Clients MUST reject authorization responses without the iss parameter from authorization servers that do support the parameter according to the client's configuration.",
     ),
   ),
-  'iss-not-promised': decision('If the metadata does not promise iss, the client accepts a callback without it.'),
+  'iss-not-promised': decision('If the metadata does not promise iss, the client accepts a callback without iss.'),
 } satisfies Record<string, Rule>
 
 export const callback = {
-  'callback-code': platform('A callback without a code or an error is refused.'),
-  'callback-required-parameters': should(platform('A callback needs code, subject and client_id.')),
+  'callback-code': platform('The client refuses a callback without a code or an error.'),
+  'callback-required-parameters': should(platform('A callback must have code, subject and client_id.')),
   'CL-03': rfc(
     9700,
     '2.1',
-    'A state is bound to the browser that started the login. Another browser cannot use it.',
+    'A state is bound to the browser that started the login. The client refuses this state from another browser.',
     'one-time use CSRF tokens carried in the state parameter that are securely bound to the user agent MUST be used for CSRF protection',
   ),
   'CL-04': rfc(
     6749,
     '10.12',
-    'The client checks the state of a callback before it sends anything. A state that is missing, empty, doubled, wrong or expired is refused.',
+    'The client checks the state of a callback before it sends a request to the portal. The client refuses a state that is missing, empty, repeated, wrong or expired.',
     'The client MUST implement CSRF protection for its redirection URI.',
   ),
   'CL-05': rfc(
@@ -145,14 +149,14 @@ export const callback = {
     rfc(
       9700,
       '4.2.4',
-      'The state of a login that failed does not count again.',
+      'The client refuses the state of a failed login.',
       'The state value SHOULD be invalidated by the client after its first use at the redirection endpoint.',
     ),
   ),
   'CL-21': rfc(
     9700,
     '4.7',
-    'A callback with the code of somebody else is refused in a browser that did not start that login.',
+    'The client refuses a callback in a browser that did not start the login, even if its code is valid.',
   ),
   'code-once': rfc(
     6749,
@@ -160,35 +164,37 @@ export const callback = {
     'The client sends a code to the portal once.',
     'The client MUST NOT use the authorization code more than once.',
   ),
-  'CL-09': decision('A callback with a repeated code is refused.'),
+  'CL-09': decision('The client refuses a callback with a repeated code.'),
   'parameter-pollution': asvs(
     '15.3.7',
-    'A callback with any repeated parameter of the platform is refused.',
+    'The client refuses a callback that repeats any parameter of the platform.',
     'the application has defenses against HTTP parameter pollution attacks',
   ),
-  'CL-10': decision('The client_id of a callback is the client’s own. Otherwise the callback is refused.'),
-  'CL-11': platform('The exchange sends the redirect_uri that started the login, never the one in the callback.'),
-  'CL-12': decision('The subject in the callback never decides who is signed in.'),
+  'CL-10': decision('The client refuses a callback whose client_id is not its own.'),
+  'CL-11': platform(
+    'The exchange contains the redirect_uri with which the login started, never the redirect_uri of the callback.',
+  ),
+  'CL-12': decision('The client never uses the subject of the callback as the identity of the user.'),
   'refused-callback': decision(
-    'A callback that belongs to no login of this browser is refused, and changes no session.',
+    'The client refuses a callback that belongs to no login of this browser, and keeps the session.',
   ),
-  'CL-13': decision('A callback with an error shows a page and exchanges nothing.'),
+  'CL-13': decision('After a callback with an error, the client shows a page and makes no exchange.'),
   'CL-16': decision(
-    'A callback whose code or state is too long, or has characters that no code has, is refused before anything is sent.',
+    'The client refuses a callback before it sends a request if the code or state is too long, or has characters that no code or state has.',
   ),
-  'code-length': advice('A code that is much longer than any real code is not sent to the portal.'),
+  'code-length': advice('The client does not send a code to the portal that is much longer than any real code.'),
   'CL-23': should(
     rfc(
       9207,
       '2.4',
-      'If the callback has an iss, it is the issuer of the portal. Otherwise the callback is refused.',
+      'The client refuses a callback whose iss is not the issuer of the portal.',
       'If the value does not match the expected issuer identifier, clients MUST reject the authorization response',
     ),
   ),
   'unknown-parameters': rfc(
     6749,
     '4.1.2',
-    'Unknown parameters of a callback are ignored.',
+    'The client ignores unknown parameters of a callback.',
     'The client MUST ignore unrecognized response parameters.',
   ),
   'oauth-sanitize': rfc(
@@ -199,18 +205,18 @@ export const callback = {
   ),
   'only-supported-methods': asvs(
     '4.1.4',
-    'The login path and the callback answer other methods with 405.',
+    'The login path and the callback answer every method except GET with 405.',
     'only HTTP methods that are explicitly supported by the application or its API',
   ),
   'CL-25': rfc(
     9700,
     '4.11.1',
-    'After a login the client leads only to its own pages.',
+    'After a login the client redirects only to its own pages.',
     'Clients MUST NOT expose open redirectors.',
   ),
-  'return-to': advice('A login that a page asked for leads back to that page.'),
+  'return-to': advice('After a login, the client redirects to the page from which the login started.'),
   'return-after-failure': should(
-    decision('After a failed or cancelled login, the next one still leads to the page that the visitor wanted.'),
+    decision('After a failed or cancelled login, the next login still ends at the page that the visitor wanted.'),
   ),
   'header-injection': rfc(
     9110,
@@ -221,20 +227,22 @@ export const callback = {
 } satisfies Record<string, Rule>
 
 export const callbackPage = {
-  'login-works': platform('After the callback the visitor is signed in, and calls of the API carry the access token.'),
+  'login-works': platform(
+    'After the callback the visitor is signed in, and calls of the API contain the access token.',
+  ),
   'CL-26': decision(
-    'The first page after a login is signed in, although browsers hold back Strict cookies after a redirect from another site.',
+    'The first page after a login is signed in, although browsers do not send Strict cookies after a redirect from another site.',
   ),
   'CL-27': decision(
-    'The page at the callback sends no Referer, loads nothing from elsewhere, and repeats neither code nor state.',
+    'The page at the callback sends no Referer, loads nothing from other sites, and contains neither code nor state.',
   ),
   'CL-28': decision(
-    'The code stays neither in the address bar nor in the history. Back and Reload do not repeat the callback.',
+    'After a login, the address bar and the history do not contain the code. Back and Reload do not repeat the callback.',
   ),
-  'CL-29': decision('A callback that the browser sends again, as browsers do when a connection breaks, does no harm.'),
-  'resent-callback-signs-in': advice(
-    'A visitor whose browser sent the callback twice is signed in, although the browser shows only the last answer.',
+  'CL-29': decision(
+    'When a browser sends a callback again, for example after a broken connection, the client answers with a page and keeps the session.',
   ),
+  'resent-callback-signs-in': advice('A visitor whose browser sent the callback twice is signed in.'),
   'no-store': asvs(
     '14.3.2',
     'No cache keeps an answer of the login path or the callback.',
@@ -268,14 +276,14 @@ export const exchange = {
   'one-authentication': rfc(
     6749,
     '2.3',
-    'The client authenticates in one way: with the secret in the body, and no Authorization header.',
+    'The client authenticates with one method: the secret is in the body, and there is no Authorization header.',
     'The client MUST NOT use more than one authentication method in each request.',
   ),
   'secret-on-backend': platform('Only the server of the client uses the client secret.'),
   'UP-12': decision("The client passes neither cookies nor credentials of the visitor's browser on to the platform."),
   'own-request-headers': advice("The calls of the client carry its own headers and none of the visitor's browser."),
   'UP-15': decision('The client secret goes to the portal and nowhere else.'),
-  'bearer-header': platform('Every call of the API carries `Authorization: Bearer` with the access token.'),
+  'bearer-header': platform('Every call of the API contains `Authorization: Bearer` with the access token.'),
   'CK-08': rfc(
     6749,
     '10.3',
@@ -283,10 +291,10 @@ export const exchange = {
     'Access token credentials (as well as any confidential access token attributes) MUST be kept confidential in transit and storage',
   ),
   'CL-17': platform(
-    'The state in the token response is that of the login. Otherwise the login fails and the tokens are dropped.',
+    'If the state in the token response is not the state of the login, the login fails and the client drops the tokens.',
   ),
   'CL-18': decision(
-    'The client checks a token response before it starts a session: access_token is a non-empty text that a header can carry.',
+    'The client checks a token response before it starts a session: access_token is a non-empty text that a header can contain.',
   ),
   'token-type-understood': rfc(
     6749,
@@ -298,7 +306,7 @@ export const exchange = {
     rfc(
       6749,
       '5.1',
-      'A token response without token_type is refused.',
+      'The client refuses a token response without token_type.',
       'REQUIRED. The type of the token issued as described in Section 7.1.',
     ),
   ),
@@ -306,7 +314,7 @@ export const exchange = {
   'unknown-response-members': rfc(
     6749,
     '5.1',
-    'Unknown members of a token response are ignored.',
+    'The client ignores unknown members of a token response.',
     'The client MUST ignore unrecognized value names in the response.',
   ),
   'refresh-token-optional': rfc(
@@ -316,13 +324,13 @@ export const exchange = {
     'OPTIONAL. The refresh token, which can be used to obtain new access tokens using the same authorization grant',
   ),
   'doubled-names': should(
-    decision('If a name stands twice in a token response, the last one counts, as JSON.parse reads it.'),
+    decision('If a token response contains a member twice, the last value counts, as in JSON.parse.'),
   ),
   'CL-19': decision(
     'expires_in is a finite number above 0, or the login fails cleanly. No cookie gets a lifetime that browsers ignore or cut.',
   ),
   'token-is-opaque': should(
-    decision('A login works with an access token that is not a JWT. The client only sends it on.'),
+    decision('A login works with an access token that is not a JWT. The client sends it to the API unchanged.'),
   ),
 } satisfies Record<string, Rule>
 
@@ -337,10 +345,10 @@ export const cookies = {
     "cookies have the '__Host-' prefix for the cookie name unless they are explicitly designed to be shared with other hosts.",
   ),
   'CK-03': decision(
-    'No cookie is larger than the 4,096 bytes that browsers keep. A larger session is split, or refused visibly.',
+    'No cookie is larger than the 4,096 bytes that browsers keep. The client splits a larger session into several cookies, or refuses the login with a page.',
   ),
   'CK-04': decision(
-    'All cookies of the client together fit into one request, and leave room for those of a neighbour.',
+    'All cookies of the client together fit into one request, with room for the cookies of other programs on the host.',
   ),
   'few-small-cookies': should(
     rfc(
@@ -350,25 +358,27 @@ export const cookies = {
       'Servers SHOULD use as few and as small cookies as possible to avoid reaching these implementation limits',
     ),
   ),
-  'CK-05': decision('Nobody can read or change what a cookie holds of a session.'),
+  'CK-05': decision('Nobody can read or change the data of a session in a cookie.'),
   'session-unguessable': rfc(
     6749,
     '10.10',
     'Nobody can guess the value of a session cookie.',
     'The probability of an attacker guessing generated tokens (and other credentials not intended for handling by end-users) MUST be less than or equal to 2^(-128)',
   ),
-  'CK-06': decision('A value that was sealed for one purpose is not accepted for another.'),
+  'CK-06': decision('The client does not accept a value for another purpose than the one for which it was sealed.'),
   'sealed-for-one-purpose': asvs(
     '9.2.2',
-    'The client checks what a sealed value is for before it uses it.',
+    'The client checks the purpose of a sealed value before it uses the value.',
     "the service receiving a token validates the token to be the correct type and is meant for the intended purpose before accepting the token's contents.",
   ),
-  'CK-07': decision('The server itself knows when a session ends. It does not rely on the Max-Age of the cookie.'),
-  'CK-10': decision('Unknown, malformed, repeated or foreign cookies never cause an error of the server.'),
-  'CK-12': decision('Any replica of the client can take any step, whichever replica took the step before.'),
+  'CK-07': decision('The client itself checks when a session ends. It does not rely on the Max-Age of the cookie.'),
+  'CK-10': decision('Unknown, malformed, repeated or foreign cookies never cause status 500.'),
+  'CK-12': decision(
+    'Any replica of the client can answer any request of a login or a session, whichever replica answered before.',
+  ),
   'survives-restart': should(decision('Sessions and unfinished logins survive a restart of the client.')),
   'CL-20': decision(
-    'A login replaces the session that was there before. It never adopts a value that somebody planted.',
+    'A login replaces an earlier session. The new session never uses a value that was in the browser before the login.',
   ),
   'CK-18': should(
     decision(
@@ -395,38 +405,52 @@ export const renewal = {
     'A renewal is sent as a form.',
     'the client makes a refresh request to the token endpoint by adding the following parameters using the "application/x-www-form-urlencoded" format per Appendix B',
   ),
-  'renewal-not-repeated': decision('The client repeats no POST by itself: no exchange, no renewal and no creation.'),
+  'renewal-not-repeated': decision(
+    'The client does not repeat a POST automatically: no exchange, no renewal and no creation.',
+  ),
   'RF-02': decision('Simultaneous renewals with the same refresh token do not sign the visitor out.'),
   'RF-03': should(decision('Requests that arrive together share one renewal.')),
-  'RF-04': decision('A replica that lost the race for a renewal deletes no cookie of the winner.'),
+  'RF-04': decision(
+    'When two replicas renew at the same time, the replica whose renewal is refused does not delete the cookies that the other replica has set.',
+  ),
   'RF-05': decision(
-    'Only a refusal for good ends a session. invalid_grant ends it; any other failure of a renewal keeps it.',
+    'A renewal that the portal refuses with invalid_grant ends the session. After any other failure of a renewal, the session continues.',
   ),
   'refused-for-good': decision(
     'unsupported_grant_type and unauthorized_client refuse a renewal for good, as invalid_grant does.',
   ),
-  'RF-08': decision('A renewal without a refresh token in its answer keeps the old one. The answer needs no state.'),
+  'RF-08': decision(
+    'If the answer to a renewal contains no refresh token, the client keeps the old refresh token. The answer needs no state.',
+  ),
   'refresh-token-replaced': rfc(
     6749,
     '6',
     'A new refresh token replaces the old one.',
     'the client MUST discard the old refresh token and replace it with the new refresh token.',
   ),
-  'RF-09': decision('The answer to the request that renewed carries the new tokens to the browser.'),
-  'RF-10': decision('A session is renewed when it is due and not at every request, however short its token lives.'),
-  'CK-09': decision('The refresh token outlives the access token, in a cookie of its own with a fixed end.'),
-  'token-ends-early': decision('A 401 of the API leads to one renewal or to the login, whatever expires_in has said.'),
+  'RF-09': decision('The answer to the request that caused the renewal sets the cookies with the new tokens.'),
+  'RF-10': decision(
+    'The client renews a session only when its token expires, and never at every request, even if tokens are valid only for a short time.',
+  ),
+  'CK-09': decision(
+    'The refresh token is in a separate cookie with a fixed end, which lives longer than the access token.',
+  ),
+  'token-ends-early': decision(
+    'After a 401 of the API, the client renews once or offers the login, even before the end of expires_in.',
+  ),
 } satisfies Record<string, Rule>
 
 export const signOut = {
-  'CK-13': decision('Signing out ends the session at once, whatever the portal does. Back shows nothing of it.'),
+  'CK-13': decision(
+    'Signing out ends the session at once, whatever the portal does. Back shows no page of the ended session.',
+  ),
   'session-ended-for-all': asvs(
     '7.4.1',
-    'After signing out, a copy of the cookies is worthless.',
+    'After signing out, nobody can use a copy of the cookies at the client.',
     'when session termination is triggered (such as logout or expiration), the application disallows any further use of the session.',
   ),
   'CK-15': decision(
-    'After signing out, the tokens in a copy of the cookies are worthless, because the client has revoked them. This holds if the portal offers revocation.',
+    'If the portal offers revocation, the client revokes the tokens when a visitor signs out, so that nobody can use them from a copy of the cookies.',
   ),
   'RF-11': should(
     rfc(
@@ -440,22 +464,26 @@ export const signOut = {
   'PG-04': rfc(
     9110,
     '9.2.1',
-    'GET changes nothing: it does not sign out, create or delete.',
+    'A GET request signs nobody out, and creates, changes or deletes nothing.',
     'If the purpose of such a resource is to perform an unsafe action, then the resource owner MUST disable or disallow that action when it is accessed using a safe request method.',
   ),
-  'PG-01': decision('Every change of state is a POST. It is refused unless it comes from a page of the client.'),
-  'post-from-nowhere': decision('A POST with neither Sec-Fetch-Site nor Origin is refused.'),
+  'PG-01': decision(
+    'Every request that changes something is a POST. The client refuses a POST that does not come from its own page.',
+  ),
+  'post-from-nowhere': decision('The client refuses a POST without Sec-Fetch-Site and Origin.'),
   'logout-not-silent': should(decision('After signing out, a visitor is signed in again only when they ask for it.')),
   'CK-14': decision('Signing out deletes no cookie of another host.'),
   'clear-site-data': advice('`Clear-Site-Data: "cookies"` also deletes the cookies of every other host of the domain.'),
-  'logout-says-so': advice('After signing out, a page says so. It tells more than a login form.'),
+  'logout-says-so': advice(
+    'After signing out, a page says so. A login form alone would not show the visitor that the session has ended.',
+  ),
   'portal-sign-out-link': should(
     decision("The client links the portal's sign-out only if the metadata lists end_session_endpoint."),
   ),
 } satisfies Record<string, Rule>
 
 export const name = {
-  'name-is-optional': should(decision('A login works although the portal cannot tell the name of the visitor.')),
+  'name-is-optional': should(decision('A login works when the portal does not send the name of the visitor.')),
   'name-once': should(decision('The client asks for the name once, after a login, and waits one second at most.')),
 } satisfies Record<string, Rule>
 
@@ -466,20 +494,24 @@ export const applications = {
     decision('The client shows the secret of a new application once, to the person who created it.'),
   ),
   'PG-15': decision('One form creates one application, however often the browser sends it.'),
-  'PG-14': decision('A form that arrives after the session has ended does nothing by halves, and says so.'),
-  'PG-16': decision('A form that succeeded is answered with a redirect to a page, so that Reload sends nothing again.'),
-  'form-kept': should(decision('A refused form comes back with what was typed.')),
-  'own-forms': decision('The client takes its own form from a browser that sends Origin and no Sec-Fetch-Site.'),
-  'form-of-its-visitor': decision('A form belongs to the visitor who opened it.'),
+  'PG-14': decision('When a form arrives after the session has ended, the client creates nothing and says so.'),
+  'PG-16': decision(
+    'The client answers a successful form with a redirect to a page, so that Reload does not send the form again.',
+  ),
+  'form-kept': should(decision('The client shows a refused form again with the typed values.')),
+  'own-forms': decision('The client accepts its own form from a browser that sends Origin and no Sec-Fetch-Site.'),
+  'form-of-its-visitor': decision('The client accepts a form only from the visitor who opened it.'),
   'PG-17': decision('The limits of a form are those of the API, and the server checks them.'),
   'PG-23': decision('The client checks and encodes an id from an address before it uses it in an address of the API.'),
-  'group-by-hand': should(decision('If the groups of the visitor cannot be listed, the form takes the id of a group.')),
-  'long-list': advice('The client shows a list of 2,000 applications. The platform names no limit.'),
+  'group-by-hand': should(
+    decision('If the client cannot list the groups of the visitor, the form has a field for the id of a group.'),
+  ),
+  'long-list': advice('The client shows a list of 2,000 applications. The platform sets no limit for the list.'),
   'not-found': should(
     rfc(
       9110,
       '15.5.5',
-      'A page that does not exist answers 404.',
+      'The client answers an unknown address with status 404.',
       'The 404 (Not Found) status code indicates that the origin server did not find a current representation for the target resource',
     ),
   ),
@@ -488,18 +520,22 @@ export const applications = {
 export const pages = {
   'PG-02': decision('The client takes its own address from its configuration, never from Host or a forwarded header.'),
   'own-redirects': advice("A redirect within the client is relative, or begins with the client's own address."),
-  'PG-05': decision('Neither pages nor the server load addresses that users typed.'),
+  'PG-05': decision('Pages and the server do not load addresses that users typed.'),
   'PG-06': decision('An address that a user typed becomes a link only if it is http or https.'),
-  'id-in-link': should(decision('In a link, an id is encoded as one segment of a path or as one value.')),
-  'links-apart': advice('A link to an address that others typed opens without access to the page that it was on.'),
+  'id-in-link': should(decision('A link contains an id as one encoded path segment or one encoded query value.')),
+  'links-apart': advice(
+    'A page that opens from a link to an address of other users has no access to the page with the link.',
+  ),
   'PG-07': decision('Every value is escaped for its place on the page.'),
   'scripts-without-errors': advice(
-    'Pages run without errors of their scripts, and load nothing that their own policy forbids.',
+    'Pages cause no script errors, and load nothing that their Content-Security-Policy forbids.',
   ),
   'PG-08': decision('No other site can show a page of the client in a frame.'),
-  'PG-03': decision('A page with a form lets the browser send its Origin. It has no `Referrer-Policy: no-referrer`.'),
+  'PG-03': decision(
+    'A page with a form has no `Referrer-Policy: no-referrer`, so that the browser sends Origin with the form.',
+  ),
   'PG-09': decision('Every answer has the security headers and a content type, errors of the HTTP parser included.'),
-  'PG-10': decision('If the public address is https, HSTS asks for https for a year, and only for this host.'),
+  'PG-10': decision('If the public address is https, the client sends HSTS for one year and only for its own host.'),
   nosniff: asvs(
     '3.4.4',
     'Every answer has `X-Content-Type-Options: nosniff`.',
@@ -523,16 +559,16 @@ export const pages = {
   'PG-11': decision("Pages with a visitor's data have `Cache-Control: no-store`."),
   'PG-12': decision('A link from another site opens the page for a visitor who is signed in.'),
   'PG-13': decision(
-    'The client looks for the session cookie first. Only without it does it ask whether the request comes from another site.',
+    'The client looks for the session cookie first. Only if there is none, the client checks whether the request comes from another site.',
   ),
-  'PG-18': decision('A form is accepted only with the content type of a form.'),
+  'PG-18': decision('The client accepts a form only with the content type of a form.'),
   'PG-19': decision('No page grants another origin access (CORS).'),
   'PG-20': decision(
-    'Error pages show no stack, path, inner address or token, and no answer of the platform as it came.',
+    'Error pages show no stack, file path, internal address or token, and no text of an answer of the platform.',
   ),
   'generic-errors': asvs(
     '16.5.1',
-    'Error pages are general and say nothing about the inside of the client.',
+    'Error pages are general and show no internals of the client.',
     'a generic message is returned to the consumer when an unexpected or security-sensitive error occurs',
   ),
   'PG-21': asvs(
@@ -542,42 +578,46 @@ export const pages = {
   ),
   'PG-22': should(decision('Pages load no script, style or font of a third party.')),
   'bad-request-status': advice(
-    'A faulty request is answered with a status from 400 to 499, so that 500 means a fault of the client (RFC 9110, 15.5).',
+    'The client answers an invalid request with a status from 400 to 499, so that 500 means a fault of the client (RFC 9110, 15.5).',
   ),
   'bounded-bodies': should(decision('The client reads the body of a request up to a limit, and refuses a longer one.')),
   'DO-10': should(
-    decision('Logins that were started and left cost the client neither memory nor connections for long.'),
+    decision('The client keeps no memory and no connections for a long time for logins that visitors do not finish.'),
   ),
   'head-as-get': should(
-    decision('HEAD answers as GET without a body on public pages that renew no tokens. Everywhere else it is 405.'),
+    decision(
+      'On public pages that renew no tokens, the client answers HEAD like GET, without a body. On all other pages it answers HEAD with 405.',
+    ),
   ),
 } satisfies Record<string, Rule>
 
 export const failures = {
-  'UP-01': decision('No value of a request chooses a parameter of the start, or a host that the client calls.'),
+  'UP-01': decision(
+    'No value of a request chooses a parameter of the redirect to the portal, or a host that the client calls.',
+  ),
   'UP-02': decision('The client follows no redirect in a call of the portal or the API.'),
-  'UP-03': decision('Every call of the platform has a deadline, which also ends an answer that trickles in.'),
+  'UP-03': decision('Every call of the platform has a deadline, which includes the whole body of the answer.'),
   'UP-04': decision('The client reads answers of the platform up to a limit, compressed answers included.'),
   'bounded-answers': should(decision('The client closes the connection of an answer that exceeds its limit.')),
   'UP-06': decision(
-    'A failing or malformed answer of the platform ends on a page that says so. It causes no crash, no session, and no end of one.',
+    'When an answer of the platform fails or is malformed, the client shows a page that says so. The client does not crash, and creates or ends no session.',
   ),
   'UP-07': decision(
-    'The client does not repeat a creation by itself. It does not repeat at once a call that was refused with 429.',
+    'The client does not repeat a creation automatically. After a 429 it does not repeat the call at once.',
   ),
   'UP-13': decision('The client passes no header of an answer of the platform on to the browser.'),
   'UP-14': decision(
-    'A 401 of the API leads to one renewal or to the login. A 403 leads to neither. Other refusals end on a page that says so.',
+    'After a 401 of the API, the client renews once or offers the login. After a 403 it does not renew and does not offer the login. After any other refusal it shows a page that says so.',
   ),
   'gateway-status': advice(
-    'A failure of the platform is answered with 502, 503 or 504, so that 500 means a fault of the client.',
+    'The client answers with 502, 503 or 504 when the platform fails, so that 500 means a fault of the client.',
   ),
-  'unknown-members': decision('Unknown members of an answer of the API are ignored.'),
-  'stays-up': decision('Whatever arrives, the client answers with a page and keeps running.'),
+  'unknown-members': decision('The client ignores unknown members of an answer of the API.'),
+  'stays-up': decision('The client answers every request with a page and keeps running.'),
 } satisfies Record<string, Rule>
 
 export const log = {
-  'LG-01': decision('The log contains addresses without the code and other secrets of their query.'),
+  'LG-01': decision('The log contains addresses only without the code and other secrets of their query.'),
   'log-masked': asvs(
     '16.2.5',
     'Secrets are masked in the log.',
@@ -590,7 +630,7 @@ export const log = {
     'Client implementations MUST ensure that bearer tokens are not leaked to unintended parties',
   ),
   'SE-04': decision('Secrets are in no address, no log and no error page.'),
-  'LG-02': decision('Errors are logged without the requests and answers that they carry.'),
-  'LG-03': decision('No text of a request begins a line of the log.'),
+  'LG-02': decision('The client logs errors without the requests and answers that they contain.'),
+  'LG-03': decision('A line break in a request begins no new line of the log.'),
   'LG-06': decision('The log contains neither session cookies nor names and texts of people.'),
 } satisfies Record<string, Rule>

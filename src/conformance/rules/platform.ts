@@ -11,7 +11,7 @@ export const portalStart = {
   'AZ-03': rfc(
     6749,
     '4.1.2.1',
-    'Any other fault of the start goes back to redirect_uri with error, error_description and state: at once if the visitor is signed in and has allowed the application, otherwise through a plain link on a page.',
+    'For any other fault of the start, the portal sends the visitor to redirect_uri with error, error_description and state: by a redirect if the visitor is signed in and has allowed the application, otherwise by a link on a page.',
   ),
   'AZ-04': platform(
     'At the start grant_type is `authorization` and response_type is `code`. Other values are refused.',
@@ -19,19 +19,15 @@ export const portalStart = {
   'AZ-05': rfc(
     6749,
     '3.1',
-    'A repeated parameter leads to an error page. Unknown parameters are ignored. An empty one counts as left out.',
+    'For a repeated parameter, the portal shows an error page. It ignores unknown parameters, and treats an empty parameter as missing.',
   ),
   'AZ-06': decision(
     'The start needs a cancel_url with the origin of a registered redirect URI. Otherwise the portal shows an error page.',
   ),
-  'AZ-07': rfc(
-    9700,
-    '4.11.2',
-    'The portal sends no visitor on to a client by itself before the visitor has signed in.',
-  ),
+  'AZ-07': rfc(9700, '4.11.2', 'The portal redirects no visitor to a client before the visitor has signed in.'),
   'AZ-08': rfc(6749, '4.1.2', 'The portal returns state byte by byte. A state has at most 2,048 characters.'),
   'AZ-09': platform(
-    'The redirect carries code, redirect_uri, subject and client_id, and state if the start had one. The sandbox adds iss. The query of a registered redirect URI stays.',
+    'The redirect contains code, redirect_uri, subject and client_id, and state if the start had one. The sandbox adds iss. The redirect keeps the query of the registered redirect URI.',
   ),
   'AZ-10': rfc(
     6749,
@@ -39,12 +35,20 @@ export const portalStart = {
     'A code is 30 random letters and digits, bound to its client, redirect URI, state and user. The portal stores only its hash.',
   ),
   'AZ-11': decision(
-    'The consent page says who asks and for what. Its answer counts once, and only for the request that the page was shown for.',
+    'The consent page shows which application asks and for what. The answer of the visitor is valid once, and only for the request of this page.',
   ),
-  'AZ-12': platform('Declining leads to cancel_url without a code. The sandbox adds error=access_denied and state.'),
-  'AZ-13': rfc(9700, '2.6', 'The start takes only GET, and no other origin may read its answer (CORS).'),
+  'AZ-12': platform(
+    'When a visitor declines, the portal redirects to cancel_url without a code. The sandbox adds error=access_denied and state.',
+  ),
+  'AZ-13': rfc(
+    9700,
+    '2.6',
+    'The portal accepts the start only by GET, and no other origin may read its answer (CORS).',
+  ),
   'AZ-15': should(rfc(8414, '3', 'The portal publishes metadata at `/.well-known/oauth-authorization-server`.')),
-  'AZ-16': decision('A form of the portal that has expired or was answered leads to a page that offers a new start.'),
+  'AZ-16': decision(
+    'When a visitor sends an expired or used form of the portal, the portal shows a page with a link to start again.',
+  ),
   'calls-without-browser': platform(
     'A script can register a user, allow an application and sign in without a browser: `/api/register`, `/api/authorizeApplication` and `/api/authorize`.',
   ),
@@ -54,28 +58,32 @@ export const portalExchange = {
   'TK-01': rfc(
     6749,
     '3.2',
-    'The token endpoint takes POST with a form or a JSON body. Fields in the address are refused.',
+    'The token endpoint accepts POST with a form or a JSON body, and refuses fields in the address.',
   ),
   'TK-02': platform(
     'Errors of the token endpoint are JSON with error and error_description. invalid_client and invalid_grant have status 401, the others 400.',
   ),
   'TK-03': rfc(6749, '5.1', 'No cache keeps an answer of the token endpoint, errors included.'),
-  'TK-04': decision('After ten wrong secrets within 15 minutes a client gets 429.'),
-  'TK-05': rfc(6749, '2.3', 'A request that authenticates in two ways is refused.'),
-  'TK-06': rfc(6749, '4.1.3', 'A code counts only for the client that it was given to.'),
-  'TK-07': platform('The exchange needs the redirect_uri of the start.'),
-  'TK-08': platform('If the start had a state, the exchange needs the same one. The answer repeats it.'),
-  'TK-09': rfc(6749, '4.1.2', 'Of several exchanges of one code at the same time exactly one succeeds.'),
+  'TK-04': decision('After ten wrong secrets within 15 minutes, the token endpoint answers the client with 429.'),
+  'TK-05': rfc(6749, '2.3', 'The token endpoint refuses a request that authenticates with two methods.'),
+  'TK-06': rfc(6749, '4.1.3', 'A code is valid only for the client that got it.'),
+  'TK-07': platform('The exchange must contain the redirect_uri of the start.'),
+  'TK-08': platform('If the start had a state, the exchange must contain the same state. The answer repeats it.'),
+  'TK-09': rfc(
+    6749,
+    '4.1.2',
+    'If a client exchanges one code several times at the same time, exactly one exchange succeeds.',
+  ),
   'TK-10': rfc(
     6749,
     '4.1.2',
-    'A code that is used again after more than ten seconds ends the tokens that it gave. Within ten seconds it is refused and ends nothing.',
+    'When a client uses a code again after more than ten seconds, the portal revokes the tokens of the first exchange. Within ten seconds, the portal only refuses the second exchange.',
   ),
   'TK-11': rfc(6749, '4.1.2', 'A code expires after 60 seconds.'),
   'TK-12': rfc(
     7636,
     '4.6',
-    'A start with a PKCE challenge needs the right verifier at the exchange. A verifier without a challenge, and the method plain, are refused.',
+    'If the start had a PKCE challenge, the exchange must contain the right verifier. The portal refuses a verifier without a challenge, and the method plain.',
   ),
   'TK-13': platform(
     'The token response has access_token, expires_in, token_type `Bearer`, refresh_token and state. The sandbox adds an empty scope.',
@@ -83,11 +91,11 @@ export const portalExchange = {
   'TK-14': rfc(
     9068,
     '2',
-    'An access token is a signed JWT with iss, sub, aud, iat, exp, jti and type. It holds no personal data.',
+    'An access token is a signed JWT with iss, sub, aud, iat, exp, jti and type. The access token contains no personal data.',
   ),
   'TK-15': rfc(9700, '2.6', 'No other origin may read an answer of the token endpoint (CORS).'),
   'TK-16': decision(
-    'A crash in the middle of an exchange leaves either the tokens and their answer, or no usable tokens.',
+    'After a crash in the middle of an exchange, either the client has got the tokens, or no usable tokens exist.',
   ),
 } satisfies Record<string, Rule>
 
@@ -95,11 +103,17 @@ export const portalRenewal = {
   'RF-06': rfc(
     9700,
     '4.14.2',
-    'Each renewal replaces the refresh token. The one just replaced gives the same successor for ten seconds. After that its use ends the login.',
+    'Each renewal replaces the refresh token. For ten seconds, the replaced refresh token returns the same new token. After that, its use ends the login.',
   ),
   'RF-07': rfc(9700, '4.14.2', 'A refresh token expires after 14 days without use, and a login ends after 90 days.'),
-  'RF-12': rfc(9700, '4.14.2', 'A new password and signing out everywhere end the refresh tokens of the user.'),
-  'limit-renewals': decision('A login can be renewed 60 times a minute. After that the answer is 429.'),
+  'RF-12': rfc(
+    9700,
+    '4.14.2',
+    'The refresh tokens of a user end when the user sets a new password or signs out everywhere.',
+  ),
+  'limit-renewals': decision(
+    'A client can renew a login 60 times per minute. The portal answers further renewals with 429.',
+  ),
 } satisfies Record<string, Rule>
 
 export const revocation = {
@@ -124,35 +138,37 @@ export const api = {
     'The API lists, creates, reads, changes and removes applications, and makes new client secrets.',
   ),
   'api-create': platform(
-    'The answer to a creation has the application, its client with the secret, and two app access tokens. The secret and the tokens are in no other answer.',
+    'The answer to a creation has the application, its client with the secret, and two app access tokens. No other answer contains the secret or the tokens.',
   ),
-  'api-envelope': platform('The body of a creation or a change is the envelope, or only its data.'),
+  'api-envelope': platform(
+    'The body of a creation or a change is the envelope, or only the data object of the envelope.',
+  ),
   'api-fields': platform(
-    'A creation needs name, redirectUris and groupId. Five more texts have to be there but may be empty. defaultRedirectUri may be left out.',
+    'A creation needs name, redirectUris and groupId. Five more texts are required but may be empty. defaultRedirectUri is optional.',
   ),
   'api-errors': platform(
     'A refusal of the API is `{"error":{"status","message"}}`. For 422 the message names every wrong field at once.',
   ),
   'api-update': platform(
-    'A change needs name and redirectUris. A field that is left out keeps its value. The group cannot change.',
+    'A change needs name and redirectUris. A missing field keeps its value. The group cannot change.',
   ),
   'api-etag': rfc(
     9110,
     '13.1.1',
-    'Create and Get answer with a strong ETag. With If-Match, a change or removal of another version is refused with 412.',
+    'The answers of Create and Get have a strong ETag. The API refuses a change or removal with 412 if its If-Match names another version.',
   ),
   'api-developers': decision('Every member of the group of an application is its developer.'),
-  'api-app-token': decision('An app access token reads its own application and does nothing else.'),
-  'api-descriptions': platform('The API describes itself as OpenAPI and as RAML, without a token.'),
+  'api-app-token': decision('A client can read its own application with an app access token, and nothing else.'),
+  'api-descriptions': platform('The API serves its description as OpenAPI and as RAML, without a token.'),
   'AP-01': rfc(
     6750,
     '3.1',
-    'A call without a valid token is answered with 401 and WWW-Authenticate, and with an error code only if a token was sent.',
+    'The API answers a call without a valid token with 401 and WWW-Authenticate. WWW-Authenticate contains an error code only if the call had a token.',
   ),
   'AP-02': rfc(
     6750,
     '2',
-    'A token counts only in the Authorization header. The scheme is read without regard to case.',
+    'The API accepts a token only in the Authorization header. It compares the scheme without regard to case.',
   ),
   'AP-03': rfc(
     9068,
@@ -160,11 +176,13 @@ export const api = {
     'The API checks algorithm, signature, type, issuer, audience and times of a token, and uses only its own keys.',
   ),
   'AP-04': platform(
-    'An application of a group that the caller is not in is answered with 404 when read, and with 403 when changed.',
+    'If the caller is not in the group of an application, the API answers 404 to a read and 403 to a change.',
   ),
-  'AP-05': platform('A creation needs membership in the group at the moment when it is written.'),
-  'AP-06': decision('Unknown fields, and fields that only the API sets, are ignored.'),
-  'AP-07': decision('A value of the wrong type is refused with 422 and never converted.'),
+  'AP-05': platform(
+    'The API checks that the caller is a member of the group at the moment when it writes the application.',
+  ),
+  'AP-06': decision('The API ignores unknown fields, and fields that only the API sets.'),
+  'AP-07': decision('The API refuses a value of the wrong type with 422, and never converts it.'),
   'AP-08': rfc(
     6749,
     '3.1.2',
@@ -172,20 +190,20 @@ export const api = {
   ),
   'AZ-14': rfc(9700, '2.6', 'A redirect URI is https, or http on a loopback address.'),
   'AP-09': decision('The other addresses of an application are http or https. The API never loads them.'),
-  'AP-10': decision('A body with `__proto__` or `constructor.prototype` is refused.'),
+  'AP-10': decision('The API refuses a body with `__proto__` or `constructor.prototype`.'),
   'AP-11': decision(
-    'An id in an address is checked before it reaches the database. One of the wrong form is answered like an unknown one.',
+    'The API checks an id in an address before it asks the database. It answers an id with a wrong format like an unknown id.',
   ),
-  'AP-12': decision('The API takes only JSON bodies. Other content types get 415.'),
-  'AP-13': platform('The list has the applications of the caller and of nobody else, as a collection.'),
-  'AP-14': decision('A creation makes the application, its client and its secret, or nothing.'),
-  'AP-16': decision('Simultaneous changes lose nothing that the rules of If-Match and of the two latest secrets keep.'),
+  'AP-12': decision('The API accepts only JSON bodies, and answers other content types with 415.'),
+  'AP-13': platform('The list is a collection with the applications of the caller, and without those of other users.'),
+  'AP-14': decision('A creation creates the application, its client and its secret together, or none of them.'),
+  'AP-16': decision('Simultaneous changes lose no data that If-Match protects, and none of the two latest secrets.'),
   'AP-17': decision('Every text is stored and returned as it was sent.'),
-  'AP-18': decision('Removing an application ends its codes, secrets and tokens at once.'),
-  'AP-19': rfc(9700, '4.15', 'The API chooses the ids of clients. None is the id of a user.'),
-  'AP-20': rfc(9110, '15.5.6', 'An address answers a method that it does not take with 405 or 404. HEAD has no body.'),
-  'SE-02': platform('The two latest secrets of a client are valid. A third one replaces the oldest.'),
-  'SE-05': platform('App access tokens are shown once, in the answer to the creation.'),
+  'AP-18': decision('When an application is removed, its codes, secrets and tokens end at once.'),
+  'AP-19': rfc(9700, '4.15', 'The API chooses the ids of clients, and never uses the id of a user.'),
+  'AP-20': rfc(9110, '15.5.6', 'The API answers an unsupported method with 405 or 404. HEAD has no body.'),
+  'SE-02': platform('The two latest secrets of a client are valid. A third secret replaces the oldest secret.'),
+  'SE-05': platform('The API returns app access tokens once, in the answer to the creation.'),
 } satisfies Record<string, Rule>
 
 export const groups = {
@@ -194,10 +212,10 @@ export const groups = {
     '`GET /identities/v1/{user_id}/links?type=MemberOf` lists the groups of the caller with their names, own groups first.',
   ),
   'groups-invite': decision(
-    'Nobody becomes a member without agreeing. An invitation gives no right and shows nothing of the invited person.',
+    'A person becomes a member only after accepting an invitation. An invitation gives no rights, and shows no data of the invited person.',
   ),
   'groups-leave': decision(
-    'A member can leave a group, and its maker can remove members. The last member of a group with applications stays.',
+    'A member can leave a group, and the creator of the group can remove members. The last member cannot leave a group that has applications.',
   ),
   'groups-portal-token': platform("Only an access token from the portal's own page changes who is in a group."),
 } satisfies Record<string, Rule>
@@ -206,6 +224,6 @@ export const limits = {
   'limit-groups': decision('A person is in at most 20 groups.'),
   'limit-applications': decision('A group has at most 100 applications, whose fields take at most 256 KiB as JSON.'),
   'limit-invitations': decision('A group has at most 20 open invitations. A person is invited at most 20 times a day.'),
-  'limit-grants': decision('A person has at most 100 logins at one client. A new one ends the oldest.'),
-  'limit-sign-ups': decision('One address can sign up 100 people an hour.'),
+  'limit-grants': decision('A person has at most 100 logins at one client. A new login ends the oldest login.'),
+  'limit-sign-ups': decision('At most 100 people can sign up from one IP address per hour.'),
 } satisfies Record<string, Rule>

@@ -1,14 +1,18 @@
-// What a rule is, and short ways to write one down.
+// The type of a rule, and short functions to write a rule.
 
 /**
- * MUST: a client that breaks it fails. The platform, an RFC, or a decision of this project demands it. SHOULD: one of them or OWASP
- * ASVS 5.0 recommends it. Advice: nobody demands it, but it has proved useful.
+ * MUST: the platform, an RFC or a decision of this project requires the rule. A client that breaks it fails. SHOULD: the
+ * platform, an RFC, a decision of this project or OWASP ASVS 5.0 recommends the rule. Advice: no document requires the
+ * rule, but it has been useful in practice.
  */
 export type Level = 'MUST' | 'SHOULD' | 'advice'
 
 export interface Rule {
   level: Level
-  /** `platform`: the platform itself says so. `decision`: this project has decided it where the platform is silent. */
+  /**
+   * `platform`: the specification of the platform contains the rule. `decision`: this project has decided it, because the
+   * specification does not.
+   */
   source: 'platform' | 'decision' | 'experience' | 'ASVS 5.0' | `RFC ${number}`
   /** The section of an RFC, or the requirement of ASVS. */
   section?: string

@@ -5,7 +5,7 @@ import * as project from './project.ts'
 import type { Rule } from './rule.ts'
 import * as sandbox from './sandbox.ts'
 
-/** Rules about one thing, in the order in which documents list them. */
+/** Rules about one subject, in the order in which documents list them. */
 export interface Subject {
   title: string
   rules: Record<string, Rule>
@@ -38,7 +38,7 @@ export const audiences: Audience[] = [
     ],
   },
   {
-    title: 'Rules for the platform, which this sandbox keeps',
+    title: 'Rules for the platform, which this sandbox follows',
     subjects: [
       { title: 'Start at the portal', rules: platform.portalStart },
       { title: 'Exchange at the portal', rules: platform.portalExchange },
@@ -71,7 +71,7 @@ export const audiences: Audience[] = [
   },
 ]
 
-/** The rules that docs/reference/platform.md explains. */
+/** The rules that have an entry in docs/reference/platform.md. */
 export const platformAudiences = audiences.slice(0, 2)
 
 const catalogue = {
@@ -112,7 +112,7 @@ export type RuleId = keyof typeof catalogue
 
 export const rules: Record<RuleId, Rule> = catalogue
 
-/** Where a rule comes from, for a reader. */
+/** The origin of a rule as readable text. */
 export function originOf({ source, section }: Rule): string {
   if (source === 'platform') return 'the platform'
   if (source === 'decision') return 'decision of this project'

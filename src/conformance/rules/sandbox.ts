@@ -5,66 +5,78 @@ export const portalPages = {
   'PS-01': rfc(
     9700,
     '4.7',
-    'A form of the portal counts only from a page of the portal, and only in the browser that got it.',
+    'The portal accepts a form only from its own page, and only from the browser that got the page.',
   ),
   'PS-02': decision(
-    'A password has at least 8 and at most 1,000 characters, of any kind, and none of them is cut or changed.',
+    'A password has at least 8 and at most 1,000 characters, of any kind, and the portal does not cut or change them.',
   ),
-  'PS-03': decision('A password may neither be too short nor be the e-mail address.'),
-  'PS-04': decision('Passwords are stored as salted, slow hashes together with the parameters of the hash.'),
+  'PS-03': decision('The portal refuses a password that is too short or equal to the e-mail address.'),
+  'PS-04': decision('The portal stores passwords as salted, slow hashes together with the parameters of the hash.'),
   'PS-05': decision('An unknown address and a wrong password get the same answer after the same time.'),
   'PS-06': decision(
-    'Failed sign-ins are counted by account and by address. A forged X-Forwarded-For changes no count, and nobody is locked out for good.',
+    'Failed sign-ins are counted by account and by address. A forged X-Forwarded-For changes no count, and no account is locked permanently.',
   ),
   'PS-07': decision(
-    'A sign-in gives the portal a new session. Its cookie is `__Host-`, Secure, HttpOnly and SameSite=Lax.',
+    'A sign-in creates a new session of the portal. The name of its cookie begins with `__Host-`, and the cookie is Secure, HttpOnly and SameSite=Lax.',
   ),
   'PS-08': rfc(9700, '4.16', 'No other site can show a page of the portal in a frame.'),
   'PS-09': rfc(9700, '4.12', 'The portal answers a form with 303, never with 307.'),
   'PS-10': decision(
-    'The form-action of a page names the origin of the redirect URI that the login goes to, and no other foreign one.',
+    "The form-action of a portal page allows the origin of the login's redirect URI, and no other foreign origin.",
   ),
-  'PS-11': rfc(9700, '4.2.4', 'Pages of the portal load nothing from elsewhere, and links send no query as Referer.'),
-  'PS-12': decision(
-    'What an application says about itself is escaped on the consent page, and its icon is not loaded.',
+  'PS-11': rfc(
+    9700,
+    '4.2.4',
+    'Pages of the portal load nothing from other sites, and the Referer of their links contains no query.',
   ),
-  'PS-13': decision('An account exists only if a setting or a person made it.'),
+  'PS-12': decision('The consent page escapes all texts of an application, and does not load its icon.'),
+  'PS-13': decision('An account exists only if a setting or a person created it.'),
   'PS-14': should(
-    decision('A session of the portal ends an hour after its last use, after eight hours, and with the sign-out.'),
+    decision(
+      'A session of the portal ends one hour after its last use, after eight hours, or when the user signs out.',
+    ),
   ),
-  'PS-15': should(decision('A new password needs the old one, and ends the other sessions.')),
+  'PS-15': should(
+    decision('To set a new password, the user must enter the old password. The new password ends all other sessions.'),
+  ),
   'PS-16': decision('E-mail addresses that differ only in case, width or spaces around them are the same account.'),
   'password-reset': decision(
-    'A link resets a password once within half an hour, and ends every session and refresh token.',
+    'A link to reset a password is valid once and for half an hour. The new password ends every session and refresh token.',
   ),
 } satisfies Record<string, Rule>
 
 export const secrets = {
   'SE-01': rfc(6749, '10.10', 'A client secret has 256 random bits, is shown once and is stored as a hash.'),
-  'SE-06': decision('Signing keys belong to one installation and can be rotated while older tokens still verify.'),
+  'SE-06': decision('Each installation has its own signing keys. After a rotation, older tokens are still valid.'),
 } satisfies Record<string, Rule>
 
 export const store = {
   'F-30': decision(
     'While the database is locked, a write waits two seconds at most and is then answered with 503. Reads work.',
   ),
-  'F-31': decision('On a full disk, writes are answered with 503 and reads work. Both recover without a restart.'),
-  'F-32': decision('While the database is away, answers are 503. They recover when it is back.'),
+  'F-31': decision(
+    'On a full disk, writes are answered with 503 and reads work. After the disk has space again, writes work without a restart.',
+  ),
+  'F-32': decision(
+    'While the database is not reachable, the sandbox answers with 503. It recovers when the database is reachable again.',
+  ),
   'F-33': decision(
-    'The sandbox does not start with a damaged database, or with a schema that it does not know. It never makes a new one in its place.',
+    'The sandbox does not start with a damaged database, or with a schema that it does not know. It never creates a new database in its place.',
   ),
-  'F-34': decision('No crash leaves an application without its client or its secret.'),
+  'F-34': decision('After a crash, no application exists without its client or its secret.'),
   'F-35': decision(
-    'A signing key that is replaced still verifies older tokens. A file that others can read is made private.',
+    'A replaced signing key still verifies older tokens. The sandbox makes a key file private if other users can read it.',
   ),
-  'clock-ahead': decision('A clock that was ahead for a while leaves no limit behind.'),
+  'clock-ahead': decision('If the clock was ahead for a while, no limit stays exceeded after the correction.'),
   seeds: decision(
-    'A seed is applied when its setting has changed, never only because of a restart. It takes over no account or application that somebody made.',
+    'The sandbox applies a seed when its setting has changed, never only because of a restart. A seed never changes an account or application that a person created.',
   ),
 } satisfies Record<string, Rule>
 
 export const laboratory = {
-  'laboratory-token': decision('The laboratory needs a token unless it and the portal are both on loopback addresses.'),
-  'laboratory-links': decision('A refused call has a link to the laboratory, if there is one.'),
-  'laboratory-faults': decision('Each fault does on the wire what the catalogue says.'),
+  'laboratory-token': decision(
+    'The laboratory requires a token, except if the laboratory and the portal are both on loopback addresses.',
+  ),
+  'laboratory-links': decision('If there is a laboratory, the answer to a refused call contains a link to it.'),
+  'laboratory-faults': decision('Each fault sends exactly what the catalogue of faults says.'),
 } satisfies Record<string, Rule>

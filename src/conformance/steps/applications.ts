@@ -3,7 +3,7 @@ import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
 import type { Person } from '../platform.ts'
 
-/** The page behind the login, and the pages below it that it links to, with data of the API. */
+/** Opens the page behind the login and the pages below its path to which it links. */
 export async function crawl(context: CheckContext, signedIn?: Browser): Promise<{ pages: Page[] }> {
   const browser = signedIn ?? (await context.signedIn()).browser
   const there = context.url(context.settings.page)

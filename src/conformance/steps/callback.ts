@@ -1,4 +1,4 @@
-// The way of a browser from the portal back to the client, which a check can change.
+// Steps from the portal to the callback of the client, which a check can change.
 import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext, Start } from '../context.ts'
 import { expect } from '../findings.ts'
@@ -14,7 +14,7 @@ export async function followCallback(
   return browser.visit(`${callback}`, { from, ...(stopAt && { stopAt }) })
 }
 
-/** A login up to the address to which the portal sends the browser back. */
+/** Begins a login, and returns the callback address without opening it. */
 export async function beginLogin(
   context: CheckContext,
   path?: string,
@@ -24,7 +24,7 @@ export async function beginLogin(
   return { browser, start, callback: await context.authorize(start) }
 }
 
-/** Visits a callback that the client must refuse: it exchanges no code, and signs nobody in. */
+/** Opens a callback that the client must refuse. Fails if the client exchanges a code or signs somebody in. */
 export async function expectRefused(
   context: CheckContext,
   browser: Browser,
@@ -40,8 +40,8 @@ export async function expectRefused(
 }
 
 /**
- * The same address with only these parameters and the portal's `iss`. A client may demand `iss` in every answer of the
- * portal (RFC 9207, 2.4), and would refuse a callback without it before it looks at the rest.
+ * The callback address with only these parameters and the portal's `iss`. A client may require `iss` in every callback
+ * (RFC 9207, 2.4), and would refuse a callback without it before it reads the other parameters.
  */
 export function errorCallback(callback: URL, query: Record<string, string>): URL {
   const url = new URL(callback)

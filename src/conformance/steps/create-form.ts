@@ -16,13 +16,13 @@ export interface OpenForm {
   values: Values
 }
 
-/** Opens the form on the page that --create names, for a new visitor. Ends the check if there is none. */
+/** Opens the form on the page that --create names, for a new visitor. Ends the check if the page has no such form. */
 export async function openCreateForm(context: CheckContext, name = 'Created by conformance'): Promise<OpenForm> {
   const { browser, person } = await context.signedIn()
   return openFormIn(context, browser, person, name)
 }
 
-/** The same in a browser in which this person is already signed in. */
+/** Like openCreateForm, in a browser in which this person is already signed in. */
 export async function openFormIn(
   context: CheckContext,
   browser: Browser,
@@ -60,7 +60,7 @@ function nameOf(fields: Form['fields'], ...patterns: RegExp[]): string | undefin
   return undefined
 }
 
-/** The same form with the hidden fields from another visitor's form, which is all that somebody on another site can know. */
+/** The form with the hidden fields from an attacker's own form, because an attacker on another site can know only those. */
 export function forge(own: Form, visitors: Form): Form {
   const theirs = new Map(own.fields)
   const swap = ([name, value]: [string, string]): [string, string] => [name, theirs.get(name) ?? value]
@@ -87,7 +87,7 @@ export async function created(context: CheckContext, person: Person): Promise<La
     )
 }
 
-/** Ends the check if the form does not work even in the plainest case, because another check reports that. */
+/** Sends the form without a change. Ends the check if this does not work, because another check reports that. */
 export async function submitCreate(context: CheckContext, open: OpenForm): Promise<Page> {
   const page = await open.browser.submit(open.page, open.form, open.values)
   if ((await created(context, open.person)).length === 0)

@@ -1,11 +1,11 @@
-// The page for a visitor after a failed call of the portal or the API. Both get the same checks.
+// Checks of the page after a failed call. The exchange, the renewal and the API get the same checks.
 import type { Page } from '../browser/browser.ts'
 import type { Check, Row } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { expect } from '../findings.ts'
 import { showsInside } from './page-content.ts'
 
-/** Makes a call meet each of these failures, and judges the page that the visitor gets. */
+/** One call of the client, and how a check makes it fail. */
 interface Failing {
   /** The beginning of the ids: `exchange`, `refresh` or `list`. */
   place: string
@@ -15,15 +15,15 @@ interface Failing {
   meet(context: CheckContext, failure: string): Promise<Page>
 }
 
-/** After each of `failures` the page has another status than 500, and shows nothing of the inside. */
+/** The page after a failed call must not have status 500, and after each of `failures` it must show no internals of the client. */
 export function failurePages({ place, call, needs, meet }: Failing, failures: string[]): Row[] {
   return [
     ...['reset', 'html', '503'].map(
       (failure): Row => ({
         id: `${place}-${failure}-status`,
-        title: `When ${call} fails (${failure}), the answer does not say that the client itself is broken`,
+        title: `When ${call} fails (${failure}), the status of the page is not 500`,
         rule: 'gateway-status',
-        why: 'Status 500 means an unexpected fault and alarms the wrong people. If the platform does not answer, the status is 502, 503 or 504.',
+        why: 'Status 500 means a fault of the client itself, and alarms its developers although the platform has failed.',
         fix: 'Answer failures of the platform with 502 or 503 and a page, and keep 500 for your own mistakes.',
         ...(needs && { needs }),
         async run(context) {
@@ -36,7 +36,7 @@ export function failurePages({ place, call, needs, meet }: Failing, failures: st
       id: `${place}-failed-no-stack`,
       title: `The page for ${call === 'the API' ? 'a failed call' : call.replace('the', 'a failed')} shows no stack, no file and no internal address`,
       rule: 'PG-20',
-      why: 'These details tell an attacker what runs where.',
+      why: 'Such details help an attacker to find weak places.',
       fix: 'Answer every error with fixed words, and put the details into the log.',
       ...(needs && { needs }),
       async run(context) {

@@ -1,4 +1,4 @@
-// The page behind the login when its list arrives, is empty, or does not arrive.
+// The page behind the login with and without faults of the list of applications.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import { NotApplicable } from '../check.ts'
@@ -12,7 +12,7 @@ export interface Visited {
   page: Page
 }
 
-/** A signed-in visitor opens the page. The list meets the fault, however often the client asks for it. */
+/** Opens the page as a signed-in visitor, while the sandbox answers each call of the list with the fault. */
 export async function visitUnder(
   context: CheckContext,
   fault: string,
@@ -29,12 +29,12 @@ export async function visitUnder(
 }
 
 export interface Compared extends Visited {
-  /** The page without the fault, for a visitor without and with an application. */
+  /** The page without the fault: `empty` before the visitor had an application, `full` after that. */
   empty: Page
   full: Page
 }
 
-/** Does the same for a person who has an application. Also returns the page without the fault. */
+/** Like visitUnder, for a visitor who has an application. Returns the pages without the fault, too. */
 export async function compareUnder(
   context: CheckContext,
   fault: string,
@@ -48,7 +48,7 @@ export async function compareUnder(
   return { empty, full, ...(await visitUnder(context, fault, options, 5, browser)) }
 }
 
-/** Ends the check if no call met the fault, because the page proves nothing then. */
+/** Ends the check if the client made no call that got the fault, because the page then proves nothing. */
 async function expectMet(context: CheckContext, fault: string, page: Page): Promise<void> {
   const isMet = () => context.arrived('api', 'trap').some(step => step.fault?.name === fault)
   // The sandbox records an answer that hangs only after the client has closed the connection.
@@ -59,10 +59,14 @@ async function expectMet(context: CheckContext, fault: string, page: Page): Prom
 export const listCalls = (context: CheckContext): LabStep[] =>
   context.arrived('api').filter(({ request }) => request.method === 'GET' && request.url.startsWith('/apps/v1'))
 
-/** Fails without an answer, or if the answer is not one that the client has written. */
+/** Fails if there is no answer, or if the answer is the default error page of a server. */
 export function expectAnswer(page: Page): void {
   expect(page.status !== 0, `The browser got ${describePage(page)}.`, page)
-  expect(!isBareFailure(page), 'The answer is a plain failure: status 500 without a text of the client.', page)
+  expect(
+    !isBareFailure(page),
+    'The answer is the default failure of a server: status 500 without a text of the client.',
+    page,
+  )
 }
 
 /** Fails unless the answer is an error, or a page that differs from that of a visitor without applications. */
@@ -79,7 +83,7 @@ export function expectFittingAnswer({ page, empty, full }: Compared): void {
   )
 }
 
-/** The visible text of an answer, without a given text and without parts that differ from visit to visit. */
+/** The visible text of an answer, without a given text and without numbers and ids, which differ from visit to visit. */
 export function shownIn(page: Page, without = ''): string {
   const shown = shownText(page)
   return (without === '' ? shown : shown.replaceAll(without, ''))

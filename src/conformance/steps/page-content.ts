@@ -1,4 +1,4 @@
-// What the HTML of a page runs, loads, links to and reveals, read as a browser does.
+// Reads the HTML of a page as a browser does: its scripts, the addresses that it loads and links to, and its text.
 import type { Exchange, Page } from '../browser/browser.ts'
 import { attribute, type Element, parsePage, rawTextOf, textsIn } from '../browser/html.ts'
 import { isHtml } from '../browser/page.ts'
@@ -19,14 +19,14 @@ export function runsScript(answer: Answer, script: string): boolean {
   )
 }
 
-/** Whether a link, a form or the page itself leads to an address that runs this script. */
+/** Whether a link, a form or a refresh of the page has an address that runs this script. */
 export function leadsToScript(answer: Answer, script: string): boolean {
   const isScript = (address: string) =>
     URL.canParse(address) && ['javascript:', 'vbscript:', 'data:'].includes(new URL(address).protocol)
   return addressesIn(answer).some(address => isScript(address) && address.includes(script))
 }
 
-/** The addresses that the page loads, links to, sends forms to and goes on to, as they are written. */
+/** The addresses of the page as they are written: of resources, links, forms and refreshes. */
 export function addressesIn(answer: Answer): string[] {
   return elementsIn(answer).flatMap(element => {
     const addresses = addressAttributes.flatMap(name => attribute(element, name) ?? [])
@@ -37,7 +37,7 @@ export function addressesIn(answer: Answer): string[] {
   })
 }
 
-/** Addresses of other origins that a page loads by itself. */
+/** Addresses of other origins that a browser loads with the page. */
 export function foreignLoads(answer: Answer, client: string): string[] {
   const elements = elementsIn(answer)
   const href = elements.filter(({ tagName }) => tagName === 'base').flatMap(base => attribute(base, 'href') ?? [])[0]
@@ -70,9 +70,9 @@ export function shownText(answer: Answer): string {
 
 const unseen = ['script', 'style', 'title', 'template']
 
-/** Whether a page has a script that could lead on or send requests. The suite's browser runs none. */
+/** Whether a page has a script that could redirect or send requests. The suite's browser runs no scripts. */
 export function mayGoOnByScript(page: Page): boolean {
-  // An error page leads nowhere.
+  // Scripts of an error page do not count.
   if (page.status < 200 || page.status > 299) return false
   const leads = /\blocation\b|\bnavigat|\bhistory\b|\bsubmit\s*\(|\bfetch\s*\(|XMLHttpRequest/
   return elementsIn(page)
@@ -80,18 +80,18 @@ export function mayGoOnByScript(page: Page): boolean {
     .some(script => attribute(script, 'src') !== undefined || leads.test(rawTextOf(script)))
 }
 
-/** `browser`: the real one, if --browser names it. */
+/** `browser`: the real browser that --browser names, if any. */
 export function describeScript(page: Page, { browser }: { browser: string | undefined }): string {
   const instead = browser
     ? 'The checks of the group real-browser judge such a client in Chromium.'
     : 'Run with --browser chromium: the checks of the group real-browser judge such a client.'
-  return `The page with ${describePage(page)} has a script that may go on, and the suite's own browser runs none. ${instead}`
+  return `The page with ${describePage(page)} has a script that may redirect the browser, but the suite's own browser runs no scripts. ${instead}`
 }
 
 /** The default error pages of servers and frameworks. */
 const bareFailures = /^$|internal server error|^server error|^error 500\b|whitelabel error page/i
 
-/** Whether this is a framework's answer to an uncaught error, which explains nothing and leads nowhere. */
+/** Whether the page is the default answer of a framework to an uncaught error, without a link or an explanation. */
 export function isBareFailure(page: Page): boolean {
   if (page.status !== 500 || page.links.length > 0 || page.forms.length > 0) return false
   return bareFailures.test(shownText(page).replace(/\s+/g, ' ').trim())
@@ -117,7 +117,7 @@ export function showsInside(answer: Answer): boolean {
   return inside.some(pattern => pattern.test(text))
 }
 
-/** Scripts and styles of a page may contain names of their own files. */
+/** Whether the element is a script or a style: their text may contain names of the client's own files, which are no internals. */
 function isCode(element: Element): boolean {
   return element.tagName === 'style' || isScript(element)
 }

@@ -1,14 +1,14 @@
-// Sends requests that no browser sends, one after the other, and looks whether the client still answers.
+// Sends requests that no browser sends, one after the other, and tests whether the client still answers.
 import { Failed, NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { type RawAnswer, type RawBytes, sendBytes } from '../raw-connection.ts'
 import { describeExchange } from '../report/describe.ts'
 import { typedAddress } from './callback.ts'
 
-/** A request as words for a finding, and as bytes. */
+/** A request as bytes, with a description for findings. */
 export interface Odd extends RawBytes {
   what: string
-  /** Not HTTP: a server may close the connection without an answer. */
+  /** True if the request is not valid HTTP, so that a server may close the connection without an answer. */
   isNoHttp?: boolean
 }
 
@@ -40,10 +40,10 @@ export function requestText(
   return `${method} ${target} HTTP/${version}\r\n${lines.join('\r\n')}\r\n\r\n${body}`
 }
 
-/** Milliseconds. A client that handles an odd request must still answer everybody else. */
+/** Milliseconds. The time limit for a normal request while the client handles an odd request. */
 const longestPlainMs = 5000
 
-/** Fails if a plain request is not answered. */
+/** Fails if the client does not answer a normal request. */
 export async function expectStillThere(context: CheckContext, after: string, evidence: string[]): Promise<void> {
   const plain = await context.request(context.settings.login, { headers: typedAddress, timeoutMs: longestPlainMs })
   if ('fault' in plain.response)
@@ -54,21 +54,23 @@ export async function expectStillThere(context: CheckContext, after: string, evi
 }
 
 /**
- * Sends them all. Each is answered, or, where it is no HTTP, at least not left open; and a plain request after them is
- * answered as ever.
+ * Sends all requests. Fails if the client does not answer one of them, or does not answer a normal request afterwards. If
+ * a request is not valid HTTP, the client may close the connection instead.
  */
 export async function sendOdd(context: CheckContext, all: Odd[]): Promise<OddAnswer[]> {
   const { client } = context.settings
   const plain = await context.request(context.settings.login, { headers: typedAddress, timeoutMs: longestPlainMs })
-  if ('fault' in plain.response) throw new Undecided(`A plain request was not answered: ${plain.response.fault}.`)
+  if ('fault' in plain.response)
+    throw new Undecided(`The client did not answer a normal request: ${plain.response.fault}.`)
   const answers: OddAnswer[] = []
   for (const odd of all) {
     const answer = await sendBytes(client, odd)
     const evidence = [describeExchange(answer.exchange)]
     if (answer.status === 0) {
       await expectStillThere(context, odd.what, evidence)
-      if (!answer.isClosed) throw new Failed(`The client leaves ${odd.what} without an answer.`, evidence)
-      if (!odd.isNoHttp) throw new Failed(`The client breaks the connection at ${odd.what}.`, evidence)
+      if (!answer.isClosed) throw new Failed(`The client does not answer ${odd.what}.`, evidence)
+      if (!odd.isNoHttp)
+        throw new Failed(`The client closes the connection without an answer to ${odd.what}.`, evidence)
     }
     answers.push({ ...answer, odd })
   }
@@ -76,12 +78,12 @@ export async function sendOdd(context: CheckContext, all: Odd[]): Promise<OddAns
   return answers
 }
 
-/** 501 and 505 say that a method or a version is unknown, which is right. */
+/** 501 and 505 are correct for an unknown method or version. */
 function isOwnFault({ status }: RawAnswer): boolean {
   return status >= 500 && status !== 501 && status !== 505
 }
 
-/** Fails if an answer has a status that blames the client itself. Another check reports requests without an answer. */
+/** Fails if an answer has a status that means a fault of the client. Another check reports requests without an answer. */
 export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promise<void> {
   const answers = await sendOdd(context, all).catch(error => {
     throw error instanceof Failed

@@ -1,4 +1,4 @@
-// The target of redirects with which the laboratory answers. Nothing must arrive there.
+// The target of the redirects that the laboratory sends to the client. A request that arrives there shows that the client followed one.
 import type { CheckContext } from '../context.ts'
 
 export function requestAtTrap({ platform }: CheckContext, fault: string) {

@@ -1,4 +1,4 @@
-// A visit of the page behind the login after the access token has expired, while the renewal meets a fault.
+// A visit of the page behind the login after the access token has expired, while the sandbox answers the renewal with a fault.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
@@ -13,11 +13,11 @@ export interface Renewing {
   /** The steps that arrived at the platform. */
   steps: LabStep[]
   renewal: LabStep
-  /** All that arrived. */
+  /** Every renewal of the visit. */
   renewals: LabStep[]
 }
 
-/** Ends the check if the client renews nothing, or leaves the page without an answer. */
+/** Ends the check if the client makes no renewal, or does not answer the request of the page. */
 export async function renewUnder(
   context: CheckContext,
   fault?: string,
@@ -32,7 +32,10 @@ export async function renewUnder(
   return { browser, person, ...visit, renewal, renewals: visit.steps.filter(({ kind }) => kind === 'refresh') }
 }
 
-/** Fails unless the visitor is still signed in after the fault. The client may remember for a while that the portal was down. */
+/**
+ * Fails unless the visitor is still signed in after the fault. Tries for some seconds, because the client may remember
+ * for a while that the portal was down.
+ */
 export async function expectBack(context: CheckContext, { browser, page }: Renewing): Promise<void> {
   await context.dropFaults()
   const end = performance.now() + 15_000
@@ -41,5 +44,5 @@ export async function expectBack(context: CheckContext, { browser, page }: Renew
     await context.pause(3000)
     isBack = await context.isSignedIn(browser)
   }
-  expect(isBack, 'When the portal is back, the visitor is no longer signed in.', page)
+  expect(isBack, 'After the portal works again, the visitor is no longer signed in.', page)
 }

@@ -1,4 +1,4 @@
-// The session of a visitor: which cookies belong to it, and how it ends.
+// The session of a visitor: its cookies, and its end.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from '../check.ts'
@@ -9,7 +9,7 @@ import { beginLogin, followCallback } from './callback.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
 export interface SessionCookie {
-  /** The line with which it was set last. */
+  /** The last Set-Cookie line of the cookie. */
   cookie: ReadCookie
   exchange: Exchange
 }
@@ -22,8 +22,9 @@ export interface Session {
 }
 
 /**
- * Signs in, with what the exchange answers as `fault` says, and finds the cookies that are the session: each that opens
- * the page behind the login by itself, or without which it stays shut. Others (a language, a token for forms) are not judged.
+ * Signs in, with `fault` as the answer to the exchange, and finds the cookies of the session. A cookie belongs to the
+ * session if the visitor is signed in with only this cookie, or is not signed in without it. Other cookies, such as one
+ * for the language, are left out.
  */
 export async function openSession(context: CheckContext, fault?: [name: string, value?: unknown]): Promise<Session> {
   const { browser, callback } = await beginLogin(context)
@@ -33,15 +34,15 @@ export async function openSession(context: CheckContext, fault?: [name: string, 
   if (!(await context.isSignedIn(browser)))
     throw new Undecided(
       fault
-        ? 'Nobody is signed in after this answer.'
-        : 'A plain login does not work, so nothing that follows can be judged.',
+        ? 'Nobody is signed in after this token response.'
+        : 'A plain login does not work, so this check cannot judge the session.',
     )
   const cookies: SessionCookie[] = []
   for (const [name, set] of lastSet(page.trail)) if (await isSession(context, browser, name)) cookies.push(set)
   return { browser, person: await context.person(), page, cookies }
 }
 
-/** For each name the last line that set the cookie, without cookies that were deleted. */
+/** The last Set-Cookie line for each name, without deleted cookies. */
 function lastSet(trail: Exchange[]): Map<string, SessionCookie> {
   const found = new Map<string, SessionCookie>()
   for (const exchange of trail)
@@ -75,7 +76,7 @@ export function plant(context: CheckContext, browser: Browser, name: string, val
   browser.cookies.set(context.url('/'), `${name}=${value}${scope}${/http-/i.test(name) ? '; HttpOnly' : ''}`)
 }
 
-/** Visits the page behind the login. Returns the steps of this check that arrive at the platform meanwhile. */
+/** Visits the page behind the login. Returns the steps of this check that arrive at the platform during the visit. */
 export async function visitPage(context: CheckContext, browser: Browser): Promise<{ page: Page; steps: LabStep[] }> {
   const before = new Set(context.arrived())
   const page = await context.visitUntilPortal(browser, context.settings.page)
@@ -88,8 +89,8 @@ const shortLife = 2
 export const shortLifeValue = { options: { value: shortLife } }
 
 /**
- * Somebody whose access token is over, by what the exchange said and by what the API says: the next visit has to renew
- * it. See renewalIn.
+ * A visitor whose access token has expired by its expires_in and at the API: the client must renew it for the next visit.
+ * See renewalIn.
  */
 export async function expiredSession(
   context: CheckContext,
@@ -103,12 +104,12 @@ export async function expiredSession(
   return { ...opened, person: visitor }
 }
 
-/** A login whose access token lives for a moment. */
+/** Makes a login whose access token is valid for two seconds. */
 async function openBriefly(context: CheckContext, person: Person) {
   const browser = context.browser()
   const callback = await context.authorize(await context.startLogin(browser), person)
   await context.order('exchange-expires-in', shortLifeValue)
-  // A client that renews some time before the end does so during the login, because this token expires soon.
+  // A client that renews before the token expires does this during the login, so a renewed token must be as short.
   const dropEarly = await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
   const began = performance.now()
   const page = await followCallback(context, browser, callback)
@@ -121,28 +122,30 @@ async function openBriefly(context: CheckContext, person: Person) {
 
 async function expectFault(context: CheckContext): Promise<void> {
   if (!(await context.exchanges()).some(({ fault }) => fault))
-    throw new Undecided('The exchange was answered as always.')
+    throw new Undecided('The portal answered the exchange without the ordered fault.')
 }
 
-/** Expires the access token for clients that count the seconds, and for clients that wait for a 401. */
+/** Expires the access token for clients that compare expires_in with the clock, and for clients that wait for a 401. */
 export async function endToken({ platform, pause }: CheckContext, person: Person): Promise<void> {
   await pause(shortLife * 1000 + 300)
   await platform.endAccessTokens(person)
 }
 
 /**
- * The renewal that a visit made after the token had ended. Without one the client renews nothing only if it was seen to
- * send the visitor to sign in: who hangs or breaks before the renewal is not excused.
+ * The renewal of a visit after the access token has expired. If there is none, the check does not apply only if the
+ * client asked the visitor to sign in, because a client may also have failed before the renewal.
  */
 export function renewalIn(context: CheckContext, { page, steps }: { page: Page; steps: LabStep[] }): LabStep {
   const renewal = steps.find(({ kind }) => kind === 'refresh')
   if (renewal) return renewal
   if (page.status === 0)
-    throw new Failed(`The token has ended; nothing was renewed, and the page got no answer: ${page.fault}.`)
+    throw new Failed(
+      `After the access token had expired, the client made no renewal and did not answer: ${page.fault}.`,
+    )
   if (asksToSignIn(context, page))
-    throw new NotApplicable('the client renews no access token: when one has ended, the visitor is sent to sign in')
+    throw new NotApplicable('the client renews no access token, but asks the visitor to sign in')
   throw new Undecided(
-    `The token has ended; nothing was renewed, nobody was asked to sign in, and the page has ${describePage(page)}.`,
+    `After the access token had expired, the client made no renewal and did not ask the visitor to sign in. The page is ${describePage(page)}.`,
   )
 }
 
@@ -163,7 +166,7 @@ export function asksToSignIn({ settings, platform, url }: CheckContext, { stoppe
   )
 }
 
-/** A session that exists. Ends the check if no cookie belongs to it, because there is nothing to judge. */
+/** Signs in and returns the session. Ends the check if no cookie belongs to the session. */
 export async function sessionOf(context: CheckContext): Promise<Session> {
   const session = await openSession(context)
   if (session.cookies.length === 0) throw new NotApplicable('no cookie of this client is a session')

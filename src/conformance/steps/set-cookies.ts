@@ -47,7 +47,7 @@ function readAge(attributes: Map<string, string>): number | undefined {
 /** Browsers shorten longer lifetimes (RFC 6265bis, 5.5). */
 export const longestCookieSeconds = 400 * 86_400
 
-/** The fault of a cookie's lifetime, as the end of a sentence about it. */
+/** What is wrong with the lifetime of a cookie, as the end of a sentence about the cookie. */
 export function wrongAgeOf({ attributes, maxAge }: ReadCookie): string | undefined {
   const [age, expires] = [attributes.get('max-age'), attributes.get('expires')]
   if (age !== undefined && !/^-?\d+$/.test(age)) return `has Max-Age=${age}`

@@ -1,4 +1,4 @@
-// Signing out as a visitor does, and as a form on another page would.
+// Signing out as a visitor does, and the form with which another site tries it.
 import type { Browser, Page } from '../browser/browser.ts'
 import { Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
@@ -28,7 +28,7 @@ export async function signOut(context: CheckContext, browser: Browser, landed?: 
   const page = await browser.submit(own, own.forms[0]!, {}, undefined, stop)
   if ([400, 403, 419, 422].includes(page.status))
     throw new Undecided(
-      `No page has a form for ${path}, and a form without its hidden fields is refused (${page.status}).`,
+      `No page has a form for ${path}, and the client refused a form without hidden fields with status ${page.status}.`,
     )
   return page
 }

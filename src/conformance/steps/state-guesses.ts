@@ -1,7 +1,7 @@
-// How a stranger could guess a state: from which values it is made.
+// How an attacker could compute a state from values that the attacker knows.
 import { createHash } from 'node:crypto'
 
-/** The readable values in a text: its parts, also after decoding. */
+/** The readable values in a text: its words, and the words after decoding. */
 export function wordsIn(value: string, depth = 0): string[] {
   const decoded = [/%[0-9a-f]{2}/i.test(value) ? decodeURIComponent(value.replace(/%(?![0-9a-f]{2})/gi, '%25')) : '']
   if (depth < 2)
@@ -10,7 +10,7 @@ export function wordsIn(value: string, depth = 0): string[] {
   return [value, ...value.split(/[^\w.~-]+/), ...value.split(/[^\w-]+/), ...inner]
 }
 
-/** How the state could be computed, or undefined if there is no simple way. */
+/** How an attacker could compute the state, or undefined if there is no simple way. */
 export function findGuess(
   state: string,
   { before, after, words }: { before: number; after: number; words: string[] },

@@ -1,5 +1,7 @@
 // Logins, forms and cookies in a real Chromium, which runs the scripts of the client. These checks run only with --browser.
+import type { Locator } from 'playwright-core'
 import { type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
 import { expect, expectOr } from '../../findings.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import {
@@ -18,6 +20,14 @@ import {
 
 const strictCookie =
   'Answer the callback with status 200 and a page with a meta refresh: browsers send no SameSite=Strict cookie after redirects that another site began. If the callback answers with a redirect, the next page has no session.'
+
+/** Sends the create form with its button. Returns how many applications the API created. */
+async function createBy(context: CheckContext, press: (button: Locator) => Promise<void>): Promise<number> {
+  const visitor = await signedIn(context)
+  const button = await fillCreateForm(context, visitor, 'Created in Chromium')
+  await visitor.window.act(() => press(button))
+  return createdBy(context, visitor.person)
+}
 
 const rows: Row[] = [
   {
@@ -212,10 +222,7 @@ const rows: Row[] = [
     fix: "Fill in the form yourself with the browser's developer tools open, and follow its request to the API.",
     needs: ['page', 'create', 'browser'],
     async run(context) {
-      const visitor = await signedIn(context)
-      const button = await fillCreateForm(context, visitor, 'Created in Chromium')
-      await visitor.window.act(() => button.click())
-      const count = await createdBy(context, visitor.person)
+      const count = await createBy(context, button => button.click())
       expect(count > 0, 'Nothing was created.')
     },
   },
@@ -227,10 +234,7 @@ const rows: Row[] = [
     fix: 'Give each form a one-time id, and create one application for each id. Disabling the button is not enough.',
     needs: ['page', 'create', 'browser'],
     async run(context) {
-      const visitor = await signedIn(context)
-      const button = await fillCreateForm(context, visitor, 'Created in Chromium')
-      await visitor.window.act(() => button.dblclick())
-      const count = await createdBy(context, visitor.person)
+      const count = await createBy(context, button => button.dblclick())
       if (count === 0) throw new Undecided('Nothing was created, which chromium-create reports.')
       expect(count === 1, `A double click created ${count} applications.`)
     },
