@@ -1,4 +1,4 @@
-// The findings of the suite must be true: no client is blamed for correct behaviour, and the fix matches the answer.
+// The findings of the suite must be true: no correct client fails, and the fix matches the mistake of the client.
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import type { Page } from '../../src/conformance/browser/browser.ts'
@@ -25,7 +25,7 @@ async function judge(parts: Partial<Parts>, ...ids: string[]): Promise<Record<st
   return Object.fromEntries(results.map(result => [result.id, result]))
 }
 
-t.test('a form that the API refuses is not blamed on a referrer policy', async t => {
+t.test('a form that the API refuses gets no advice about the referrer policy', async t => {
   const { 'create-works': result } = await judge(
     {
       send: (visit, request) =>
@@ -40,27 +40,30 @@ t.test('a form that the API refuses is not blamed on a referrer policy', async t
   t.notMatch(result?.fix, 'no-referrer')
 })
 
-t.test('a form whose page sends no referrer, and so Origin: null, gets this reason', async t => {
-  const { 'create-works': result } = await judge(
-    {
-      ...headersWith(() => ({ 'referrer-policy': 'no-referrer' })),
-      isFromHere: ({ headers, settings }) => headers.origin === settings.publicUrl,
-    },
-    'create-works',
-  )
-  t.match(result, { verdict: 'failed', fix: 'Referrer-Policy: no-referrer' })
-})
+t.test(
+  'a form with Origin: null, because its page sends no referrer, gets advice about the referrer policy',
+  async t => {
+    const { 'create-works': result } = await judge(
+      {
+        ...headersWith(() => ({ 'referrer-policy': 'no-referrer' })),
+        isFromHere: ({ headers, settings }) => headers.origin === settings.publicUrl,
+      },
+      'create-works',
+    )
+    t.match(result, { verdict: 'failed', fix: 'Referrer-Policy: no-referrer' })
+  },
+)
 
-t.test('a form that the client refuses for another reason is not blamed on a referrer policy', async t => {
+t.test('a form that the client refuses for another reason gets no advice about the referrer policy', async t => {
   const { 'create-works': result } = await judge({ isFormOf: () => false }, 'create-works')
   t.match(result, { verdict: 'failed', fix: 'The client refused its own form with 409' })
 })
 
-t.test('a client that logs a state is not accused of logging the cookie that contains it', async t => {
+t.test('a client that logs the state passes log-cookies, although a cookie contains the state', async t => {
   const logins = new Map<string, Login>()
   const found = await judge(
     {
-      // A cookie that holds the state as it is.
+      // The cookie contains the plain state.
       sealLogin(_visit, _name, login) {
         logins.set(login.state, login)
         return login.state
@@ -77,7 +80,7 @@ t.test('a client that logs a state is not accused of logging the cookie that con
   t.equal(found['log-code']?.verdict, 'failed')
 })
 
-t.test('a cookie in the log is found', async t => {
+t.test('a client that logs a cookie fails log-cookies', async t => {
   const found = await judge(
     { describe: ({ setCookies, url }, status) => `${url.pathname} ${status} ${setCookies.join(' ')}` },
     'log-cookies',
@@ -85,7 +88,7 @@ t.test('a cookie in the log is found', async t => {
   t.equal(found['log-cookies']?.verdict, 'failed')
 })
 
-t.test('a path in a form field that is logged as an address does not count as logged form text', async t => {
+t.test('a client that logs the path of an address passes, although a form field contains the same path', async t => {
   const forms = new Map<string, unknown>()
   const printsPath: Partial<Parts> = {
     seal(visit, name, value) {
@@ -109,17 +112,17 @@ const tooLong = (status: number): Partial<Parts> => ({
   },
 })
 
-t.test('a server that refuses a long address with 414 is not blamed for its cookies', async t => {
+t.test('a client that refuses a long address with 414 passes return-to-long', async t => {
   const found = await judge(tooLong(414), 'return-to-long')
   t.equal(found['return-to-long']?.verdict, 'passed')
 })
 
-t.test('a server that fails at a long address is blamed for that', async t => {
+t.test('a client that answers a long address with status 500 fails return-to-long', async t => {
   const found = await judge(tooLong(500), 'return-to-long')
   t.match(found['return-to-long'], { verdict: 'failed', reason: 'The login path answered with status 500', fix: '414' })
 })
 
-t.test('a client that loops in a browser fails login-works, with the reason', async t => {
+t.test('a client that redirects without end fails login-works, with this reason', async t => {
   const found = await judge(
     {
       arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
@@ -130,7 +133,7 @@ t.test('a client that loops in a browser fails login-works, with the reason', as
   t.match(found['login-works'], { verdict: 'failed', reason: /sent to the portal and back \d+ times/, fix: 'Strict' })
 })
 
-t.test('a redirect from the callback with a Lax cookie is not a loop', async t => {
+t.test('a client that redirects from the callback with a Lax cookie passes login-works', async t => {
   const found = await judge(
     {
       arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
@@ -144,30 +147,33 @@ t.test('a redirect from the callback with a Lax cookie is not a loop', async t =
   t.equal(found['login-lands-signed-in']?.verdict, 'passed')
 })
 
-t.test('a callback that goes on by a script is undecided if that matters, and fails nowhere', async t => {
-  const found = await judge(
-    {
-      arrive: (visit, login) =>
-        page(visit, 200, 'Welcome', `<script>location.replace(${JSON.stringify(login.returnTo)})</script>`),
-    },
-    'login-works',
-    'login-lands-signed-in',
-    'callback-code-not-in-address',
-    'tabs-reload-after-login',
-    'return-to-works',
-    'exchange-code',
-  )
-  t.same(Object.fromEntries(Object.entries(found).map(([id, { verdict }]) => [id, verdict])), {
-    'login-works': 'passed',
-    'login-lands-signed-in': 'undecided',
-    'callback-code-not-in-address': 'undecided',
-    'return-to-works': 'undecided',
-    'exchange-code': 'passed',
-    'tabs-reload-after-login': 'undecided',
-  })
-})
+t.test(
+  'a client whose callback page redirects by a script fails no check, and checks that need this redirect are undecided',
+  async t => {
+    const found = await judge(
+      {
+        arrive: (visit, login) =>
+          page(visit, 200, 'Welcome', `<script>location.replace(${JSON.stringify(login.returnTo)})</script>`),
+      },
+      'login-works',
+      'login-lands-signed-in',
+      'callback-code-not-in-address',
+      'tabs-reload-after-login',
+      'return-to-works',
+      'exchange-code',
+    )
+    t.same(Object.fromEntries(Object.entries(found).map(([id, { verdict }]) => [id, verdict])), {
+      'login-works': 'passed',
+      'login-lands-signed-in': 'undecided',
+      'callback-code-not-in-address': 'undecided',
+      'return-to-works': 'undecided',
+      'exchange-code': 'passed',
+      'tabs-reload-after-login': 'undecided',
+    })
+  },
+)
 
-t.test('an error page with a script is still a failure', async t => {
+t.test('a client whose login path answers with an error page fails, even if the page has a script', async t => {
   const found = await judge(
     { afterStart: visit => page(visit, 500, 'Error', '<script>location.reload()</script>') },
     'start-leads-to-portal',
@@ -175,7 +181,7 @@ t.test('an error page with a script is still a failure', async t => {
   t.equal(found['start-leads-to-portal']?.verdict, 'failed')
 })
 
-t.test('a login that the portal refuses at the exchange gets the reason of the portal', async t => {
+t.test('a login whose exchange the portal refuses gets the reason of the portal', async t => {
   const found = await judge(
     {
       exchangeForm: (visit, callback, login) =>
@@ -189,7 +195,7 @@ t.test('a login that the portal refuses at the exchange gets the reason of the p
   t.match(found['login-works'], { verdict: 'failed', fix: /secret/i })
 })
 
-t.test('what the suite does between two requests is not counted as waiting for the client', t => {
+t.test('the measured time of a navigation does not include the time between two requests', t => {
   const page = {
     trail: [
       { durationMs: 20, startedAt: 0 },
@@ -200,40 +206,49 @@ t.test('what the suite does between two requests is not counted as waiting for t
   t.end()
 })
 
-t.test('a client that fails by itself gets no unrelated advice', async t => {
+t.test('a client that answers with status 500 gets only advice about its own failure', async t => {
   const found = await judge({ isFormOf: () => JSON.parse('{') }, 'create-works', 'create-no-session')
   t.match(found['create-works'], { verdict: 'failed', fix: 'The client itself failed' })
 })
 
-t.test('no advice names a library or a function of one language', t => {
+t.test('no fix of a check names a library or a function of one language', t => {
   for (const { id, fix } of checks) t.notMatch(fix, /URLSearchParams|AbortSignal|\bfetch\(|redirect: "manual"/, id)
   t.end()
 })
 
-t.test('the id of a session that the server keeps may live longer than the access token', async t => {
-  const other = await openStage(otherClientOptions)
-  t.teardown(other.close)
-  const results = await other.judge(
-    buildOtherClient,
-    checks.filter(({ id }) => id === 'cookie-max-age'),
-  )
-  t.match(results, [{ verdict: 'not applicable', reason: 'too short to hold the access token' }])
-})
+t.test(
+  'a client that keeps sessions at the server may set a cookie that lives longer than the access token',
+  async t => {
+    const other = await openStage(otherClientOptions)
+    t.teardown(other.close)
+    const results = await other.judge(
+      buildOtherClient,
+      checks.filter(({ id }) => id === 'cookie-max-age'),
+    )
+    t.match(results, [{ verdict: 'not applicable', reason: 'too short to hold the access token' }])
+  },
+)
 
-t.test('if every exchange is refused, neither the address bar nor the size of cookies is blamed', async t => {
-  const found = await judge(
-    exchangeWith(form => form.delete('state')),
-    'login-works',
-    'callback-code-not-in-address',
-    'cookie-headers-in-bounds',
-  )
-  t.match(found['login-works'], { verdict: 'failed', fix: 'state' })
-  t.not(found['callback-code-not-in-address']?.verdict, 'failed')
-  t.not(found['cookie-headers-in-bounds']?.verdict, 'failed')
-})
+t.test(
+  'if the portal refuses every exchange, the checks of the address bar and of the size of cookies do not fail',
+  async t => {
+    const found = await judge(
+      exchangeWith(form => form.delete('state')),
+      'login-works',
+      'callback-code-not-in-address',
+      'cookie-headers-in-bounds',
+    )
+    t.match(found['login-works'], { verdict: 'failed', fix: 'state' })
+    t.not(found['callback-code-not-in-address']?.verdict, 'failed')
+    t.not(found['cookie-headers-in-bounds']?.verdict, 'failed')
+  },
+)
 
-t.test('a client that refuses every callback is not told where to send the code', async t => {
-  const strict = right.loginAttributes.replace('Lax', 'Strict')
-  const { 'exchange-post': result } = await judge({ loginAttributes: strict }, 'exchange-post')
-  t.match(result, { verdict: 'failed', fix: 'The client refuses the callback' })
-})
+t.test(
+  'a client that refuses every callback gets advice about its checks, and not about the address of the exchange',
+  async t => {
+    const strict = right.loginAttributes.replace('Lax', 'Strict')
+    const { 'exchange-post': result } = await judge({ loginAttributes: strict }, 'exchange-post')
+    t.match(result, { verdict: 'failed', fix: 'The client refuses the callback' })
+  },
+)

@@ -19,7 +19,7 @@ t.test('two restarts at the same time share one start', async t => {
   t.equal(starts, 3, 'a later restart is one of its own')
 })
 
-t.test('a client that was stopped is not started again, not even by a restart that was under way', async t => {
+t.test('after stop(), the client is not started again, even if a restart had begun before', async t => {
   let starts = 0
   const isAnswering = async () => ++starts > 0
   const client = await startClient('exec sleep 60', process.env, isAnswering)
@@ -33,7 +33,7 @@ t.test('a client that was stopped is not started again, not even by a restart th
   t.equal(starts, 2)
 })
 
-t.test('children of the client’s shell end with it, however they handle signals', async t => {
+t.test('stop() ends the children of the client’s shell, even if they ignore signals', async t => {
   const port = await findFreePort()
   const lines = `process.on('SIGTERM', () => 0); require('node:net').createServer().listen(${port}, '127.0.0.1', () => console.log('listens'))`
   const client = await startClient(`"${process.execPath}" -e "${lines}"; true`, process.env, async () => true)
@@ -48,7 +48,7 @@ t.test('children of the client’s shell end with it, however they handle signal
 
 t.test('on Windows taskkill ends the client and all its children', async t => {
   const folder = t.testdir()
-  // Only what Windows is told is seen here; the real program ends what it names.
+  // This test sees only the arguments of taskkill. On Windows, the real program ends the named processes.
   const taskkill = `#!/bin/sh\necho "$@" >> ${folder}/calls\nkill -9 -- "-$2"\n`
   writeFileSync(join(folder, 'taskkill'), taskkill, { mode: 0o755 })
   const client = await startClient('sleep 60; true', process.env, async () => true)
@@ -66,9 +66,9 @@ t.test('on Windows taskkill ends the client and all its children', async t => {
   t.match(readFileSync(join(folder, 'calls'), 'utf8'), /^\/pid \d+ \/t \/f\n/)
 })
 
-t.test('an end counts as unexpected unless the command has stopped the client', async t => {
+t.test('an end of the process is unexpected, except if the suite has stopped the client', async t => {
   const port = await findFreePort()
-  // It ends when it is told something.
+  // The program ends when data arrives on a connection.
   const onData = "socket => socket.on('data', () => process.exit(3)).on('error', () => 0)"
   const lines = `require('node:net').createServer(${onData}).listen(${port}, '127.0.0.1')`
   const say = (text: string) =>

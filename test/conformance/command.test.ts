@@ -8,10 +8,10 @@ import t, { type Test } from 'tap'
 import { findFreePort } from '../support/free-port.ts'
 import { serve, startsLogins } from './support/small-clients.ts'
 
-// The whole run waits for most of its time.
+// The tests run in parallel, because the whole run waits for most of its time.
 t.jobs = 3
 
-/** What was compiled for one process is there for the next; and the platform's database is where all tests have theirs. */
+/** Shares the compile cache between processes, and uses the database of all tests for the platform. */
 const environment = {
   PATH: process.env.PATH,
   TMPDIR: process.env.TMPDIR,
@@ -20,7 +20,7 @@ const environment = {
 
 type Run = { code: number | null; output: string; errors: string; lastLine: string | undefined }
 
-/** The command with these arguments, as it would be typed. */
+/** Runs the command with these arguments. */
 function conformance(args: string[]): Promise<Run> {
   return new Promise(resolve => {
     const child = execFile(
@@ -37,7 +37,7 @@ t.test('the client of this project passes: no MUST and no SHOULD fails', async t
   const folder = t.testdir()
   const client = `http://localhost:${await findFreePort()}`
   const reports = ['json', 'junit', 'html'].flatMap(kind => [`--${kind}`, join(folder, kind)])
-  // A starter without the applications has one page that calls the API.
+  // In a starter without the applications, /home is the page that calls the API.
   const has = existsSync('src/client/applications') ? [] : ['--page', '/home', '--create', '']
   const run = await conformance([
     ...has,
@@ -76,14 +76,14 @@ t.test('a failed MUST gives exit code 1, unless it is listed as a known failure'
   t.equal((await conformance([...only, '--expect-fail', list])).code, 0)
 })
 
-/** The command with a client of a few lines, which it starts itself. */
+/** Runs the command with --start and a client of a few lines. */
 async function judge(t: Test, source: string, ...args: string[]): Promise<Run> {
   const file = join(t.testdir({ 'client.mjs': source }), 'client.mjs')
   const client = `http://localhost:${await findFreePort()}`
   return conformance(['--client', client, '--start', `exec "${process.execPath}" "${file}"`, ...args])
 }
 
-t.test('a client that exits at its first callback is exit code 1', async t => {
+t.test('if the client exits at its first callback, the exit code is 1', async t => {
   const source = startsLogins(`{ console.error('\\u001b[31mboom'); process.exit(7) }`)
   const only = '^(login-works|start-leads-to-portal|callback-unknown-parameter)$'
   const run = await judge(t, source, '--only', only, '--allow-undecided')
@@ -94,8 +94,8 @@ t.test('a client that exits at its first callback is exit code 1', async t => {
   t.notMatch(run.output, '\u001b', 'the terminal gets no escape sequence of the client')
 })
 
-t.test('a check that stays undecided is exit code 3, and 0 with --allow-undecided', async t => {
-  // The first needs a login, and nobody can tell whether a client that goes on by a script signs anybody in.
+t.test('if a check stays undecided, the exit code is 3, and with --allow-undecided it is 0', async t => {
+  // A check that needs a login is undecided, because the suite cannot see whether a client that redirects by a script signs the visitor in.
   const page = '<!doctype html><title>One moment</title><script>location.replace("/applications")</script>'
   const source = startsLogins(`return response.setHeader('content-type', 'text/html').end('${page}')`)
   const args = ['--only', '^(list-429-not-repeated|start-leads-to-portal)$']
@@ -131,14 +131,14 @@ t.test('if the real browser is missing, the exit code is 2 and the message says 
   t.match(await conformance(['--browser', 'firefox']), { code: 2, errors: '--browser must be chromium, or the path' })
 })
 
-t.test('a client that needs too long for an answer is told so', async t => {
+t.test('if the client is too slow, the message says so', async t => {
   const slow = await serve(t, () => {})
   const { code, errors } = await conformance(['--client', slow, '--wait', '1'])
   t.equal(code, 2)
   t.match(errors, `The client is too slow: it did not answer ${slow}/login within 5 seconds.`)
 })
 
-t.test('a client that does not speak https is told so at once', async t => {
+t.test('if the client does not support https, the command ends at once and the message says so', async t => {
   const plain = await serve(t, (_request, response) => response.end('here'))
   const { code, errors } = await conformance(['--client', plain.replace('http:', 'https:')])
   t.equal(code, 2)
@@ -161,13 +161,23 @@ t.test('--list prints every check and runs none', async t => {
   t.ok(Number(/^(\d+) checks/m.exec(output)?.[1]) >= 120)
 })
 
-t.test('the suite can reach a client in a container at another address than its public one', async t => {
-  const client = await serve(t, (_request, response) => response.end('here'))
-  const at = new URL(client)
-  const own = `http://localhost:${await findFreePort()}`
-  const run = await conformance(['--client', own, '--client-at', `127.0.0.1:${at.port}`, '--only', 'not-found-escapes'])
-  t.equal(run.lastLine, '1 passed, 0 failed, 0 warned, 0 not applicable, 0 undecided', run.errors)
-})
+t.test(
+  '--client-at makes the suite reach a client in a container at another address than its public address',
+  async t => {
+    const client = await serve(t, (_request, response) => response.end('here'))
+    const at = new URL(client)
+    const own = `http://localhost:${await findFreePort()}`
+    const run = await conformance([
+      '--client',
+      own,
+      '--client-at',
+      `127.0.0.1:${at.port}`,
+      '--only',
+      'not-found-escapes',
+    ])
+    t.equal(run.lastLine, '1 passed, 0 failed, 0 warned, 0 not applicable, 0 undecided', run.errors)
+  },
+)
 
 t.test('on a signal the suite ends and stops its client', async t => {
   const client = `http://localhost:${await findFreePort()}`

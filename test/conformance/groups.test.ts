@@ -1,4 +1,4 @@
-// A group of checks is one folder. What several groups need is in a folder beside `checks/`.
+// Each group of checks is one folder. Code that several groups need is in a folder next to `checks/`.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
@@ -10,7 +10,7 @@ function importsOf(path: string): string[] {
   )
 }
 
-t.test('each folder of checks/ is a group that checks.ts lists, and has checks', async t => {
+t.test('checks.ts lists each folder of checks/ as a group with checks', async t => {
   const folders = globSync('src/conformance/checks/*').map(path => path.slice('src/conformance/checks/'.length))
   t.same(folders.sort(), groups.map(({ id }) => id).sort())
   for (const { id, rows } of groups) t.ok(rows.length > 0, `${id} has checks`)
@@ -31,7 +31,7 @@ t.test('no group imports from another group, and no helper imports from a group'
     )
 })
 
-t.test('every check has an id of its own', async t => {
+t.test('every check has a unique id', async t => {
   const ids = checks.map(({ id }) => id)
   t.same(
     ids.filter((id, at) => ids.indexOf(id) !== at),

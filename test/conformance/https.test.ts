@@ -1,4 +1,4 @@
-// Conformance judges clients over https: it checks their certificates, as every caller does.
+// The suite judges clients over https, and checks their certificates.
 import { execFile } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { keepCertificate, listenWithTls } from '../../src/demo-https.ts'
@@ -6,7 +6,7 @@ import { findFreePort } from '../support/free-port.ts'
 
 type Ended = { code: number | null; output: string }
 
-/** A client with TLS in front of it, which conformance starts. */
+/** Runs the suite with a client behind a TLS proxy, which the suite starts. */
 async function judge(t: Test, environment: (certFile: string) => object): Promise<Ended> {
   const [port, plainPort] = [await findFreePort(), await findFreePort()]
   const certificate = await keepCertificate(t.testdir())
@@ -40,7 +40,7 @@ t.test('a client whose certificate NODE_EXTRA_CA_CERTS names is judged over http
   t.match(output, 'page-hsts: The header is not there.')
 })
 
-t.test('a certificate that is not trusted ends the run at once, and the message says what to do', async t => {
+t.test('if the certificate is not trusted, the run ends at once and the message says what to do', async t => {
   const { code, output } = await judge(t, () => ({}))
   t.equal(code, 2, output)
   t.match(output, /The certificate of https:\/\/localhost:\d+ is not trusted \(self-signed certificate/)

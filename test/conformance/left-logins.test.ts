@@ -1,4 +1,4 @@
-// Logins that were begun and left: the check reads the memory and the connections of a process, so it needs one.
+// The check of unfinished logins needs a real process, because it reads the memory and the connections of the process.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../support/free-port.ts'
 
-/** Leads to the portal. `keep` is run for each login. */
+/** The source of a client that redirects to the portal, and runs `keep` for each login. */
 const client = (keep: string) => `
   import { createServer } from 'node:http'
   import { connect } from 'node:net'
@@ -35,7 +35,7 @@ async function judge(t: Test, keep: string): Promise<string> {
 }
 
 t.test(
-  'logins that a process keeps, or whose connections it keeps, are found',
+  'a client that keeps every login in memory, or a connection for every login, fails time-left-logins',
   { skip: !existsSync('/proc') },
   async t => {
     t.match(await judge(t, ''), '1 passed, 0 failed, 0 warned')

@@ -34,7 +34,7 @@ t.test('a paused function frees its slot, and gets a slot back before the next f
   await Promise.all([
     runInSlot(async ({ pause }) => {
       say('the first begins')
-      // Over while the second still runs.
+      // This pause ends while the second function still runs.
       await pause(1).finally(() => say('the first goes on'))
     }),
     runInSlot(async () => {
@@ -56,7 +56,7 @@ t.test('a function that waits long frees its slot, and continues as soon as the 
     answer = resolve
   })
   await Promise.all([
-    // Several at once in one slot free it once.
+    // Several simultaneous waits in one slot free it once.
     runInSlot(async ({ waitFor }) => {
       await Promise.all([waitFor(answered), waitFor(answered), waitFor(Promise.resolve())])
       heard.push('the first goes on')

@@ -1,4 +1,4 @@
-// A client that ends, hangs or breaks the connection fails the check during which it did so.
+// If the client ends, hangs or breaks a connection during a check, this check fails.
 import type { RequestListener } from 'node:http'
 import t from 'tap'
 import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
@@ -78,7 +78,7 @@ const outcomes: [what: string, end: () => void][] = [
 for (const [what, end] of outcomes)
   for (const isAlone of [false, true])
     t.test(
-      `a client that ends during a check which ${what} fails it (${isAlone ? 'alone' : 'side by side'})`,
+      `if the client ends during a check which ${what}, the check fails (${isAlone ? 'alone' : 'in parallel'})`,
       async t => {
         const client = fakeProcess()
         const run = async () => {
@@ -125,7 +125,7 @@ t.test('if the client ends once and does not end again, every check that was run
 
 /**
  * Runs four checks in parallel. The client hangs during the first one. Before that check looks at the client again, the
- * client is back: a fifth check has restarted it, or somebody else has if the suite did not start it (`hasProcess` is false).
+ * client answers again: a fifth check has restarted it, or, if `hasProcess` is false, another program has restarted it.
  */
 async function judgeWithHang(hasProcess: boolean): Promise<Result[]> {
   const { promise: mayEnd, resolve: release } = Promise.withResolvers<void>()
@@ -144,7 +144,7 @@ async function judgeWithHang(hasProcess: boolean): Promise<Result[]> {
   })
   const { clientProcess } = fakeProcess().parts
   // The runner asks 13 times whether the client answers: three times after each of b, c and d, and four times before e.
-  // Then somebody else starts the client again.
+  // Then another program starts the client again.
   let asked = 0
   const isAnswering = async () => {
     if (hangs && !hasProcess && ++asked === 13) setImmediate(restart)
@@ -157,14 +157,14 @@ async function judgeWithHang(hasProcess: boolean): Promise<Result[]> {
 
 for (const hasProcess of [true, false])
   t.test(
-    `a client that hangs is ${hasProcess ? 'started again' : 'there again'} before the check looks: it fails all the same`,
+    `a check fails if the client hangs during it, even if the client ${hasProcess ? 'is restarted' : 'answers again'} before the check looks`,
     async t => {
       const [hangs] = await judgeWithHang(hasProcess)
       t.match(hangs, { verdict: 'failed', reason: 'did not answer for a while' })
     },
   )
 
-t.test('a client that ends after a check, before the next one begins, is noticed', async t => {
+t.test('if the client ends between two checks, the first check fails', async t => {
   const client = fakeProcess()
   const onResult = ({ id }: Result) => id === 'a' && client.end()
   const checks = ['a', 'b', 'c'].map(id => check(id, async () => {}, { isAlone: true }))
@@ -172,22 +172,19 @@ t.test('a client that ends after a check, before the next one begins, is noticed
   t.same(verdictsOf(results), { a: 'passed', b: 'failed', c: 'passed' })
 })
 
-t.test(
-  'a client that this command did not start, and that answers nothing after a check, fails that check',
-  async t => {
-    let isThere = true
-    const ends = async () => {
-      isThere = false
-    }
-    const results = await runAll([check('ends', ends), check('later', async () => {}, { isAlone: true })], {
-      isAnswering: async () => isThere,
-    })
-    t.same(verdictsOf(results), { ends: 'failed', later: 'undecided' })
-    t.match(results[0]?.reason, 'After this check the client no longer answered.')
-  },
-)
+t.test('if a client that the suite did not start stops answering after a check, the check fails', async t => {
+  let isThere = true
+  const ends = async () => {
+    isThere = false
+  }
+  const results = await runAll([check('ends', ends), check('later', async () => {}, { isAlone: true })], {
+    isAnswering: async () => isThere,
+  })
+  t.same(verdictsOf(results), { ends: 'failed', later: 'undecided' })
+  t.match(results[0]?.reason, 'After this check the client no longer answered.')
+})
 
-t.test('a client that says it is busy is not gone', async t => {
+t.test('a client that answers that it is busy does not count as lost', async t => {
   let isReady = true
   const busy = async () => {
     isReady = false
@@ -207,14 +204,14 @@ const answers: [what: string, answer: RequestListener][] = [
 ]
 for (const [how, ask] of requests)
   for (const [what, answer] of answers)
-    t.test(`a client that ${what} to ${how} fails the check`, async t => {
+    t.test(`a check fails if the client ${what} to ${how}`, async t => {
       const client = await serve(t, answer)
       const settings = { ...readSettings(['--client', client]), patienceMs: 200 }
       const results = await runAll([check('a', ask(`${client}/page?code=secret`), { isAlone: true })], { settings })
       t.match(results, [{ verdict: 'failed', level: 'MUST', reason: `without an answer: GET ${client}/page (` }])
     })
 
-t.test('an answer that no browser can read is not reported as a broken connection', async t => {
+t.test('an answer that no browser can read does not count as a broken connection', async t => {
   const client = await serve(t, (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('no gzip'))
   const settings = readSettings(['--client', client])
   const results = await runAll([check('a', async context => void (await context.browser().visit(client)))], {
@@ -223,7 +220,7 @@ t.test('an answer that no browser can read is not reported as a broken connectio
   t.same(verdictsOf(results), { a: 'passed' })
 })
 
-t.test('a portal that breaks the connection to the browser is not the client', async t => {
+t.test('if the portal breaks the connection to the browser, the check does not report a lost client', async t => {
   const portal = await serve(t, request => request.destroy())
   const results = await runAll([check('a', async context => void (await context.browser().visit(portal)))])
   t.same(verdictsOf(results), { a: 'passed' })
@@ -305,7 +302,7 @@ t.test('a check that crashed is an error in every report', async t => {
   t.match(JSON.parse(toJson(report)), { checks: [{ isError: true }, { isError: false }] })
 })
 
-t.test('no report passes on a control character of the client', async t => {
+t.test('no report contains a control character from the client', async t => {
   const nasty = '\u001b]0;title\u0007\r2 passed\u009b31m\u007f\u202e\u2028\u{e0041}\ud800 \b done\ttab'
   const result = resultOf('failed', { reason: nasty, evidence: [`GET /\n${nasty}`] })
   const report = reportOf([result, { ...result, verdict: 'undecided' }, { ...result, verdict: 'not applicable' }])

@@ -1,5 +1,5 @@
-// `npm run conformance:matrix`: every small client, faulty or right, against every check. A line for each says which checks
-// blame it; the command fails where a fault is not found by its check, or where a right client is blamed.
+// `npm run conformance:matrix`: judges every small client, faulty or correct, with every check, and prints the checks
+// that fail for it. The command fails if a check does not find its fault, or if a correct client fails a check.
 import { parseArgs } from 'node:util'
 import { checks } from '../../src/conformance/checks.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
@@ -11,10 +11,10 @@ import { openStage, type Stage } from './support/stage.ts'
 
 const { values } = parseArgs({
   options: {
-    /** Patterns: of the faults' names and groups, and of the checks' ids and groups. */
+    /** Two patterns: `fault` for names and groups of faults, `only` for ids and groups of checks. */
     fault: { type: 'string', default: '' },
     only: { type: 'string', default: '' },
-    /** Each fault only against the checks of its own group. */
+    /** Judges each fault only with the checks of its own group. */
     'own-group': { type: 'boolean', default: false },
     'side-by-side': { type: 'string', default: '2' },
   },
@@ -44,7 +44,7 @@ async function judgeRight(
   options: string[] | undefined,
   judge: (stage: Stage) => Promise<Result[]>,
 ): Promise<void> {
-  // Sessions in memory are one process's.
+  // A client with sessions in memory has no second instance.
   const stage = await openStage(options, { hasReplica: !options })
   const results = await judge(stage)
   await stage.close()

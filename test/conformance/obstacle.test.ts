@@ -1,4 +1,4 @@
-// Where not even a plain login works, one check fails, and those that need a login are not run and say because of which.
+// If a plain login does not work, one check fails. The checks that need a login do not run, and name the failed check.
 import t from 'tap'
 import { checks } from '../../src/conformance/checks.ts'
 import { exitCodeOf } from '../../src/conformance/exit-code.ts'
@@ -27,7 +27,7 @@ const briefly = (results: Result[]) =>
 
 const wrongCancelUrl = startWith(query => query.set('cancel_url', 'https://elsewhere.example/'))
 
-t.test('a start that the portal refuses fails one check, and the others refer to it', async t => {
+t.test('if the portal refuses the start of a login, one check fails and the others refer to it', async t => {
   const results = await judge(
     wrongCancelUrl,
     /^(start-cancel-url-own|start-state|login-works|state-missing|exchange-code|page-no-store|cookie-secure)$/,
@@ -44,19 +44,16 @@ t.test('a start that the portal refuses fails one check, and the others refer to
   t.match(results.at(-1)?.reason, 'Not run, because of start-cancel-url-own: The portal refused this start')
 })
 
-t.test(
-  'what was not run is neither a pass nor quiet: without the check that is the cause, one of them fails',
-  async t => {
-    const results = await judge(wrongCancelUrl, /^(state-missing|exchange-code)$/)
-    t.same(briefly(results), { 'state-missing': 'failed', 'exchange-code': 'state-missing' })
-    t.match(results[0], { level: 'MUST', reason: 'The portal refused this start of a login' })
-    const failed = results.filter(({ verdict }) => verdict === 'failed')
-    t.equal(exitCodeOf(results, { ...nothing, failed }, false), 1)
-    t.equal(exitCodeOf(results, nothing, false), 3, 'a cause that is known to fail leaves the others open')
-  },
-)
+t.test('if the check that reports the cause is not in the run, one of the checks that need a login fails', async t => {
+  const results = await judge(wrongCancelUrl, /^(state-missing|exchange-code)$/)
+  t.same(briefly(results), { 'state-missing': 'failed', 'exchange-code': 'state-missing' })
+  t.match(results[0], { level: 'MUST', reason: 'The portal refused this start of a login' })
+  const failed = results.filter(({ verdict }) => verdict === 'failed')
+  t.equal(exitCodeOf(results, { ...nothing, failed }, false), 1)
+  t.equal(exitCodeOf(results, nothing, false), 3, 'a cause that is known to fail leaves the others open')
+})
 
-t.test('a login path that leads nowhere fails one check', async t => {
+t.test('if the login path does not redirect to the portal, one check fails', async t => {
   const results = await judge(
     { afterStart: visit => page(visit, 404, 'Not found', '<p>There is no such page.</p>') },
     /^(start-leads-to-portal|start-grant-type|login-works|state-once|logout-ends-session|start-host|callback-many)$/,
@@ -72,7 +69,7 @@ t.test('a login path that leads nowhere fails one check', async t => {
   })
 })
 
-t.test('a login that signs nobody in fails login-works', async t => {
+t.test('if a login signs nobody in, login-works fails', async t => {
   const results = await judge({ setCookie: () => {} }, /^(login-works|exchange-code|page-nosniff|cookie-httponly)$/)
   t.same(briefly(results), {
     'login-works': 'failed',
@@ -82,7 +79,7 @@ t.test('a login that signs nobody in fails login-works', async t => {
   })
 })
 
-t.test('a login that goes on by a script is undecided, and no check says that it failed', async t => {
+t.test('if a login redirects by a script, the checks that need a login are undecided and none fails', async t => {
   const results = await judge(
     {
       afterStart: (visit, { headers }) =>
@@ -95,12 +92,12 @@ t.test('a login that goes on by a script is undecided, and no check says that it
   t.equal(exitCodeOf(results, nothing, false), 3)
 })
 
-t.test('a right client has no obstacle', async t => {
+t.test('all checks of a correct client run', async t => {
   const results = await judge({}, /^(start-leads-to-portal|login-works|exchange-code)$/)
   t.same([...new Set(results.map(({ verdict }) => verdict))], ['passed'])
 })
 
-t.test('a client that never answers the callback fails once, and only checks before the callback are run', async t => {
+t.test('if the client never answers the callback, one check fails and only checks before the callback run', async t => {
   const never = new Promise<never>(() => {})
   const results = await judge({ exchange: () => never }, /^(login-works|exchange-form|start-state|cookie-secure)$/)
   t.same(briefly(results), {

@@ -1,4 +1,4 @@
-// What a check sees in a page: markup that runs, addresses, scripts of others, stacks. Text that only looks so is none.
+// How checks read a page: its scripts, its addresses, resources of other sites and stacks. Text that only looks like markup does not count.
 import t from 'tap'
 import type { Exchange } from '../../src/conformance/browser/browser.ts'
 import {
@@ -19,7 +19,7 @@ function answer(body: string, type = 'text/html; charset=utf-8'): Exchange {
   } as never
 }
 
-t.test('markup that runs a script is found, however it is written', async t => {
+t.test('runsScript finds markup that runs a script in every notation', async t => {
   for (const body of [
     '<p>Marker<script>conformance()</script>',
     '<IMG\nSRC=x\tOnError = conformance()>',
@@ -30,7 +30,7 @@ t.test('markup that runs a script is found, however it is written', async t => {
     t.ok(runsScript(answer(body), 'conformance()'), body)
 })
 
-t.test('text that only looks like markup runs nothing', async t => {
+t.test('runsScript ignores text that only looks like markup', async t => {
   for (const body of [
     '<p>&lt;script>conformance()&lt;/script>',
     '<!-- <img src=x onerror=conformance()> -->',
@@ -42,7 +42,7 @@ t.test('text that only looks like markup runs nothing', async t => {
   t.notOk(runsScript(answer('{"name":"<img src=x onerror=conformance()>"}', 'application/json'), 'conformance()'))
 })
 
-t.test('links, forms and refreshes that run a script are found, and an inline image is not taken for one', async t => {
+t.test('leadsToScript finds links, forms and refreshes that run a script, and ignores an inline image', async t => {
   for (const body of [
     '<a href=" java\nscript:alert(1)">',
     '<form><button formaction="javascript:alert(1)">',
@@ -57,12 +57,12 @@ t.test('links, forms and refreshes that run a script are found, and an inline im
     t.notOk(leadsToScript(answer(body), 'alert(1)'), body)
 })
 
-t.test('addresses of a page are those of its elements', async t => {
+t.test('addressesIn returns only the addresses in elements of a page', async t => {
   const body = '<link href=/a><form action="/b"></form><meta property="og:url" content="//evil.example/c"><p>href="/d"'
   t.same(addressesIn(answer(body)), ['/a', '/b', '//evil.example/c'])
 })
 
-t.test('what a page loads from other origins is found, and links are not loads', async t => {
+t.test('foreignLoads finds what a page loads from other origins, and ignores links', async t => {
   const client = 'http://localhost:3000'
   for (const body of [
     '<script src=https://cdn.example/a.js></script>',
@@ -81,7 +81,7 @@ t.test('what a page loads from other origins is found, and links are not loads',
     t.same(foreignLoads(answer(body), client), [], body)
 })
 
-t.test('a stack or a source file is found in the text, in comments and in data', async t => {
+t.test('showsInside finds a stack or a source file in the text, in comments and in data', async t => {
   for (const body of [
     '<pre>Error: x\n    at run (/srv/app/main.js:12:3)</pre>',
     '<pre>Traceback (most recent call last):\n  File &quot;/srv/app.py&quot;, line 12</pre>',
@@ -100,7 +100,7 @@ t.test('a stack or a source file is found in the text, in comments and in data',
   t.ok(showsInside(answer('panic\ngoroutine 1 [running]', 'text/plain')))
 })
 
-t.test('a page without data of the visitor is not taken for a signed-in page', async t => {
+t.test('showsInside ignores pages with ordinary texts, scripts and styles', async t => {
   for (const body of [
     '<p>Please try again\n   at noon, or call us.',
     '<script src="/node_modules/.vite/app.js"></script><script>console.log("app.js:12")</script><p>Sorry.',
@@ -110,7 +110,7 @@ t.test('a page without data of the visitor is not taken for a signed-in page', a
     t.notOk(showsInside(answer(body)), body)
 })
 
-t.test('the check finds a script that could navigate, and does not mistake a data block for one', async t => {
+t.test('mayGoOnByScript finds a script that could navigate, and ignores a data block', async t => {
   const page = (body: string) =>
     ({ status: 200, headers: new Headers({ 'content-type': 'text/html' }), body, trail: [] }) as never
   t.ok(mayGoOnByScript(page('<script>location.href = "/next"</script>')))

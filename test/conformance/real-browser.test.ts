@@ -1,4 +1,4 @@
-// A client whose pages need JavaScript: without a real browser nobody can tell whether it is right, and with one it is judged.
+// A client whose pages need JavaScript: without a real browser its checks are undecided, and with one the suite judges it.
 import t from 'tap'
 import type { Check } from '../../src/conformance/check.ts'
 import { checks } from '../../src/conformance/checks.ts'
@@ -36,7 +36,7 @@ t.test('without a real browser a client with a script at one step fails no check
   }
 })
 
-t.test('in Chromium a right client that needs JavaScript passes every check of the group', { skip }, async t => {
+t.test('in Chromium a correct client that needs JavaScript passes every check of the group', { skip }, async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judgeRun(buildScriptClient, inChromium)
@@ -44,14 +44,14 @@ t.test('in Chromium a right client that needs JavaScript passes every check of t
   t.equal(results.length, inChromium.length)
 })
 
-t.test('in Chromium a right client without a script passes every check of the group', { skip }, async t => {
+t.test('in Chromium a correct client without a script passes every check of the group', { skip }, async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judgeRun(settings => buildClient(settings, right), inChromium)
   t.same(results.filter(({ verdict }) => verdict !== 'passed').map(tell), [])
 })
 
-t.test('in Chromium each fault of the group is found by its checks', { skip }, async t => {
+t.test('in Chromium the checks of the group find every fault of the group', { skip }, async t => {
   const isOfGroup = ({ id }: Check) => inChromium.some(one => one.id === id)
   const judged = await judgePairs(
     listPairs().filter(({ check }) => isOfGroup(check)),

@@ -23,7 +23,7 @@ import { Secret } from '../../src/sandbox/values/secret.ts'
 const base = { group: 'pages', title: 'A title <b>', rule: 'CL-06', why: 'Why & where.', fix: 'Fix "it".' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
 
-/** Runs checks against nothing: none of these asks the platform anything. */
+/** Runs checks without a platform, because none of them calls it. */
 function runAll(checks: Check[], parts: Partial<RunParts> = {}): Promise<Result[]> {
   const platform = { steps: [] } as unknown as Platform
   const isAnswering = async () => true
@@ -32,7 +32,7 @@ function runAll(checks: Check[], parts: Partial<RunParts> = {}): Promise<Result[
 
 const verdictsOf = (results: Result[]) => Object.fromEntries(results.map(({ id, verdict }) => [id, verdict]))
 
-t.test('a check passes, fails, warns, does not apply, or cannot tell', async t => {
+t.test('a check passes, fails, warns, does not apply or is undecided', async t => {
   const fail = async () => {
     throw new Failed('It went wrong.', ['seen'])
   }
@@ -67,7 +67,7 @@ t.test('a check passes, fails, warns, does not apply, or cannot tell', async t =
   t.match(results[1], { reason: 'It went wrong.', evidence: ['seen'] })
 })
 
-t.test('a check that fails is repeated once, alone, before it is called failed', async t => {
+t.test('a check that fails is repeated once and alone, and fails only if the repetition fails', async t => {
   for (const isAlone of [false, true]) {
     let running = 0
     let tries = 0
@@ -89,7 +89,7 @@ t.test('a check that fails is repeated once, alone, before it is called failed',
   }
 })
 
-t.test('a client that is only slow is not started anew', async t => {
+t.test('a client that is only slow is not restarted', async t => {
   let [asked, restarts] = [0, 0]
   const isAnswering = async () => ++asked > 1
   const clientProcess = {
@@ -104,7 +104,7 @@ t.test('a client that is only slow is not started anew', async t => {
   t.equal(restarts, 0)
 })
 
-t.test('a check is undecided if the client was gone before it began', async t => {
+t.test('a check is undecided if the client did not answer before it began', async t => {
   const results = await runAll([check('a', async () => {})], { isAnswering: async () => false })
   t.match(results, [{ verdict: 'undecided', reason: 'The client no longer answers.' }])
 })
@@ -164,7 +164,7 @@ t.test('the report for CI is XML that says what failed and what was skipped', as
   t.equal(xml.match(/<testcase /g)?.length, 5)
 })
 
-t.test('the report to be mailed is one file, without a script, in which nothing is markup', async t => {
+t.test('the HTML report is one file without scripts and other resources, and escapes every text', async t => {
   const html = toHtml(report)
   t.match(html, '1 passed, 1 failed, 1 warned, 1 not applicable, 1 undecided')
   t.match(html, 'Seen &lt;i&gt;this&lt;/i&gt;')
@@ -204,7 +204,7 @@ t.test('the summary shortens a long reason to its beginning', async t => {
   t.match(line, /^ {2}b: It began so\. x+…$/)
 })
 
-t.test('a known failure counts the same in every report: it is named, and no failure', async t => {
+t.test('every report names a known failure and does not count it as a failure', async t => {
   const expected = new Map([['b', 'fixed with the next release']])
   const outcome = compareWithExpected(results, expected, ['a', 'b'])
   const known: Report = { ...report, expected, outcome, exitCode: 3 }
@@ -242,7 +242,7 @@ t.test('a known failure that passes, or that no check has, fails in every report
   })
 })
 
-t.test('what stayed undecided is an error for CI, and something to look at in the page', async t => {
+t.test('an undecided check is an error in the report for CI, and the HTML report lists it', async t => {
   const open: Report = { ...report, results: [results[0]!, results[4]!] }
   t.match(toJunit(open), '<error message="undecided: nobody knows">')
   t.match(toJunit({ ...open, allowUndecided: true }), '<skipped message="undecided: nobody knows"/>')
@@ -250,7 +250,7 @@ t.test('what stayed undecided is an error for CI, and something to look at in th
   t.match(toHtml(open), /<h2>Undecided<\/h2>[\s\S]*nobody knows/)
 })
 
-t.test('what to fix first comes first, and what is alike is told once', async t => {
+t.test('the report begins with the failures to fix first, and describes equal failures once', async t => {
   const failed = (id: string, more: Partial<Result> = {}): Result => ({ ...results[1]!, id, ...more })
   const told = describeFailures({
     ...report,
@@ -285,7 +285,7 @@ t.test('the command tests before the run that it can write the reports, and leav
   t.match(problemsOfReportFiles({ json, junit: json, html: undefined }), [/same file/])
 })
 
-t.test('a log file is told every few seconds how far the run is', async t => {
+t.test('in a log file, the progress adds a line every few seconds', async t => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
   let said = ''
@@ -303,7 +303,7 @@ t.test('a log file is told every few seconds how far the run is', async t => {
   t.equal(said.length, length)
 })
 
-t.test('what the client printed is shown with a failure, secrets as hashes', async t => {
+t.test('a failure contains the output of the client, with hashes in place of secrets', async t => {
   let output = 'started\n'
   const clientProcess = {
     output: () => output,
@@ -324,7 +324,7 @@ t.test('what the client printed is shown with a failure, secrets as hashes', asy
   t.notMatch(result!.evidence.join(), 'started')
 })
 
-t.test('the summary says why checks do not apply, and how many for each reason', async t => {
+t.test('the summary lists the reasons why checks do not apply, with the number of checks for each', async t => {
   const lacking = (id: string, reason: string): Result => ({ ...results[3]!, id, reason })
   const told = summarize({
     ...report,
@@ -333,7 +333,7 @@ t.test('the summary says why checks do not apply, and how many for each reason',
   t.match(told, 'Not applicable:\n  2: no form\n  1: no replica\n')
 })
 
-t.test('of a full cookie jar the evidence shows the beginning', async t => {
+t.test('the evidence shows only the first cookies of a long Cookie header', async t => {
   const cookies = Array.from({ length: 50 }, (_, at) => `login-${at}=x`)
   const told = describeExchange({
     request: {
@@ -352,7 +352,7 @@ t.test('of a full cookie jar the evidence shows the beginning', async t => {
   t.notMatch(told, 'login-49')
 })
 
-t.test('a known failure is none, and one that passes has to leave the list', async t => {
+t.test('a listed check that fails is a known failure, and a listed check that passes must leave the list', async t => {
   const ids = ['a', 'b', 'c', 'd', 'e', 'not-run']
   const expected = (...known: string[]) => compareWithExpected(results, new Map(known.map(id => [id, 'reason'])), ids)
   t.match(expected(), { failed: [{ id: 'b' }], nowPassing: [], unknown: [] })
@@ -360,7 +360,7 @@ t.test('a known failure is none, and one that passes has to leave the list', asy
   t.match(expected('b', 'a', 'gone'), { failed: [], nowPassing: ['a'], unknown: ['gone'] })
 })
 
-t.test('no secret stands in the evidence, and equal ones have equal hashes', async t => {
+t.test('the evidence contains no secret, and equal secrets have equal hashes', async t => {
   const secret = 'S3cretS3cretS3cretS3cret'
   const jwt = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2lnbmF0dXJl'
   const told = [
@@ -406,7 +406,7 @@ t.test('no secret stands in the evidence, and equal ones have equal hashes', asy
   t.equal(new Set(hashes).size, 1)
 })
 
-t.test('a finding of the conformance suite explains why the platform refused a step', async t => {
+t.test('the evidence explains why the platform refused a request', async t => {
   const step = {
     listener: 'portal',
     request: { method: 'POST', url: '/api/exchangeToken', headers: {}, body: {} },
@@ -417,7 +417,7 @@ t.test('a finding of the conformance suite explains why the platform refused a s
   t.match(describeStep(step), `→ 401 (code-used)\n  ${found} ${fix} (${reference})`)
 })
 
-t.test('secrets in log lines that a check quotes are hidden, too', async t => {
+t.test('secrets in quoted log lines are hidden', async t => {
   const [result] = await runAll([
     check('quotes', async () => {
       throw new Failed('It printed code=S3cretS3cret.', [
@@ -470,7 +470,7 @@ t.test('with --strict a SHOULD and advice fail like a MUST, and count with the r
   t.notMatch(lines.join('\n'), 'Advice:')
 })
 
-t.test('advice that stays undecided changes no exit code', async t => {
+t.test('undecided advice does not change the exit code', async t => {
   const open = async () => {
     throw new Undecided('nobody knows')
   }

@@ -1,4 +1,4 @@
-// The rules of the checks: every check rests on one, and its level is that of the rule.
+// The rules of the checks: every check has a rule, and the level of the check is the level of the rule.
 import t from 'tap'
 import { checks } from '../../src/conformance/checks.ts'
 import { listChecks } from '../../src/conformance/report/terminal.ts'
@@ -10,7 +10,7 @@ t.test('every check names a rule that exists', async t => {
   for (const { id, rule } of checks) t.ok(rules[rule], `${id} names ${rule}`)
 })
 
-t.test('every check rests on a rule for a client', async t => {
+t.test('the rule of every check is a rule for clients', async t => {
   const [forClients] = audiences
   const ids = forClients!.subjects.flatMap(subject => Object.keys(subject.rules))
   t.same(
@@ -26,7 +26,7 @@ t.test('a rule that quotes an RFC or ASVS is the rule of a check', async t => {
   )
 })
 
-t.test('a MUST rests on the platform, on a decision of this project or on an RFC', async t => {
+t.test('the source of a MUST is the platform, a decision of this project or an RFC', async t => {
   for (const [id, { level, source, section, sentence }] of Object.entries(rules)) {
     if (level === 'MUST') t.match(source, /^(platform|decision|RFC \d+)$/, id)
     if (level === 'SHOULD') t.match(source, /^(platform|decision|RFC \d+|ASVS 5\.0)$/, id)
@@ -36,7 +36,7 @@ t.test('a MUST rests on the platform, on a decision of this project or on an RFC
   }
 })
 
-t.test('a check that an RFC makes a MUST quotes words that say so, or a definition of the protocol', async t => {
+t.test('the rule of a MUST from an RFC quotes MUST or REQUIRED, except for definitions of the protocol', async t => {
   const definitions = [
     'token-type-case',
     'refresh-token-optional',
@@ -52,11 +52,11 @@ t.test('a check that an RFC makes a MUST quotes words that say so, or a definiti
   }
 })
 
-t.test('the reason of a check is in plain words: sources are named by its rule', async t => {
+t.test('the why and fix of a check name no RFC or other source, because its rule names the source', async t => {
   for (const { id, why, fix } of checks) t.notMatch(`${why} ${fix}`, /\bRFC ?\d|ASVS|OWASP|CVE-|CWE-/, id)
 })
 
-t.test('ASVS is cited with its version', async t => {
+t.test('the origin of a rule from ASVS contains the version', async t => {
   for (const rule of Object.values(rules))
     if (rule.source.startsWith('ASVS')) t.match(originOf(rule), /^OWASP ASVS 5\.0, V\d+\.\d+\.\d+$/)
 })

@@ -19,12 +19,12 @@ t.test('without arguments the settings are those of the client of this project',
   for (const need of ['replica', 'start'] as const) t.match(whyMissing(settings, need), `--${need}`)
 })
 
-t.test('an empty text says that the client has no such thing', async t => {
+t.test('an empty option says that the client does not have the page or parameter', async t => {
   const settings = readSettings(['--page', '', '--logout', '', '--create', '', '--return-to', ''])
   for (const need of ['page', 'logout', 'create', 'returnTo'] as const) t.type(whyMissing(settings, need), 'string')
 })
 
-t.test('every problem is named at once', async t => {
+t.test('one error names every problem of the settings', async t => {
   const args = [
     ...['--client', 'localhost:3000', '--login', 'login', '--logout', 'logout', '--env', 'no', '--only', '('],
     ...['--portal-port', 'x', '--expect-fail', '/nowhere', '--client-at', 'no port'],
@@ -58,7 +58,7 @@ t.test('each entry in a list of known failures needs a reason', async t => {
   t.throws(() => readSettings(['--expect-fail', path]), /login-works has no reason/)
 })
 
-t.test('a repetition has the arguments of the run, without its reports', async t => {
+t.test('the arguments of a repetition are those of the run, without the report files', async t => {
   const { repeat } = readSettings([
     '--client=http://localhost:1',
     '--json',

@@ -1,4 +1,4 @@
-// --watch: after the run the command goes on, and repeats what failed whenever the client is started anew.
+// --watch: after the run the command continues, and repeats the failed checks whenever the client is restarted.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'

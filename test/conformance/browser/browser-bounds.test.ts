@@ -1,9 +1,9 @@
-// What Chromium cannot be asked in a test: time that passes, and answers that never come.
+// Behaviour of our browser that a test cannot compare with Chromium: time limits, and answers that never arrive.
 import t from 'tap'
 import { createBrowser } from '../../../src/conformance/browser/browser.ts'
 import { serve } from '../support/small-clients.ts'
 
-t.test('a cookie without SameSite goes along with a form of another site for two minutes', async t => {
+t.test('the browser sends a cookie without SameSite with a form of another site for two minutes', async t => {
   const sent: (string | undefined)[] = []
   const url = await serve(t, (request, response) => {
     sent.push(request.headers.cookie)
@@ -21,7 +21,7 @@ t.test('a cookie without SameSite goes along with a form of another site for two
   t.same(sent, ['new=1', 'new=1', undefined])
 })
 
-t.test('a cookie is sent until its Max-Age has passed', async t => {
+t.test('the browser sends a cookie until its Max-Age has passed', async t => {
   let now = Date.now()
   const { cookies } = createBrowser({ clock: () => now })
   t.ok(cookies.set('http://localhost/', 'short=1; Max-Age=60'))
@@ -31,18 +31,21 @@ t.test('a cookie is sent until its Max-Age has passed', async t => {
   t.equal(cookies.get('short'), undefined)
 })
 
-t.test('a page that goes on by itself within two seconds is followed, and one that takes longer is read', async t => {
-  const url = await serve(t, (request, response) => {
-    const seconds = request.url?.slice(1)
-    if (seconds) response.setHeader('refresh', `${seconds};url=/`)
-    response.end()
-  })
-  const browser = createBrowser()
-  t.equal((await browser.visit(`${url}/2`)).url, `${url}/`)
-  t.equal((await browser.visit(`${url}/3`)).url, `${url}/3`)
-})
+t.test(
+  'the browser follows a refresh after at most two seconds, and shows a page whose refresh takes longer',
+  async t => {
+    const url = await serve(t, (request, response) => {
+      const seconds = request.url?.slice(1)
+      if (seconds) response.setHeader('refresh', `${seconds};url=/`)
+      response.end()
+    })
+    const browser = createBrowser()
+    t.equal((await browser.visit(`${url}/2`)).url, `${url}/`)
+    t.equal((await browser.visit(`${url}/3`)).url, `${url}/3`)
+  },
+)
 
-t.test('a stopped navigation can continue, at its address or at another one', async t => {
+t.test('a stopped navigation can continue at its address or at another address', async t => {
   const asked: string[] = []
   const url = await serve(t, ({ url, headers }, response) => {
     asked.push(`${url} ${headers['sec-fetch-site']}`)
@@ -77,7 +80,7 @@ t.test('no answer, a broken answer and an endless answer each become a page with
   t.match(await browser.visit('http://localhost:1/'), { status: 0, fault: /ECONNREFUSED/ })
 })
 
-t.test('a form sends only fields that it contains', async t => {
+t.test('the browser refuses fields, choices and buttons that the form does not contain', async t => {
   const browser = createBrowser()
   const html =
     '<form method="post"><input name="a"><select name="s"><option>1</option></select><button>Go</button></form>'

@@ -10,12 +10,12 @@ import { redirects } from './situations/redirects.ts'
 import { referrers } from './situations/referrers.ts'
 import { startSites } from './start-sites.ts'
 
-// The longest first: nobody waits for it in the end.
+// Begins with the longest situations, so that they do not delay the end.
 const situations = [...forms, ...cookies, ...navigations, ...redirects, ...referrers]
 
 t.test('our browser sends the same requests as Chromium and keeps the same cookies', { skip }, async t => {
   const rest = [...situations]
-  /** What takes longest is waiting for nothing to come: several wait at the same time. */
+  /** Several situations run in parallel, because most of their time is waiting for requests that do not come. */
   const work = async () => {
     const sites = await startSites(t)
     const { page: window } = await openPage(t, { javaScriptEnabled: false })

@@ -1,9 +1,9 @@
-// Which hosts are one site, as browsers count: by the list of public suffixes.
+// Which hosts belong to one site for browsers, by the list of public suffixes.
 import t from 'tap'
 import { parseSetCookie } from '../../../src/conformance/browser/set-cookie.ts'
 import { isPublicSuffix, registrableDomain, relate } from '../../../src/conformance/browser/site.ts'
 
-t.test('two hosts below a public suffix are two sites, and two below one domain are one', async t => {
+t.test('two domains below a public suffix are two sites, and two hosts below one domain are one site', async t => {
   for (const [one, other, relation] of [
     ['https://a.example.co.uk', 'https://b.example.co.uk/', 'same-site'],
     ['https://a.co.uk', 'https://b.co.uk/', 'cross-site'],
@@ -17,7 +17,7 @@ t.test('two hosts below a public suffix are two sites, and two below one domain 
     t.equal(relate(one, new URL(other)), relation, `${one} and ${other}`)
 })
 
-t.test('a public suffix, a single label and an IP address are each a site of their own', async t => {
+t.test('a public suffix, a single label and an IP address are each a separate site', async t => {
   for (const host of ['co.uk', 'github.io', 'localhost', '127.0.0.1', '[::1]']) t.equal(registrableDomain(host), host)
   t.ok(isPublicSuffix('co.uk'))
   t.ok(isPublicSuffix('localhost'))
@@ -25,7 +25,7 @@ t.test('a public suffix, a single label and an IP address are each a site of the
   t.notOk(isPublicSuffix('127.0.0.1'))
 })
 
-t.test('a cookie for a public suffix is dropped, and one for the own domain is kept', async t => {
+t.test('the browser drops a cookie for a public suffix, and keeps a cookie for the domain of the host', async t => {
   const from = new URL('https://www.a.co.uk/')
   t.equal(parseSetCookie('name=value; Domain=co.uk', from), undefined)
   t.match(parseSetCookie('name=value; Domain=a.co.uk', from), { domain: 'a.co.uk', isHostOnly: false })

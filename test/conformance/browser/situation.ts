@@ -1,4 +1,4 @@
-// What a person does in front of two sites, done by our browser and by Chromium.
+// A situation: the steps of a person on two sites, which our browser and Chromium both make.
 import type { Page as Window } from 'playwright-core'
 import { createBrowser } from '../../../src/conformance/browser/browser.ts'
 import type { Answers, Seen, Sites } from './start-sites.ts'
@@ -28,10 +28,10 @@ const ofEachKind = [
   { name: 'N', sameSite: 'None' as const, secure: true },
 ]
 
-/** What the servers saw; and name, value, scope and end of every cookie that is kept, in one line each. */
+/** The requests that arrived at the servers, and one line for each cookie that the browser keeps: its name, value, scope and end. */
 type Done = { seen: Seen[]; kept: string[] }
 
-/** After a step: so many requests have come, and a new page with that address is shown, if any. */
+/** What must be true after a step: the number of requests that have arrived, and the address of the new page, if there is one. */
 type Expected = { count: number; url: string | undefined }
 
 export async function doInOurs(
@@ -59,7 +59,7 @@ export async function doInOurs(
       if (!link) throw new Error(`no link ${step.press} on ${page.url}: ${page.body}`)
       page = await browser.visit(link, { from: page })
     } else page = await browser.submit(page, page.forms[0]!, step.values, step.send)
-    // Where nothing came, or a file, a person still has the page before.
+    // If the answer is empty, a fault or a file, the browser still shows the page before.
     if (page.status === 204 || page.fault || page.headers.has('content-disposition')) page = before
     expected.push({ count: sites.seen().length, url: page === before ? undefined : page.url })
   }
@@ -80,10 +80,10 @@ export async function doInOurs(
   return { seen: sites.seen(), kept: kept.sort(), expected }
 }
 
-/** Longer than a busy machine stands still for. */
+/** Longer than a busy machine delays a step. */
 const patienceMs = 30_000
 
-/** Where it does otherwise than expected, it goes on after a while. */
+/** If Chromium does not do what is expected, the steps continue after this time. */
 export async function doInChromium(
   sites: Sites,
   window: Window,
@@ -107,7 +107,7 @@ export async function doInChromium(
     await perform(sites, window, step).catch(ignoreAborted)
     await Promise.race([sites.waitFor(count), window.waitForTimeout(patienceMs)])
     await shown
-    // That nothing more comes, only time tells.
+    // Waits for a time without requests, because no event shows that no more requests follow.
     await window.waitForLoadState('networkidle')
   }
   const kept = (await context.cookies()).map(({ name, value, domain, path, secure, httpOnly, sameSite, expires }) =>
@@ -157,8 +157,8 @@ async function perform(sites: Sites, window: Window, step: Step): Promise<unknow
 }
 
 /**
- * The first link or button with that text. By where it is, since a click by name would wait for the page that a forbidden
- * form never brings, and give every page a large script to find the name with.
+ * Clicks at the place of the first link or button with that text. A click by name would wait for a page, which a
+ * forbidden form never opens, and would add a large script to every page.
  */
 async function press(window: Window, text: string): Promise<void> {
   const [x, y] = (await window.evaluate(`(${findPlace})(${JSON.stringify(text)})`)) as [number, number]
@@ -172,7 +172,7 @@ const findPlace = `text => {
   return [x + width / 2, y + height / 2]
 }`
 
-/** A navigation that ends in no page: another one begins, nothing is shown, or it is forbidden. */
+/** Ignores the error of a navigation without a page: another navigation began, the answer has no page, or the navigation is forbidden. */
 function ignoreAborted(error: Error): void {
   if (
     !/ERR_ABORTED|interrupted by another navigation|ERR_BLOCKED|ERR_UNSAFE|ERR_TOO_MANY|ERR_RESPONSE|ERR_INVALID|ERR_NAME|ERR_CONNECTION|ERR_UNKNOWN/.test(
@@ -184,7 +184,7 @@ function ignoreAborted(error: Error): void {
 
 function toLine(parts: (string | number | boolean)[]): string {
   const end = Number(parts.pop())
-  // To the minute: the two have not asked at the same second.
+  // Rounds to minutes, because our browser and Chromium do not ask in the same second.
   return [...parts, Number.isFinite(end) ? `in ${Math.round((end - Date.now() / 1000) / 60)} minutes` : 'session'].join(
     ' ',
   )

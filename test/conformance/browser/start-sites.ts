@@ -1,10 +1,10 @@
-// Three servers on two sites that answer as a test says, and write down who asked for what.
+// Three servers on two sites that send the answers of a test, and record the requests.
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Teardown } from '../../support/teardown.ts'
 
-/** What a request says that a server can act on. */
+/** The parts of a request that a server can read. */
 export type Seen = Record<string, string>
 
 export interface Answer {
@@ -14,10 +14,13 @@ export interface Answer {
   body?: string
 }
 
-/** By the server's name and the path: `client/login`; a list answers every request in its order. The rest is an empty page. */
+/**
+ * Answers by the name of the server and the path, such as `client/login`. A list contains the answers to all requests in
+ * order. Every other answer is an empty page.
+ */
 export type Answers = Record<string, Answer> | Answer[]
 
-/** `client` and `sibling` are two origins of one site, `other` is of another. */
+/** `client` and `sibling` are two origins of one site. `other` belongs to another site. */
 const hosts = { client: 'localhost', sibling: 'localhost', other: '127.0.0.1' }
 type Name = keyof typeof hosts
 
@@ -26,7 +29,10 @@ const notedOfFetch = ['site', 'mode', 'user', 'dest'].map(one => `sec-fetch-${on
 
 export type Sites = Awaited<ReturnType<typeof startSites>>
 
-/** Close with the test. In answers and addresses, `{client}` and the others stand for the origins. */
+/**
+ * Starts the servers, and stops them at the end of the test. In answers and addresses, `{client}`, `{sibling}` and
+ * `{other}` stand for the origins.
+ */
 export async function startSites(t: Teardown) {
   const heard = new EventEmitter()
   const origins = {} as Record<Name, string>
@@ -34,7 +40,7 @@ export async function startSites(t: Teardown) {
   let answers: Answers = []
 
   const fill = (text: string) => text.replace(/\{(client|sibling|other)\}/g, (_, name: Name) => origins[name])
-  /** Ports differ from run to run. */
+  /** Replaces hosts by names, because the ports differ from run to run. */
   const unfill = (text: string) =>
     Object.entries(origins).reduce((rest, [name, origin]) => rest.replaceAll(new URL(origin).host, `{${name}}`), text)
 
@@ -83,13 +89,13 @@ export async function startSites(t: Teardown) {
 
   return {
     fill,
-    /** From now on; what was seen before is forgotten. */
+    /** Sets the answers, and forgets the requests so far. */
     answer(next: Answers) {
       answers = next
       seen = []
     },
     seen: () => seen,
-    /** Resolves when so many requests have come. */
+    /** Resolves when this number of requests has arrived. */
     async waitFor(count: number) {
       while (seen.length < count) await once(heard, 'request')
     },

@@ -1,5 +1,5 @@
-// A small client of the platform as a stranger would write it, on node:http with sealed cookies, right in every point
-// that the suite judges. Its parts can be replaced one by one by wrong ones: see faults.ts.
+// A small correct client of the platform, written with node:http and sealed cookies. Tests replace one of its parts by a
+// faulty part: see faults.ts.
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { formPage, goOn, listPage, page, signOutForm } from './pages.ts'
@@ -31,7 +31,7 @@ export function buildClient(settings: Settings, parts: Parts = right): Server {
 
 function readVisit(request: IncomingMessage, common: Pick<Visit, 'settings' | 'parts' | 'memory'>): Visit {
   const { method = 'GET', headers, url: target = '/' } = request
-  // Glued, because a path that begins with two slashes would name another host.
+  // Joins the texts, because URL.parse reads a path that begins with two slashes as another host.
   const url = URL.parse(target.startsWith('/') ? common.settings.publicUrl + target : target) ?? new URL('http://none/')
   const cookies = common.parts.readCookies(headers.cookie ?? '')
   return { ...common, method, headers, target, url, query: url.searchParams, cookies, body: '', setCookies: [] }
@@ -64,7 +64,7 @@ function routeOf({ parts, url: { pathname } }: Visit): [string[], Handler] {
   return [['GET'], async visit => page(visit, 404, 'Not found', `${parts.notFound(visit)}<a href="/">Start</a>`)]
 }
 
-/** Nothing is read of a form that another site sent. */
+/** Refuses a form of another site before it reads the body. */
 async function readForm(visit: Visit, request: IncomingMessage): Promise<string> {
   const { parts, headers } = visit
   if (!parts.isFromHere(visit)) throw new Refusal(403, 'This form was not sent from a page of this site.')
@@ -106,7 +106,7 @@ const finishLogin: Handler = async visit => {
   parts.checkError(visit)
   parts.checkClient(visit)
   const callback = parts.readCallback(visit)
-  // A browser whose connection broke sends the same again.
+  // A browser repeats the request when its connection has broken.
   const tokens = await parts.once(visit, `exchange ${state} ${callback.code}`, () =>
     parts.exchange(visit, callback, login),
   )
@@ -114,7 +114,7 @@ const finishLogin: Handler = async visit => {
   return parts.arrive(visit, login)
 }
 
-/** The session, renewed where it has ended. Undefined where the visitor has to sign in. */
+/** The session, renewed if its access token has expired. Undefined if the visitor has to sign in. */
 async function openSession(visit: Visit): Promise<Session | undefined> {
   return visit.parts.readSession(visit) ?? (await renewSession(visit))
 }
@@ -138,7 +138,7 @@ function askToSignIn(visit: Visit): Answer {
   return goOn(visit, visit.parts.localPath(visit.url.pathname + visit.url.search, visit))
 }
 
-/** An access token may end early: it is renewed once, and then the visitor is asked. */
+/** If the API refuses the access token, renews it once, and then asks the visitor to sign in. */
 async function ask(visit: Visit, session: Session, method: string, path: string, content?: object): Promise<unknown> {
   const { parts } = visit
   let [status, answer] = await callApi(visit, session, method, path, content)
@@ -214,7 +214,7 @@ const create: Handler = async visit => {
   if (!isRecord(form)) throw new Refusal(400, 'This form is not one of ours. Please open it again.')
   if (!parts.isFormOf(form, session.visitor)) throw new Refusal(409, 'By now somebody else is signed in.')
   try {
-    // However often the browser sends it, and also where nobody knows what came of it.
+    // Makes one call for each form id, even if the browser repeats the form or the first call has failed.
     const made = await parts.once(visit, `create ${form.id}`, () =>
       ask(visit, session, 'POST', '/apps/v1', envelope(values)),
     )
@@ -232,7 +232,7 @@ function envelope(values: URLSearchParams): object {
   return { context, type: 'App', data }
 }
 
-/** The secret is shown this once. */
+/** The only page that shows the secret. */
 function credentialsIn(made: unknown): string {
   const client = isRecord(made) && isRecord(made.client) ? made.client : {}
   const secrets = Array.isArray(client.clientSecrets) ? client.clientSecrets.join(' ') : ''

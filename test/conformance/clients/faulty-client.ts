@@ -5,7 +5,7 @@ import { faults } from './faults/faults.ts'
 import { right } from './parts.ts'
 import type { Settings } from './visit.ts'
 
-/** Not yet listening. Throws where no fault has that name. */
+/** Returns a server that does not listen yet. Throws if no fault has this name. */
 export function buildFaultyClient(settings: Settings, name?: string): Server {
   const found = faults.find(fault => fault.name === name)
   if (name && !found)

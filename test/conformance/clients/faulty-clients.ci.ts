@@ -1,11 +1,11 @@
-// Each small client with one mistake is found by every check that the table names for it.
+// For each faulty client, every check that the table names must find the fault.
 import t from 'tap'
 import { judgePairs, listPairs } from './faults/judge-faults.ts'
 
-// About one minute on two cores. The bound keeps a client that hangs from holding up everything.
+// About one minute on two cores. The time limit is for clients that hang.
 const mostMs = 10 * 60_000
 
-t.test('each fault of the table is found by its checks', { timeout: mostMs + 60_000 }, async t => {
+t.test('every check of the table finds its fault', { timeout: mostMs + 60_000 }, async t => {
   const pairs = listPairs()
   const judged = await judgePairs(pairs, { mostMs })
   for (const { isFound, said } of judged) t.ok(isFound, said)

@@ -1,5 +1,4 @@
-// The table of small clients with one mistake each: it proves every check, and a sample of it is judged here. All of it is
-// judged in faulty-clients.ci.ts.
+// The table of faulty clients contains a fault for every check. This file judges a sample of it, and faulty-clients.ci.ts judges all of it.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import t from 'tap'
@@ -10,7 +9,7 @@ import { faults } from './faults/faults.ts'
 import { judgePairs, listPairs, shuffle } from './faults/judge-faults.ts'
 import { buildFaultyClient } from './faulty-client.ts'
 
-/** Proven by another test than the table. */
+/** Checks whose fault is in another test. */
 const provenElsewhere = {
   'page-hsts': 'test/conformance/https.test.ts has a client over https without the header',
   'time-left-logins': 'test/conformance/left-logins.test.ts has a process that keeps them',
@@ -22,7 +21,7 @@ t.test('every check has a faulty client in the table', async t => {
   t.same(unproven, [], 'Add a fault in test/conformance/clients/faults/ that the check finds')
 })
 
-t.test('each fault has a name of its own, and names checks that exist', async t => {
+t.test('every fault has a unique name, and names checks that exist', async t => {
   const names = faults.map(({ name }) => name)
   t.same(
     names.filter((name, at) => names.indexOf(name) !== at),
@@ -32,14 +31,14 @@ t.test('each fault has a name of its own, and names checks that exist', async t 
   t.ok(listPairs().length >= faults.length)
 })
 
-t.test('in a sample of the table each fault is found by its check', async t => {
+t.test('in a sample of the table, every check finds its fault', async t => {
   const seed = Number(process.env.FAULTS_SEED ?? Math.floor(Math.random() * 2 ** 32))
   const judged = await judgePairs(shuffle(listPairs(), seed), { mostMs: 12_000, sideBySide: 4 })
   for (const { isFound, said } of judged) t.ok(isFound, `${said} (again: FAULTS_SEED=${seed})`)
   t.ok(judged.length >= 4, `${judged.length} faults were judged, with FAULTS_SEED=${seed}`)
 })
 
-t.test('a client whose address is taken is not judged, and leaves nothing behind', async t => {
+t.test('a client whose port is in use is not judged, and leaves no server behind', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const other = createServer().listen(Number(new URL(stage.client).port), 'localhost')

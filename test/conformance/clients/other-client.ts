@@ -1,5 +1,5 @@
-// Another right client that does everything differently: sessions in its memory, other addresses, JSON for its pages,
-// a token in each form, Lax cookies and redirects, no PKCE and no renewal.
+// Another correct client, which differs from the small client in every decision: sessions in memory, other addresses,
+// JSON in place of pages, a token in each form, Lax cookies and redirects, no PKCE and no renewal.
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { Settings } from './visit.ts'
@@ -16,7 +16,7 @@ const common = {
   'x-content-type-options': 'nosniff',
 }
 
-/** The options of the command that describe it. */
+/** The options of the command for this client. */
 export const otherClientOptions = [
   ...['--login', '/auth/start', '--callback', '/auth/done', '--page', '/my/apps.json', '--logout', 'POST /auth/leave'],
   ...['--create', '/my/apps/add', '--return-to', 'next'],
@@ -82,7 +82,7 @@ export function buildOtherClient(settings: Settings): Server {
     }
   }
 
-  /** Everything about it is kept here, and belongs to this browser. */
+  /** Keeps the login in memory, and binds it to the cookie of this browser. */
   function start(known: string | undefined, next: string): Answer {
     const state = random()
     const browser = known && /^[0-9a-f]{48}$/.test(known) ? known : random()
@@ -133,7 +133,7 @@ export function buildOtherClient(settings: Settings): Server {
     return {
       status: 303,
       headers: { location: login.next, 'referrer-policy': 'no-referrer' },
-      // It holds no token, and leads to nothing once the token that it stands for has ended.
+      // The cookie contains no token, and its session ends with the access token.
       cookies: [`sid=${sid}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=2592000`],
     }
   }
@@ -181,7 +181,8 @@ export function buildOtherClient(settings: Settings): Server {
     if (visitor && form?.get('token') !== visitor.formToken)
       return { status: 403, json: { message: 'Not sent from here.' } }
     visitors.delete(sid ?? '')
-    // A form of another site comes without the cookie, and its answer could take it back.
+    // Deletes the cookie only for a visitor with a session, because a form of another site comes without the cookie, but
+    // its answer could delete it.
     return { status: 303, headers: { location: '/' }, ...(visitor && { cookies: gone }) }
   }
 
@@ -214,7 +215,7 @@ async function post(url: string, fields: Record<string, string>): Promise<Record
   return status === 200 && typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {}
 }
 
-/** Rejects for anything that is not a small JSON answer in time. */
+/** Rejects if the answer is not JSON, is too large or comes too late. */
 async function ask(method: string, url: string, headers: Record<string, string>, body?: string) {
   const signal = AbortSignal.timeout(3000)
   const response = await fetch(url, { method, headers, signal, redirect: 'error', ...(body !== undefined && { body }) })
@@ -229,7 +230,7 @@ async function ask(method: string, url: string, headers: Record<string, string>,
   return { status: response.status, json: JSON.parse(text || 'null') as unknown }
 }
 
-/** Undefined where it is no form, or too much of one. */
+/** Undefined if the body is not a form or is too large. */
 async function formOf(request: IncomingMessage): Promise<URLSearchParams | undefined> {
   let text = ''
   for await (const chunk of request.setEncoding('utf8')) {
@@ -244,7 +245,7 @@ function isLocal(path: string): boolean {
   return /^\/(?!\/)[\w/.?=&%-]*$/.test(path) && !path.includes('//') && !path.includes('..') && path.length < 300
 }
 
-/** The last of a name counts. */
+/** Of several cookies with one name, the last one counts. */
 function cookiesOf({ headers }: IncomingMessage): Map<string, string> {
   const pairs = (headers.cookie ?? '').split(';').map(pair => pair.trim().split(/=(.*)/s))
   return new Map(pairs.map(([name = '', value = '']) => [name, value]))

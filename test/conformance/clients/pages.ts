@@ -22,7 +22,10 @@ export function page({ parts }: Visit, status: number, title: string, main: stri
   return { status, headers: { 'content-type': 'text/html; charset=utf-8' }, body }
 }
 
-/** Goes on by itself, as a page of this site: a redirect would still count as coming from the portal's site. */
+/**
+ * A page with a meta refresh, so that the client's own site begins the next navigation. After a redirect, browsers would
+ * count the portal's site as its origin.
+ */
 export function goOn(visit: Visit, path: string): Answer {
   const to = visit.parts.html(path)
   const answer = page(visit, 200, 'One moment', `<a href="${to}">Continue</a>`)

@@ -1,4 +1,4 @@
-// Every decision of the small client that clients get wrong, each made right, by name: a fault is one other part.
+// The parts of the small client in which real clients make mistakes, each implemented correctly. A fault replaces one part.
 import { createHash, randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { type Application, goOn } from './pages.ts'
@@ -47,7 +47,7 @@ export const right = {
     const isDocument = (headers['sec-fetch-dest'] ?? 'document') === 'document'
     return isDocument && !String(headers['sec-purpose'] ?? '').includes('prefetch')
   },
-  /** Browsers drop tabs and turn backslashes, so only these characters, and what a URL parser makes of them. */
+  /** Accepts only these characters, and uses the parsed path, because browsers remove tabs and turn backslashes into slashes. */
   localPath(text: string | null, { settings }: Visit): string {
     const url = text && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,200}$/.test(text) && URL.parse(text, settings.publicUrl)
     if (!url || url.origin !== settings.publicUrl || url.pathname.startsWith('//')) return '/applications'
@@ -63,7 +63,7 @@ export const right = {
 
   // ---- Coming back
   callbackMethods: ['GET'] as string[],
-  /** A field that comes twice may have been added by somebody. */
+  /** Refuses a repeated parameter, because an attacker may have added it. */
   one(query: URLSearchParams, name: string): string {
     if (query.getAll(name).length > 1) throw new Refusal(400, `The answer of the login portal has ${name} twice.`)
     return query.get(name) ?? ''
@@ -85,14 +85,14 @@ export const right = {
   checkClient({ query, settings, parts }: Visit): void {
     if (parts.one(query, 'client_id') !== settings.clientId)
       throw new Refusal(400, 'This answer is for another application.')
-    // RFC 9207: where the portal says who it is, it is ours.
+    // RFC 9207: if the portal sends iss, it must be the address of our portal.
     if (query.has('iss') && parts.one(query, 'iss') !== settings.loginUrl)
       throw new Refusal(400, 'This answer is of another login portal.')
   },
   checkError({ query, parts }: Visit): void {
     if (parts.one(query, 'error') !== '') throw new Refusal(400, 'The login portal did not sign you in.')
   },
-  /** Before the state is compared: nothing is. */
+  /** Runs before the state is compared. The correct client does nothing here. */
   beforeState: async (_: Visit): Promise<void> => {},
   arrive: (visit: Visit, login: Login): Answer => goOn(visit, login.returnTo),
 
@@ -113,7 +113,7 @@ export const right = {
   encode: (form: URLSearchParams): string => form.toString(),
   redirects: 'manual' as RequestRedirects,
   deadlineMs: 4000,
-  /** What is compressed can be small and become anything. */
+  /** The client does not unpack answers, because a small compressed answer can become very large. */
   unpacks: false as boolean,
   send: (visit: Visit, request: Call): Promise<[number, unknown]> => call(visit.parts, request),
   async readBody(response: Response, most: number): Promise<string> {
@@ -137,7 +137,7 @@ export const right = {
   isStateOf: (answer: Record<string, unknown>, state: string): boolean => answer.state === state,
   isBearer: (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'bearer',
   isToken: (token: unknown): token is string => typeof token === 'string' && /^[\w.~+/-]+=*$/.test(token),
-  /** Whole seconds. Throws where it is no length of time. */
+  /** The lifetime in whole seconds. Throws if the value is not a positive number. */
   lifetime(value: unknown): number {
     if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0) throw new PlatformFault(502)
     return Math.min(Math.max(Math.floor(value), 1), yearSeconds)
@@ -163,7 +163,10 @@ export const right = {
   refreshSeconds: 30 * 86_400,
   seal: (visit: Visit, name: string, value: unknown): string => seal(visit.settings.key, name, value),
   unseal: (visit: Visit, name: string, text: string): unknown => unseal(visit.settings.key, name, text),
-  /** Whose session it is, so that another visitor's form is noticed. The token came from the portal itself. */
+  /**
+   * The id of the visitor, to refuse the form of another visitor. Reads it without checking the signature, because the
+   * token came directly from the portal.
+   */
   visitorOf({ accessToken }: Tokens, _: Visit): string {
     try {
       const { sub } = JSON.parse(Buffer.from(accessToken.split('.')[1]!, 'base64url').toString())
@@ -181,7 +184,7 @@ export const right = {
       parts.setCookie(visit, parts.refreshCookie, refreshToken, parts.refreshAttributes(parts.refreshSeconds))
     return session
   },
-  /** A longer one is not kept by browsers, and the old one would stay. */
+  /** Refuses a longer cookie, because browsers would drop it and keep the old one. */
   setCookie(visit: Visit, name: string, value: unknown, attributes: string): void {
     const text = visit.parts.seal(visit, name, value)
     if (name.length + text.length > longestCookie)
@@ -204,7 +207,7 @@ export const right = {
       return [name!.trim(), value.join('=').trim()]
     })
   },
-  /** What several tabs ask for at the same time is done once, and remembered a moment for those that come late. */
+  /** Runs `act` once for simultaneous requests with the same name, and keeps the result for a moment for later requests. */
   async once<T>({ memory }: Visit, name: string, act: () => Promise<T>): Promise<T> {
     const known = memory.get(name)
     if (known) return known as Promise<T>
@@ -229,19 +232,19 @@ export const right = {
       client_id: clientId,
       client_secret: clientSecret,
     }),
-  /** Whether the refresh token will never be taken again; a portal that is only down says nothing about it. */
+  /** Whether the portal has refused the refresh token permanently. Other failures of the portal are temporary. */
   isForGood: ({ upstream, code }: PlatformFault): boolean =>
     ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client'].includes(code) ||
     [404, 405, 501].includes(upstream),
   mostRenewals: 1,
   askToSignIn(visit: Visit): Answer {
-    // The portal would sign in again without a word who has just signed out here.
+    // A redirect to the portal would sign the visitor in again without a question.
     if (visit.cookies.some(([name]) => name === '__Host-left'))
       return { status: 401, body: '<a href="/login">Sign in</a>' }
     const here = encodeURIComponent(visit.url.pathname + visit.url.search)
     return { status: 302, headers: { location: `/login?returnTo=${here}` } }
   },
-  /** A Strict cookie does not come along on the way in from another site: the page itself asks once more. */
+  /** For a navigation from another site, browsers send no Strict cookie. The page then requests itself again. */
   comesFromElsewhere: ({ headers }: Visit): boolean => headers['sec-fetch-site'] === 'cross-site',
 
   // ---- Forms
@@ -251,13 +254,13 @@ export const right = {
   },
   bodyTypes: ['application/x-www-form-urlencoded'] as string[],
   longestBody: 65_536,
-  /** What counts as the form of a POST whose body this is. */
+  /** The text that is read as a form. */
   formOf: (_visit: Visit, body: string): string => body,
   isFormOf: (form: Record<string, unknown>, visitor: string): boolean => form.visitor === visitor,
-  /** For one who lost a session with a form: this client gives the form back at once and keeps nothing. */
+  /** Keeps the form of a visitor whose session has ended. The correct client shows the form again at once and keeps nothing. */
   keepDraft: (_: Visit): void => {},
   draftOf: (_: Visit): URLSearchParams => new URLSearchParams(),
-  /** The next visitor must not see what the last one made. */
+  /** Whether the new application belongs to this visitor: the next visitor must not see it. */
   isHandOverOf: (made: Record<string, unknown>, visitor: string): boolean => made.visitor === visitor,
   created: (visit: Visit, text: unknown, visitor: string): Answer => {
     visit.parts.setCookie(
@@ -273,7 +276,7 @@ export const right = {
   signOutMethods: ['POST'] as string[],
   revokes: true,
   endSession: (visit: Visit): void => visit.parts.dropSession(visit),
-  /** A portal that is down keeps nobody from signing out. */
+  /** Ignores failures, so that visitors can sign out while the portal is down. */
   async revoke(visit: Visit, token: string): Promise<void> {
     const { clientId, clientSecret } = visit.settings
     const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })
@@ -318,12 +321,12 @@ export const right = {
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
   }),
-  /** What a visitor is told of something that went wrong. */
+  /** The text of an error page. */
   wordsFor: (error: unknown, _: Visit): string =>
     error instanceof Refusal ? error.message : 'Something went wrong here. Please try again.',
   statusFor: (error: unknown): number => (error instanceof Refusal ? error.status : 500),
 
-  /** Around all that is answered; what it throws is a crash. */
+  /** Runs around every request. An error that it throws is a crash of the client. */
   around: (_visit: Visit, next: () => Promise<Answer>): Promise<Answer> => next(),
 
   // ---- What is printed
@@ -332,7 +335,7 @@ export const right = {
   onCrash: (_error: unknown, response: ServerResponse): void => void response.destroy(),
 }
 
-/** Every cookie of that name that opens: somebody else may have set another one of the same name. */
+/** The contents of every cookie with this name that can be unsealed, because another website may have set a cookie with the same name. */
 function openAll(visit: Visit, name: string, open: (visit: Visit, name: string, text: string) => unknown): unknown[] {
   return visit.cookies
     .filter(([key]) => key === name)
@@ -340,7 +343,7 @@ function openAll(visit: Visit, name: string, open: (visit: Visit, name: string, 
     .filter(value => value !== undefined)
 }
 
-/** Makes room for one more login, the oldest go. */
+/** Sets the cookie of a login, and deletes the oldest if there are too many. */
 export function keepLogin(visit: Visit, login: Login): void {
   const { parts, cookies, setCookies } = visit
   const kept = cookies

@@ -4,7 +4,7 @@ import { PlatformFault, type Session, type Visit } from './visit.ts'
 
 export type Call = { method: string; url: string; headers: Record<string, string>; body?: string; most: number }
 
-/** Only what can be read as JSON is given back; whatever else happens is a PlatformFault. */
+/** Returns the JSON of the answer. Throws a PlatformFault for everything else. */
 export async function call(parts: Parts, { method, url, headers, body, most }: Call): Promise<[number, unknown]> {
   try {
     const response = await fetch(url, {
@@ -23,7 +23,7 @@ export async function call(parts: Parts, { method, url, headers, body, most }: C
   }
 }
 
-/** A form to the portal: the exchange, a renewal or a revocation. */
+/** Sends a form to the portal: the exchange, a renewal or a revocation. */
 export async function callPortal(visit: Visit, path: string, form: URLSearchParams): Promise<Record<string, unknown>> {
   const { parts, settings } = visit
   const [status, answer] = await parts.send(visit, {
@@ -39,7 +39,7 @@ export async function callPortal(visit: Visit, path: string, form: URLSearchPara
   throw new PlatformFault(status, typeof fields.error === 'string' ? fields.error : '')
 }
 
-/** The API's answer, whatever its status. */
+/** Returns the API's answer with any status. */
 export function callApi(visit: Visit, session: Session, method: string, path: string, content?: object) {
   return visit.parts.send(visit, {
     method,

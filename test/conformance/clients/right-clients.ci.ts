@@ -1,13 +1,13 @@
-// A client that does nothing wrong and everything differently fails no check: none asks for one way of doing it alone.
+// A correct client that is built in a different way must pass every check, because no check may require one implementation.
 import t from 'tap'
 import { checks } from '../../../src/conformance/checks.ts'
 import { openStage } from '../support/stage.ts'
 import { buildOtherClient, otherClientOptions } from './other-client.ts'
 
-t.test('a right client that does everything differently fails no check', async t => {
+t.test('a correct client that is built in a different way fails no check', async t => {
   const stage = await openStage(otherClientOptions)
   t.teardown(stage.close)
-  // It keeps everything in its memory, and has no other instance.
+  // The client keeps sessions in memory, so it has no second instance.
   const results = await stage.judge(
     buildOtherClient,
     checks.filter(({ needs }) => !needs?.includes('replica')),

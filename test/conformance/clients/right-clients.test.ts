@@ -1,5 +1,5 @@
-// Clients that do nothing wrong are blamed for nothing: here a small one, in command.test the one of this project, and in
-// right-clients.ci a third that does everything differently.
+// Correct clients must pass every check. This file judges the small client, command.test.ts judges the client of this
+// project, and right-clients.ci.ts judges a client that is built in a different way.
 import t from 'tap'
 import { checks } from '../../../src/conformance/checks.ts'
 import type { Result } from '../../../src/conformance/run-checks.ts'
@@ -14,14 +14,14 @@ import { right } from './parts.ts'
 const isBlamed = ({ verdict }: Result) => verdict !== 'passed' && verdict !== 'not applicable'
 const tell = ({ id, verdict, reason }: Result) => `${id} ${verdict}: ${reason}`
 
-t.test('a right client is blamed for nothing', async t => {
+t.test('a correct client fails no check', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(buildFaultyClient, checks)
   t.same(results.filter(isBlamed).map(tell), [])
 })
 
-t.test('a right client that reads the metadata of the portal is blamed for nothing that concerns it', async t => {
+t.test('a correct client that reads the metadata of the portal fails no check of the metadata', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
@@ -32,7 +32,7 @@ t.test('a right client that reads the metadata of the portal is blamed for nothi
   t.ok(results.filter(({ verdict }) => verdict === 'passed').length > 8)
 })
 
-t.test('a random state may stand unchanged in its cookie: the check does not report it as guessable', async t => {
+t.test('a client that keeps its random state unchanged in a cookie passes state-not-of-time', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
@@ -45,17 +45,20 @@ t.test('a random state may stand unchanged in its cookie: the check does not rep
   )
 })
 
-t.test('a client that serves one request at a time is not blamed for waiting for a body', async t => {
-  const stage = await openStage()
-  t.teardown(stage.close)
-  const results = await stage.judge(
-    settings => buildClient(settings, { ...right, ...inTurn(() => true) }),
-    checks.filter(({ id }) => id === 'raw-body-unfinished'),
-  )
-  t.match(results, [{ verdict: 'undecided', reason: /one request at a time/ }])
-})
+t.test(
+  'a client that serves one request at a time is undecided, and does not fail, when it waits for a body',
+  async t => {
+    const stage = await openStage()
+    t.teardown(stage.close)
+    const results = await stage.judge(
+      settings => buildClient(settings, { ...right, ...inTurn(() => true) }),
+      checks.filter(({ id }) => id === 'raw-body-unfinished'),
+    )
+    t.match(results, [{ verdict: 'undecided', reason: /one request at a time/ }])
+  },
+)
 
-t.test('a template that leaves a slash of an id in a link breaks no MUST', async t => {
+t.test('a client whose template leaves a slash of an id in a link fails no MUST', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
@@ -68,7 +71,7 @@ t.test('a template that leaves a slash of an id in a link breaks no MUST', async
   )
 })
 
-t.test('a server that closes the connection after an invalid request target is blamed for nothing', async t => {
+t.test('a client that closes the connection after an invalid request target fails no check', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
@@ -79,7 +82,7 @@ t.test('a server that closes the connection after an invalid request target is b
 })
 
 t.test(
-  'a server that turns a relative Location into an absolute one breaks no rule if the answer may not be stored',
+  'a client whose server makes a relative Location absolute passes host-not-believed if no cache may keep the answer',
   async t => {
     const stage = await openStage()
     t.teardown(stage.close)

@@ -1,14 +1,14 @@
-// The small client with pages that need JavaScript: the way to the portal, the way on from the callback, the list, the
-// form and signing out are each the work of a script. Right in every point that the suite judges in Chromium.
+// The small client with pages that need JavaScript: scripts open the portal, leave the callback, load the list, send the
+// form and sign out. It is correct in Chromium.
 import { page } from './pages.ts'
 import { type Parts, right } from './parts.ts'
 import type { Answer, Visit } from './visit.ts'
 
 const scriptPath = '/client.js'
-/** A request that the script makes, and no navigation. */
+/** The header of a request that the script makes, in contrast to a navigation. */
 const byScript = 'x-by-script'
 
-/** What each page does, by the task that its `data-task` names. */
+/** The script of all pages. The attribute `data-task` of a page selects the task. */
 const script = `
 const { task, to } = document.documentElement.dataset
 const headers = { '${byScript}': '1' }
@@ -39,7 +39,7 @@ if (task === 'go') location.replace(to)
 if (task === 'load') load()
 `
 
-/** A page that a script goes on with. */
+/** A page whose script does the task. */
 function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
   const answer = page(
     visit,
@@ -50,7 +50,7 @@ function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
   const data = `data-task="${task}" data-to="${visit.parts.html(to)}"`
   return {
     ...answer,
-    // The way on from the callback must not tell its address.
+    // The next request must not contain the address of the callback as its Referer.
     headers: { ...answer.headers, 'referrer-policy': 'no-referrer' },
     body: answer.body!.replace('<html lang="en">', `<html lang="en" ${data}>`),
   }
@@ -58,7 +58,7 @@ function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
 
 type Task = 'start' | 'callback' | 'pages'
 
-/** The parts of a client that leaves these tasks to its script, and does the others as the small client does. */
+/** The parts of a client whose script does these tasks. It does the other tasks like the small client. */
 export function leaveToScript(...tasks: Task[]) {
   return {
     headers: visit => ({

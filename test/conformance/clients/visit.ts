@@ -1,4 +1,4 @@
-// What a request to the small client is while it is answered, and what it is answered with.
+// The types of a request to the small client and of its answer.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Parts } from './parts.ts'
 
@@ -9,7 +9,7 @@ export interface Settings {
   apiUrl: string
   clientId: string
   clientSecret: string
-  /** 32 bytes, shared by all replicas: everything about a visitor is sealed in his cookies. */
+  /** 32 bytes, the same for all replicas. The client seals all data of a visitor in cookies with this key. */
   key: Buffer
   print: (line: string) => void
 }
@@ -17,18 +17,18 @@ export interface Settings {
 export interface Visit {
   settings: Settings
   parts: Parts
-  /** What this process does just now, or did a moment ago, by a name. */
+  /** Running and recent actions of this process, by name. */
   memory: Map<string, Promise<unknown>>
   method: string
-  /** As it stood in the request. */
+  /** The request target, unchanged. */
   target: string
   url: URL
   query: URLSearchParams
   headers: IncomingHttpHeaders
-  /** In the order in which they came; a name may come twice. */
+  /** The cookies in the order of the request. A name may be repeated. */
   cookies: [string, string][]
   body: string
-  /** Goes out with whatever is answered in the end. */
+  /** Set-Cookie lines that the client adds to its answer. */
   setCookies: string[]
 }
 
@@ -38,7 +38,7 @@ export type Callback = { code: string; state: string; subject: string; redirectU
 export type Tokens = { accessToken: string; refreshToken: string | undefined; seconds: number }
 export type Session = { accessToken: string; expiresAt: number; visitor: string }
 
-/** Ends a visit with a page that says why. */
+/** Ends a request with a page that shows the reason. */
 export class Refusal extends Error {
   readonly status: number
 
@@ -48,7 +48,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The platform refused, or could not be understood. `code` is OAuth's where there is one. */
+/** The platform refused a call, or sent an answer that the client cannot read. `code` is the OAuth error code, if there is one. */
 export class PlatformFault extends Refusal {
   readonly upstream: number
   readonly code: string

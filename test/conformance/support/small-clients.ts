@@ -1,10 +1,10 @@
-// Clients of a few lines that a test judges.
+// Clients of a few lines for tests of the suite.
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-/** A client of one function, in this process. Returns its address. */
+/** A server in this process with one function as its client. Returns its address. */
 export async function serve(t: Test, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, 'localhost')
   await once(server, 'listening')
@@ -15,7 +15,7 @@ export async function serve(t: Test, answer: RequestListener): Promise<string> {
   return `http://localhost:${(server.address() as AddressInfo).port}`
 }
 
-/** A program that leads to the portal and does no more. `atCallback` is run for each callback. */
+/** The source of a program that only redirects to the portal. It runs `atCallback` for each callback. */
 export const startsLogins = (atCallback: string) => `
   import { createServer } from 'node:http'
   import { randomBytes } from 'node:crypto'

@@ -1,4 +1,4 @@
-// A platform, and an address at which one small client after the other is judged, all in this process.
+// A platform and an address for small clients in this process. A test judges one client after the other at this address.
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,12 +15,12 @@ import type { Settings } from '../clients/visit.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
-/** `options`: those of the command, beside the addresses. */
+/** `options`: options of the command, without the addresses. */
 export async function openStage(options: string[] = [], { hasReplica = true, hasBrowser = true } = {}) {
-  // One client after the other listens there, and nothing else may come between.
+  // Chooses the ports only once, because the clients listen on them one after the other.
   const [port, replicaPort] = [await findFreePort(), await findFreePort()]
   const [client, replica] = [`http://localhost:${port}`, `http://localhost:${replicaPort}`]
-  // The small clients give up after four seconds.
+  // Longer than the four seconds after which the small clients end a call.
   const settings = {
     ...readSettings([
       ...['--client', client],
@@ -39,7 +39,7 @@ export async function openStage(options: string[] = [], { hasReplica = true, has
     clientSecret: platform.clientSecret.reveal(),
     key: randomBytes(32),
   }
-  /** With two instances of a client at their addresses, which know nothing of each other but their key. */
+  /** Starts two instances of a client, which share only their key. */
   async function withClient<Said>(
     build: (settings: Settings) => Server,
     checks: Check[],
@@ -54,7 +54,7 @@ export async function openStage(options: string[] = [], { hasReplica = true, has
     }
     const start = async () => {
       servers = [port, replicaPort].map(at => build({ ...clientSettings, print }).listen(at, 'localhost'))
-      // Where one cannot, the other has to be known all the same: it would go on listening.
+      // Remembers each server, because one instance would continue to listen if the other does not start.
       const begun = await Promise.allSettled(servers.map(server => once(server, 'listening')))
       for (const one of begun) if (one.status === 'rejected') throw one.reason
     }
@@ -84,15 +84,15 @@ export async function openStage(options: string[] = [], { hasReplica = true, has
   return {
     client,
 
-    /** What the checks say of a client. */
+    /** Returns the results of the checks for a client. */
     judge: (build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> =>
       withClient(build, checks, parts => runChecks(checks, parts)),
 
-    /** The same, but run as the command runs it: it first looks whether a plain login works. */
+    /** Like judge, but with a plain login before the checks, as in the command. */
     judgeRun: (build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> =>
       withClient(build, checks, async parts => runChecks(checks, { ...parts, obstacle: await findObstacle(parts) })),
 
-    /** What one check says that is made once, where somebody's right to a second look is not the matter. */
+    /** Runs one check once, without a repetition after a failure. */
     judgeOnce: (build: (settings: Settings) => Server, check: Check): Promise<Result> =>
       withClient(build, [check], parts => runOnce(check, parts, true)),
 

@@ -1,7 +1,10 @@
-// What browsers keep of Set-Cookie, and in which order they send it.
+// Which cookies browsers keep from Set-Cookie, and in which order they send them.
 import type { Situation, Step } from '../situation.ts'
 
-/** Lines of one answer of `client/deep/set`; `$` stands for the row, so that one answer brings the lines of many. */
+/**
+ * Set-Cookie lines of one answer of `client/deep/set`. `$` stands for the number of the row, because one answer contains
+ * the lines of many rows.
+ */
 const lines: Record<string, string[]> = {
   'one that says nothing': ['$a=1'],
   'one for every path': ['$a=1; Path=/'],
@@ -89,7 +92,7 @@ const lines: Record<string, string[]> = {
 
 const steps: Step[] = ['{client}/deep/set', '{client}/deep/er/page', '{sibling}/', '{other}/'].map(visit => ({ visit }))
 
-/** What every row sets, under a name of its own; `r0` is the first. */
+/** The lines of all rows, with a different name for each row. `r0` is the first. */
 const allRows = Object.values(lines).flatMap((row, index) => row.map(line => line.replace('$', `r${index}`)))
 
 export const cookies: Situation[] = [

@@ -1,4 +1,4 @@
-// What is sent for the forms of a page.
+// The requests that browsers send for the forms of a page.
 import type { Situation, Step } from '../situation.ts'
 
 type Case = { form: string; values?: Record<string, string | string[]>; button?: string | undefined }
@@ -118,7 +118,7 @@ const cases: Record<string, Case> = {
   },
 }
 
-/** One after the other: the answer to each form is the page of the next. */
+/** The answer to each form is the page with the next form. */
 export const forms: Situation[] = [
   {
     name: 'forms',

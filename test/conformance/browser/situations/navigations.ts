@@ -1,4 +1,4 @@
-// Which cookies, Sec-Fetch-* and Origin go along, by how a navigation began and where it was sent on.
+// Which cookies, Sec-Fetch-* headers and Origin browsers send, depending on the begin of a navigation and its redirects.
 
 import type { Situation, Step } from '../situation.ts'
 import type { Answer } from '../start-sites.ts'
@@ -191,7 +191,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
   },
 }
 
-/** A form of the client to each address, answered with each status. */
+/** A form of the client that another site answers with each of these redirects. */
 const answered = [302, 303, 307].map(status => ({
   name: `navigations: a form that is answered ${status} by another site, and sent back`,
   answers: { 'client/page': form('{other}/take'), 'other/take': sentOn(status, '{client}/back') },

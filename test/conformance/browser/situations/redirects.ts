@@ -1,4 +1,4 @@
-// Where Location and a refresh lead, and where they do not.
+// The addresses that browsers open, or do not open, for a Location and for a refresh.
 
 import type { Situation } from '../situation.ts'
 import type { Answer, Answers } from '../start-sites.ts'

@@ -1,4 +1,4 @@
-// What Referer and Origin say under each policy, within an origin and beyond it.
+// The Referer and Origin headers for each policy, in requests to the same origin and to others.
 
 import type { Situation } from '../situation.ts'
 import type { Answer } from '../start-sites.ts'

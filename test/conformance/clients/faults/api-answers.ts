@@ -1,4 +1,4 @@
-// Clients that believe what an answer of the platform brings along.
+// Clients that trust ids, texts, sizes or headers of the platform's answers.
 import { type Parts, right } from '../parts.ts'
 import { type Call, call, isRecord } from '../platform.ts'
 import { Refusal, type Visit } from '../visit.ts'
@@ -7,7 +7,7 @@ import { type Fault, fault, memoryOf } from './fault.ts'
 const isList = ({ method, url }: Call) => method === 'GET' && url.endsWith('/apps/v1')
 const isCreation = ({ method, url }: Call) => method === 'POST' && url.endsWith('/apps/v1')
 
-/** An answer with its headers, which the right client never looks at. */
+/** Calls the platform, and passes on the response headers, which the correct client ignores. */
 function callWithHeaders(visit: Visit, request: Call, hear: (headers: Headers) => void): Promise<[number, unknown]> {
   return call(
     {
@@ -23,7 +23,7 @@ function callWithHeaders(visit: Visit, request: Call, hear: (headers: Headers) =
 
 const idOf = (made: unknown) => (isRecord(made) ? made['@id'] : undefined)
 
-/** The page of what was created is found by its id. */
+/** Redirects to the page of the new application by its id. */
 function leadsTo(address: (id: string, visit: Visit) => string): Partial<Parts> {
   return {
     async send(visit, request) {
@@ -58,7 +58,7 @@ const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + Math.max
 
 const headersOf = new WeakMap<Visit, Headers>()
 
-/** Whatever header came with the last answer goes on to the browser. */
+/** Passes every header of the last answer on to the browser. */
 const passesHeadersOn: Partial<Parts> = {
   send: (visit, request) => callWithHeaders(visit, request, headers => headersOf.set(visit, headers)),
   async around(visit, next) {

@@ -10,7 +10,7 @@ const trusting: Parts['readList'] = answer =>
 
 type Refused = { error: { message: Record<string, string[]> } }
 
-/** Answers of the API that end the session, with the checks of each, after `list-`. */
+/** Answers of the API after which the client ends the session. `checks`: the ids of the checks without `list-`. */
 const signsOut: Record<string, { isMet: (status: number, answer: unknown) => boolean; checks: string[] }> = {
   'failed-call': { isMet: status => status === 0, checks: ['reset', 'cut', 'endless-header', 'gzip'] },
   'status-of-the-api': {
@@ -23,7 +23,7 @@ const signsOut: Record<string, { isMet: (status: number, answer: unknown) => boo
   },
 }
 
-/** A list that did not come is none. */
+/** Shows a failed list as an empty list. */
 const noListIsEmpty: Partial<Parts> = {
   async send(visit, request) {
     if (!request.url.endsWith('/apps/v1') || request.method !== 'GET') return right.send(visit, request)
@@ -33,7 +33,7 @@ const noListIsEmpty: Partial<Parts> = {
   },
 }
 
-/** Whatever the API answers to a creation, the visitor is told that it worked. */
+/** Reports success to the visitor for every answer of the API to a creation. */
 const creationIsAlwaysMade: Partial<Parts> = {
   async send(visit, request) {
     if (!request.url.endsWith('/apps/v1') || request.method !== 'POST') return right.send(visit, request)
@@ -45,7 +45,7 @@ const creationIsAlwaysMade: Partial<Parts> = {
 const brokenCreations = 'reset-not-repeated 503-not-repeated 403 404 409 422-sentence 422-fields 422-oauth'
 const brokenLists = 'reset cut half empty html not-an-object endless-header gzip 400 403 404 429 500 502 503 not-a-list'
 
-/** As a framework answers by itself. */
+/** Answers as a framework does for an uncaught error. */
 const notCaught = answerWith(answer =>
   [502, 503, 504].includes(answer.status) ? { status: 500, body: 'Internal Server Error' } : answer,
 )

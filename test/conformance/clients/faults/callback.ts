@@ -11,14 +11,14 @@ const loginsOf = (visit: Visit): Login[] =>
     .filter(login => login?.verifier !== undefined)
     .map(login => login!)
 
-/** What the server knows of, whoever's browser began it. */
+/** The logins that the server knows, without the browser that began them. */
 const known = new Map<string, Login>()
 
 /** Sessions in the memory of the server, by the id in the cookie. */
 const sessions = new Map<string, Session>()
 const sessionIdOf = ({ cookies }: Visit) => cookies.find(([name]) => name === right.sessionCookie)?.[1]
 
-/** A state that proves itself, with all that the login needs, so that no cookie is needed. */
+/** A signed state that contains the data of the login, so that the client sets no cookie. */
 const signed = {
   make: (visit: Visit): string => {
     const text = Buffer.from(JSON.stringify({ at: Date.now(), nonce: right.newState(visit) })).toString('base64url')
@@ -39,7 +39,7 @@ const backTo = (name: string, checks: string | string[], allows: (text: string, 
     localPath: (text, visit) => (text && allows(text, visit) ? text : '/applications'),
   })
 
-/** What the sent state is compared with, and how, by the check that finds it. */
+/** Faulty comparisons of the state, by the id of the check that must find each. */
 const comparisons: Record<string, (kept: string, sent: string, visit: Visit) => boolean> = {
   'state-longer': (kept, sent) => sent.startsWith(kept),
   'state-case': (kept, sent) => kept.toLowerCase() === sent.toLowerCase(),
@@ -57,7 +57,7 @@ const repeated = [
   'callback-redirect-uri-twice',
 ]
 
-/** Queries that end in an exception, by the id of the check after `callback-`. */
+/** Clients that throw for some queries, by the id of the check without `callback-`. */
 const crashes: Record<string, (visit: Visit) => void> = {
   nothing({ query }) {
     if (!query.has('state')) throw new TypeError("Cannot read properties of null (reading 'length')")
@@ -72,7 +72,7 @@ const crashes: Record<string, (visit: Visit) => void> = {
     for (const [name, value] of query) {
       const [, outer, inner] = /^(\w+)\[(\w+)\]/.exec(name) ?? []
       if (!outer || !inner) continue
-      // Every object has these names.
+      // Every object has properties with these names.
       if (!Object.hasOwn(fields, outer) && fields[outer]) throw new TypeError('fields[outer].push is not a function')
       fields[outer] = { ...fields[outer], [inner]: value }
     }
@@ -88,7 +88,7 @@ const crashes: Record<string, (visit: Visit) => void> = {
   },
 }
 
-/** As many server-side frameworks keep them. */
+/** Sessions in memory, as in many server-side frameworks. */
 const kept = new Map<string, Session>()
 const isSessionId = /^[0-9a-f]{48}$/
 
@@ -142,7 +142,7 @@ export const callback = [
   fault('state-absent-on-both-sides-passes', 'login-cookie-empty', {
     findLogin(visit, state) {
       const login = loginsOf(visit)[0]
-      // Undefined equals undefined where neither the address nor the browser has one.
+      // Two missing states are equal.
       return (login?.state ?? '') === state ? (login ?? { state, verifier: '', returnTo: '/', at: 0 }) : undefined
     },
   }),
@@ -247,7 +247,7 @@ export const callback = [
   }),
   fault('callback-redirects-with-a-strict-cookie', 'login-lands-signed-in', {
     arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
-    // Or the page asks once more and has it.
+    // Otherwise the second request of the page would contain the cookie.
     comesFromElsewhere: () => false,
   }),
   fault('callback-tells-the-next-page', 'callback-no-referrer', {

@@ -3,7 +3,7 @@ import { right } from '../parts.ts'
 import { Refusal, type Visit } from '../visit.ts'
 import { fault, headersWith, memoryOf, sessionWith } from './fault.ts'
 
-/** A cipher without a seal: whoever turns a bit of it turns a bit of what it says. */
+/** Encryption without authentication: an attacker who changes a bit of the cookie changes a bit of its content. */
 const unsealed = {
   write({ settings }: Visit, value: unknown) {
     const cipher = createCipheriv('aes-256-ctr', settings.key, Buffer.alloc(16))
@@ -15,7 +15,7 @@ const unsealed = {
   },
 }
 
-/** Each breaks on a kind of Cookie header, by the check after `cookie-hostile-`. */
+/** Parsers that fail for one kind of Cookie header, by the id of the check without `cookie-hostile-`. */
 const parsers: Record<string, (header: string) => [string, string][]> = {
   'no-equals': header =>
     header.split(';').map(pair => {

@@ -1,4 +1,4 @@
-// What a fault is, and the changes that several of them make.
+// The type of a fault, and changes of the client that several faults use.
 import { type Parts, right } from '../parts.ts'
 import type { Answer, Visit } from '../visit.ts'
 
@@ -11,7 +11,7 @@ export const fault = (name: string, checks: string | string[], parts: Partial<Pa
   parts,
 })
 
-/** Crashes before anything is answered: the connection breaks. */
+/** Throws before the client answers, so that the connection breaks. */
 export function crashIf(isMet: (visit: Visit) => boolean): Partial<Parts> {
   return {
     async around(visit, next) {
@@ -33,14 +33,14 @@ export function bodyWith(change: (body: string, visit: Visit) => string): Partia
 
 const memories = new WeakMap<Visit['memory'], Map<string, unknown>>()
 
-/** What one process keeps in its memory: another instance has none of it, nor has this one after a restart. */
+/** The data in the memory of one process. Another instance does not have it, and a restart deletes it. */
 export function memoryOf({ memory }: Visit): Map<string, unknown> {
   const found = memories.get(memory) ?? new Map()
   memories.set(memory, found)
   return found
 }
 
-/** Another address to start a login at. */
+/** Changes the query of the redirect to the portal. */
 export function startWith(change: (query: URLSearchParams, visit: Visit) => void): Partial<Parts> {
   return {
     startQuery(visit, state, verifier) {
@@ -51,7 +51,7 @@ export function startWith(change: (query: URLSearchParams, visit: Visit) => void
   }
 }
 
-/** Other fields in the exchange. */
+/** Changes the fields of the exchange. */
 export function exchangeWith(change: (form: URLSearchParams, visit: Visit) => void): Partial<Parts> {
   return {
     exchangeForm(visit, callback, login) {
@@ -62,7 +62,7 @@ export function exchangeWith(change: (form: URLSearchParams, visit: Visit) => vo
   }
 }
 
-/** Other headers on every answer; an undefined one is left out. */
+/** Changes the headers of every answer. A header that is undefined is not sent. */
 export function headersWith(change: (visit: Visit) => Record<string, string | undefined>): Partial<Parts> {
   return {
     headers(visit) {
@@ -72,7 +72,7 @@ export function headersWith(change: (visit: Visit) => Record<string, string | un
   }
 }
 
-/** Both cookies of the session with other attributes. */
+/** Changes the attributes of both session cookies. */
 export function sessionWith(change: (attributes: string) => string): Partial<Parts> {
   return {
     sessionAttributes: seconds => change(right.sessionAttributes(seconds)),
@@ -80,7 +80,7 @@ export function sessionWith(change: (attributes: string) => string): Partial<Par
   }
 }
 
-/** Readable, and writable, by anybody. */
+/** An encoding without a key: everybody can read and write the value. */
 export const readable = {
   write: (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url'),
   read(text: string): unknown {

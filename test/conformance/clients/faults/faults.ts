@@ -1,4 +1,4 @@
-// Mistakes that clients really make, one at a time: each is the small client with one part replaced by a wrong one.
+// Mistakes of real clients: each fault is the small client with one faulty part.
 import { apiAnswers } from './api-answers.ts'
 import { apiFaults } from './api-faults.ts'
 import { callback } from './callback.ts'
@@ -20,7 +20,7 @@ import { stayingSignedIn } from './staying-signed-in.ts'
 import { tabs } from './tabs.ts'
 import { time } from './time.ts'
 
-/** The table: each fault, with the check that has to find it. */
+/** The table of all faults, with the checks that must find each. */
 export const faults: Fault[] = [
   startingALogin,
   callback,

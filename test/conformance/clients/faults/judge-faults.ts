@@ -14,11 +14,14 @@ export interface Pair {
 
 export interface Judged extends Pair {
   isFound: boolean
-  /** What the check said instead. */
+  /** The result of the check if it did not find the fault. */
   said: string
 }
 
-/** The table row by row; without Chromium, the rows that need none. Throws if it names a check that does not exist. */
+/**
+ * The pairs of faults and checks. Without Chromium, only the pairs that do not need it. Throws if the table names a check
+ * that does not exist.
+ */
 export function listPairs(): Pair[] {
   const byId = new Map(checks.map(check => [check.id, check]))
   return faults
@@ -33,8 +36,9 @@ export function listPairs(): Pair[] {
 }
 
 /**
- * Side by side, because some clients wait for an answer that never comes. Begins no pair after `mostMs`. A pair that is missed
- * is judged again alone: on a busy machine a client may give up before its fault shows.
+ * Judges pairs in parallel, because some clients wait for an answer that never comes. Begins no pair after `mostMs`. If a
+ * check does not find a fault, judges the pair again alone, because a client on a busy machine may reach a time limit
+ * before its fault shows.
  */
 export async function judgePairs(pairs: Pair[], { mostMs = Number.POSITIVE_INFINITY, sideBySide = 8 } = {}) {
   const end = performance.now() + mostMs
@@ -67,13 +71,13 @@ async function judgeAtOnce(pairs: Pair[], end: number, sideBySide: number): Prom
 async function judgePair(stage: Stage, { fault, check }: Pair): Promise<Judged> {
   const { verdict, reason } = await stage
     .judgeOnce(settings => buildFaultyClient(settings, fault.name), check)
-    // A client that cannot be started is one more failure, and must not stop the others.
+    // Counts a client that does not start as a failure, and continues with the others.
     .catch((error: Error) => ({ verdict: 'not judged', reason: error.message }))
   const isFound = ['failed', 'warned', 'not followed'].includes(verdict)
   return { fault, check, isFound, said: `${fault.name}: ${check.id} ${verdict}: ${reason}` }
 }
 
-/** In an order that depends only on the seed. */
+/** Sorts the items randomly, in an order that depends only on the seed. */
 export function shuffle<Item>(items: Item[], seed: number): Item[] {
   let state = seed >>> 0
   const next = () => {

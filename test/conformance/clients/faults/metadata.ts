@@ -1,4 +1,4 @@
-// Clients that read the portal's metadata: a right one, and what others make of it.
+// Clients that read the portal's metadata: a correct client, and clients with mistakes.
 import { type Parts, right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
 import { Refusal, type Visit } from '../visit.ts'
@@ -9,7 +9,7 @@ type Document = Record<string, unknown>
 interface Reading {
   deadlineMs: number
   most: number
-  /** Asks for the document again at each login. */
+  /** True if the client reads the document again at each login. */
   isAskedAgain: boolean
   isBelieved(document: Document, visit: Visit): boolean
   /** The document that the client uses if it cannot read a new one. */
@@ -47,7 +47,7 @@ const takesPkce = (visit: Visit) => {
   return Array.isArray(methods) && methods.includes('S256')
 }
 
-/** A client that reads it once, before its first login; `change` makes it another one. */
+/** A client that reads the document once, before its first login. `change` replaces parts of the reading. */
 function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = {}): Partial<Parts> {
   const reading = { ...rightReading, ...change }
   return {
@@ -72,7 +72,7 @@ function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = 
       const isPromised = known(visit).authorization_response_iss_parameter_supported === true
       if (isPromised && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not say whose it is.')
     },
-    /** No portal without it can be asked to revoke. */
+    /** Revokes only if the document lists the endpoint. */
     async revoke(visit, token) {
       if (known(visit).revocation_endpoint !== undefined) await right.revoke(visit, token)
     },
@@ -80,10 +80,10 @@ function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = 
   }
 }
 
-/** A right client, for the test that nobody blames it. */
+/** A correct client, for the test that no check fails for it. */
 export const metadataReader = readingMetadata()
 
-/** Addresses are taken from the document. */
+/** Takes the addresses of the portal from the document. */
 const takesHosts: Partial<Parts> = {
   portalStart: visit => String(known(visit).authorization_endpoint ?? right.portalStart(visit)),
   portalUrl: (visit, path, form) =>

@@ -3,12 +3,12 @@ import { page, signOutForm } from '../pages.ts'
 import { right } from '../parts.ts'
 import { answerWith, bodyWith, crashIf, fault, headersWith, readable, sessionWith } from './fault.ts'
 
-/** With nothing in the form that only this visitor's page has. */
+/** Accepts a form without the value that only the visitor's own page contains. */
 const anyForm = { isFormOf: () => true }
 const lax = sessionWith(text => text.replace('Strict', 'Lax'))
 const words = (error: unknown) => (error instanceof Error ? `${error.message}\n${error.stack}` : String(error))
 
-/** As a server that makes a relative Location whole. */
+/** Does what some servers do: they write the Host of the request into a relative Location. */
 const redirectsFromHost = answerWith((answer, { headers }) => {
   const location = answer.headers?.location
   if (!location?.startsWith('/')) return answer
@@ -190,7 +190,7 @@ export const pages = [
   }),
   fault('id-sent-as-it-came', 'page-id-fragment', {
     applicationPath: id => `/apps/v1/${decodeURIComponent(id)}`,
-    // Unlike fetch, this leaves the path as it is.
+    // Uses node:http, because fetch would normalize the path.
     send: (visit, { method, url, headers, body }) =>
       new Promise((resolve, reject) => {
         const { hostname, port, origin } = new URL(url)

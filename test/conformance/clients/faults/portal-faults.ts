@@ -5,7 +5,7 @@ import { fault, memoryOf } from './fault.ts'
 
 const isExchange = ({ url }: Visit) => url.pathname === '/exchangeToken'
 
-/** Answers of the platform that break the connection to the visitor, with the checks of each, by their ends. */
+/** Failures of the platform after which the client breaks the connection to the visitor, with the ends of the ids of the checks. */
 const hangsUp: Record<string, { isMet: (error: Refusal) => boolean; exchange: string[]; list: string[] }> = {
   'broken-connection': {
     isMet: error => error instanceof PlatformFault && [502, 504].includes(error.upstream),
@@ -159,7 +159,7 @@ export const portalFaults = [
   }),
 ]
 
-/** Whoever is refused is sent to the portal again, which sends him back at once. */
+/** Redirects to the portal again after a failed login. The portal knows the visitor and redirects back at once. */
 function loops() {
   return {
     statusFor: (error: unknown) => (right.statusFor(error) === 502 ? 302 : right.statusFor(error)),

@@ -2,7 +2,7 @@ import { right } from '../parts.ts'
 import { Refusal, type Visit } from '../visit.ts'
 import { answerWith, crashIf, type Fault, fault, sessionWith } from './fault.ts'
 
-/** As a process that has ended: nobody listens any more. */
+/** Behaves like a process that has ended: the client stops listening. */
 const ends: Pick<typeof right, 'statusFor' | 'onCrash'> = {
   statusFor(error) {
     if (!(error instanceof Refusal)) throw error
@@ -15,7 +15,7 @@ const ends: Pick<typeof right, 'statusFor' | 'onCrash'> = {
   },
 }
 
-/** Where nobody catches it a crash is a broken connection, and elsewhere a 500. */
+/** Two faults for one exception: the client breaks the connection, or answers with status 500. */
 function crashes(
   name: string,
   check: string,
@@ -40,7 +40,7 @@ function throws(act: () => unknown): boolean {
   }
 }
 
-/** Everybody waits until such a request has been answered. */
+/** All other visitors wait until the client has answered this request. */
 export function inTurn(isWaitedFor: (visit: Visit) => boolean): Partial<typeof right> {
   return {
     async around(visit, next) {

@@ -1,17 +1,17 @@
-// Clients that are right but for their renewals: most of these are right at the exchange, which others wrote.
+// Clients whose only mistake is in renewals. Most of them handle the exchange correctly.
 import { type Parts, right } from '../parts.ts'
 import { type Call, call } from '../platform.ts'
 import { PlatformFault, Refusal, type Visit } from '../visit.ts'
 import { type Fault, fault } from './fault.ts'
 
-/** Other parts for renewals alone. */
+/** Changes parts only for renewals. */
 function renewing(change: Partial<Parts>): Partial<Parts> {
   return {
     renew: (visit, refreshToken) => right.renew({ ...visit, parts: { ...visit.parts, ...change } }, refreshToken),
   }
 }
 
-/** Calls again while this holds. */
+/** Repeats the call while `isWanted` returns true. */
 function again(isWanted: (status: number) => boolean, most: number): Partial<Parts> {
   return renewing({
     async send(visit, request) {
@@ -23,7 +23,7 @@ function again(isWanted: (status: number) => boolean, most: number): Partial<Par
   })
 }
 
-/** Headers come in time; for the body there is no deadline. */
+/** Has a deadline only for the headers, not for the body. */
 async function sendWithDeadlineForHeaders(visit: Visit, request: Call): Promise<[number, unknown]> {
   const headersCame = new AbortController()
   const timer = setTimeout(() => headersCame.abort(), 4000)
@@ -41,7 +41,7 @@ async function sendWithDeadlineForHeaders(visit: Visit, request: Call): Promise<
   return Promise.race([call(parts, request), tooLate])
 }
 
-/** What the portal says stands in the page of the error. */
+/** Shows the error text of the portal on the page. */
 const wordsShown: Partial<Parts> = {
   async renew(visit, refreshToken) {
     try {
@@ -64,7 +64,7 @@ const crashes: Partial<Parts> = {
 
 const isLogin = ({ url }: Visit) => url.pathname === '/exchangeToken'
 
-/** Renews once more where the new token is over at once. */
+/** Renews again if the new token has already expired. */
 const renewsWhatIsOver: Partial<Parts> = {
   once: (_visit, _name, act) => act(),
   async renew(visit, refreshToken) {

@@ -51,9 +51,9 @@ export const stayingSignedIn = [
   fault('new-refresh-token-dropped', 'refresh-token-replaced', dropsNew),
   fault('new-refresh-token-dropped-by-who-renews-early', 'refresh-fields', {
     ...dropsNew,
-    // Or the old one is not sent again so soon.
+    // Otherwise the client would remember the renewal and not send the old token again so soon.
     once: (_visit, _name, act) => act(),
-    // Only the clock tells it.
+    // Renews only by the clock, never after a 401.
     mostRenewals: 0,
     readSession(visit) {
       const session = right.readSession(visit)
@@ -77,7 +77,7 @@ export const stayingSignedIn = [
       return { accessToken: tokens.accessToken, visitor: right.visitorOf(tokens, visit), expiresAt: Date.now() + 1000 }
     },
   }),
-  // Without a deadline it hangs before it asks the portal, so it looks as though it renewed nothing.
+  // The client hangs before it calls the portal, so the check sees no renewal.
   fault('renewal-never-begins-nor-ends', 'refresh-delivered', { renew: () => new Promise(() => {}) }),
   fault('renewal-at-every-visit', 'refresh-not-too-often', {
     readSession: () => undefined,
