@@ -29,7 +29,7 @@ t.test('after stop(), the client is not started again, even if a restart had beg
   await restart
   t.equal(starts, 2)
   t.notOk(client.isRunning())
-  await t.rejects(client.restart(), /stopped for good/)
+  await t.rejects(client.restart(), /cannot be restarted/)
   t.equal(starts, 2)
 })
 

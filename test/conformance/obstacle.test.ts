@@ -88,7 +88,7 @@ t.test('if a login redirects by a script, the checks that need a login are undec
     /^(start-leads-to-portal|start-grant-type|login-works|state-once|page-nosniff)$/,
   )
   t.same([...new Set(results.map(({ verdict }) => verdict))], ['undecided'])
-  for (const { reason } of results) t.match(reason, 'has a script that may go on')
+  for (const { reason } of results) t.match(reason, 'has a script that may redirect the browser')
   t.equal(exitCodeOf(results, nothing, false), 3)
 })
 
