@@ -133,7 +133,7 @@ export const exchange: Row[] = [
       id: 'exchange-fields-once',
       title: 'No field of the exchange is repeated',
       rule: 'token-parameters-once',
-      why: 'A token request must not contain a parameter more than once (RFC 6749, 3.2).',
+      why: 'A token request must not contain a parameter more than once.',
       fix: 'Set each field once.',
     },
     step => {
