@@ -78,7 +78,7 @@ export const states: Row[] = [
     id: 'state-other-login',
     title: 'A callback is refused in a browser that has begun another login',
     rule: 'CL-03',
-    why: 'An attacker can send a visitor a callback while the visitor has begun a login.',
+    why: 'An attacker can make a visitor open a callback of the attacker while the visitor has begun another login.',
     fix: 'Compare the state of the callback with the state of the login. A pending login with another state is not enough.',
     async run(context) {
       const attacker = await context.otherPerson()
@@ -100,7 +100,7 @@ export const states: Row[] = [
     id: 'state-once',
     title: 'When the browser sends the same callback again, the client makes no second exchange',
     rule: 'code-once',
-    why: 'A second exchange of the same code makes the portal revoke the tokens of the first exchange.',
+    why: 'After a second exchange of the same code, the portal may revoke the tokens of the first exchange.',
     fix: 'Delete the state with the answer that uses it. If the visitor is signed in, show the page behind the login.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -124,7 +124,7 @@ export const states: Row[] = [
     id: 'state-once-new-code',
     title: 'The client refuses a used state with another code',
     rule: 'CL-05',
-    why: 'Otherwise anybody who reads an old callback can sign in this browser with another code.',
+    why: 'Otherwise an attacker who knows an old state can finish a login in this browser with another code.',
     fix: 'Delete the state with the answer that uses it, even if the login fails.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)

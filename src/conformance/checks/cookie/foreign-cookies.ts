@@ -153,7 +153,7 @@ export const foreignCookies: Row[] = [
     id: 'cookie-planted',
     title: 'When another website on the host sets a second cookie of the same name, the visitor stays signed in',
     rule: 'cookie-host-prefix',
-    why: 'A website on another port of the host, or on a subdomain, can set the cookie with a longer path. Visitors can then not sign in.',
+    why: 'A website on another port of the host, or on a subdomain, can set the cookie with a longer path. Visitors can then no longer sign in.',
     fix: 'Give the cookie a __Host- name, because a browser keeps only one such cookie, or try every cookie with the name.',
     needs,
     async run(context) {

@@ -170,7 +170,7 @@ export const exchange: Row[] = [
     id: 'exchange-once',
     title: 'One login makes one exchange',
     rule: 'code-once',
-    why: 'A code is valid once, and a second exchange of it revokes the tokens of the first.',
+    why: 'A code is valid once. After a second exchange, the portal may revoke the tokens of the first.',
     fix: 'Send the POST once. Never repeat it automatically.',
     async run(context) {
       await exchangeOf(context)

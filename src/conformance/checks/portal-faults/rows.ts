@@ -261,7 +261,7 @@ export const portalFaults: Row[] = [
   },
   {
     id: 'exchange-retry-after',
-    title: 'When the portal sends a Retry-After of one hour, the visitor gets an answer at once',
+    title: 'When the portal sends a Retry-After of one hour, the visitor gets an answer in time',
     rule: 'UP-03',
     why: 'If the client sleeps for the time in Retry-After, the visitor waits for an hour, and the request uses a socket.',
     fix: 'Tell the visitor when to try again, and answer at once.',

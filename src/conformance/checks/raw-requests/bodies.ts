@@ -111,7 +111,7 @@ export const bodies: Row[] = [
   },
   {
     id: 'raw-forms-status',
-    title: 'The client answers forms with invalid contents with a status below 500',
+    title: 'Forms with invalid contents get no answer with status 500, 502, 503 or 504',
     rule: 'bad-request-status',
     why: 'Status 500 means a fault of the client: it alarms the people on call, and shows an attacker a weak place.',
     fix: 'Check the type of a body before you read it. Answer a body that you cannot read with status 400 or 415.',

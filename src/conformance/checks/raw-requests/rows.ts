@@ -179,7 +179,7 @@ export const rawRequests: Row[] = [
     },
     {
       id: `raw-${id}-status`,
-      title: `${what} get an answer with a status below 500`,
+      title: `${what} get no answer with status 500, 502, 503 or 504`,
       rule: 'bad-request-status',
       why: 'Status 500 means a fault of the client: it alarms the people on call, and shows an attacker a weak place.',
       fix,

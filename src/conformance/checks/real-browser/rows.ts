@@ -35,7 +35,7 @@ const rows: Row[] = [
     title: 'In Chromium, a visitor who signs in at the portal once is signed in at the client',
     rule: 'login-works',
     why: 'Only a real browser shows whether the pages, scripts and cookies of the client work together.',
-    fix: "Sign in yourself with the browser's developer tools open, and compare the requests after the callback with the evidence.",
+    fix: "Sign in yourself with the browser's developer tools open, and look at the requests after the callback.",
     needs: ['page', 'browser'],
     async run(context) {
       const visitor = await signIn(context)
