@@ -129,11 +129,11 @@ export async function buildSandbox(
   }
 }
 
-/** Loaded only if the settings ask for it: it is a quarter of the source code. */
+/** The laboratory is loaded only if the settings ask for it, because it is a quarter of the source code. */
 const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
   (await import('./lab/open-lab.ts')).openLab(...given)
 
-/** A refused seed is only logged: no account or application may keep the sandbox from starting. */
+/** A refused seed is only logged, because an existing account or application must not keep the sandbox from starting. */
 function logSeeding(logger: FastifyBaseLogger, { applied, refused, outdated }: SeedReport): void {
   if (applied.length > 0) logger.info({ code: 'seeded', settings: applied }, 'the SEED_ settings were applied')
   for (const reason of refused) logger.warn({ code: 'seed-refused' }, reason)

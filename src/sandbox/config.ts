@@ -259,7 +259,8 @@ function readLab(env: Environment, problems: string[]): LabConfig | undefined {
     if (!/^[\x21-\x7e]{22,}$/.test(env.LAB_TOKEN))
       problems.push('LAB_TOKEN must have at least 22 characters (128 random bits), and no spaces')
   } else {
-    // A token is required then: anybody could send a Host header of localhost, read reset links and get tokens.
+    // Others can reach the laboratory, so a token is required. Without a token, anybody could send a Host header of
+    // localhost, read reset links and get tokens.
     const reachable = [
       ...(isLoopback(host) || host === '::1' ? [] : ['LAB_HOST']),
       ...(env.PORTAL_URL && URL.canParse(env.PORTAL_URL) && !isLoopback(new URL(env.PORTAL_URL).hostname)

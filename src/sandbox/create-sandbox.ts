@@ -151,7 +151,7 @@ export async function createSandbox(options: SandboxOptions = {}) {
   }
 }
 
-/** A request that is open for longer than this is kept open by a fault. */
+/** If a request has been open for longer than this, a fault keeps it open. */
 const hangingMs = 1000
 
 /** Returns a function that lists when the open requests to portal and API began. */

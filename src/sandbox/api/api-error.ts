@@ -25,7 +25,10 @@ export function toErrorBody(status: number, message: string | FieldProblems) {
   return { error: { status, message } }
 }
 
-/** Sends every error of this scope in this form, also the framework's. An error that callers must not see becomes a 500. */
+/**
+ * Sends every error of this scope, including Fastify's errors, in the API's error form. An error that callers must not see
+ * becomes a 500.
+ */
 export function answerInApiDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, _request, reply) => {
     const answer = toApiError(error)
@@ -87,7 +90,7 @@ const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((detail
 /** The platform's own words. */
 export const permissionDenied = 'Permission denied'
 
-/** These are the platform's own words, too. */
+/** The real platform answers with the same words. */
 export function refusalToRemove(appId: string): string {
   return `Forbidden: You don't have 'manage' permission on '${appId}'`
 }

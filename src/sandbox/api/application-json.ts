@@ -16,13 +16,14 @@ export function toCollection<T>(items: T[]) {
  * would delay all other callers, and a caller who asks often and reads nothing could fill the memory.
  */
 export function writeCollection<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): Readable {
-  // Make nothing ahead of time.
+  // Make each piece only when the stream asks for it.
   return Readable.from(writePieces(portions, toJson), { highWaterMark: 0 })
 }
 
 async function* writePieces<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): AsyncGenerator<string> {
   const [start = '', end] = JSON.stringify(toCollection([])).split(/(?<=\[)(?=\])/)
-  // Not before the first portion is read: until then an error can still be answered as an error.
+  // Send the start of the list with the first portion: if reading that portion fails, the API can still answer with an
+  // error.
   let before = start
   for await (const portion of portions) {
     if (portion.length === 0) continue
@@ -54,7 +55,7 @@ export function toClientJson(application: Application, clientSecrets?: string[])
   }
 }
 
-/** Only the fields that a schema names. */
+/** Returns only the fields that the schema names. */
 function pick<Name extends keyof Application>(application: Application, properties: Record<Name, unknown>) {
   const names = Object.keys(properties) as Name[]
   return Object.fromEntries(names.map(name => [name, application[name]])) as Pick<Application, Name>

@@ -29,14 +29,14 @@ export function readJsonBodies(scope: FastifyInstance): void {
           else done(null, value)
         })
       } catch {
-        // Nested deeper than the parser's stack.
+        // The body is nested deeper than the parser's stack allows.
         refuse()
       }
     },
   )
 }
 
-/** Only for valid JSON: in other texts the pattern would search for the end of a string again and again. */
+/** Call this only with valid JSON. If a text has an open string, the pattern takes very long to search for its end. */
 function isTooDeep(json: string): boolean {
   let depth = 0
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
@@ -75,13 +75,13 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 const missing = 'Missing data for required field.'
 
-/** One problem for each field. The name is the same with or without the envelope. */
+/** One problem for each field. A field has the same name with and without the envelope. */
 function toProblems(errors: ErrorObject[]): FieldProblems {
   const problems: FieldProblems = {}
   for (const error of errors) {
     const path = error.instancePath.replace(/^\/data(?=\/)/, '').slice(1)
     if (error.keyword === 'required') problems[error.params.missingProperty] = [missing]
-    // This error only says that one of the two forms of a body does not fit.
+    // Ajv adds an error with the keyword `if` that says only which form of the body was checked.
     else if (error.keyword !== 'if') problems[path || '_schema'] = [sentenceOf(error)]
     // A body or an envelope that is not an object has none of the fields.
     if (error.keyword === 'type' && error.params.type === 'object')
@@ -90,7 +90,7 @@ function toProblems(errors: ErrorObject[]): FieldProblems {
   return problems
 }
 
-/** In the platform's own words. */
+/** Uses the words of the real platform. */
 function sentenceOf({ keyword, params, parentSchema = {} }: ErrorObject): string {
   if (parentSchema.enum) return `Must be one of: ${parentSchema.enum.join(', ')}.`
   if (parentSchema.format === 'uri') return 'Not a valid URL.'

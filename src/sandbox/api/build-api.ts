@@ -69,7 +69,7 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
       )
     })
 
-    // Without a token: tools that read descriptions do not have one.
+    // These routes need no token, because tools that read API descriptions have none.
     const descriptions = descriptionRoutes(scope)
     scope.get('/apps/v1/openapi.json', { exposeHeadRoute }, descriptions.showOpenApi)
     scope.get('/apps/v1/api.raml', { exposeHeadRoute }, descriptions.showRaml)

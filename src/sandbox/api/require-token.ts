@@ -18,8 +18,8 @@ interface WhoMay {
 const users: readonly TokenKind[] = ['portal', 'client']
 
 /**
- * For a route's `config`, whose requests become steps of kind api: the kinds of tokens that the route accepts, and the words
- * with which it refuses others (403). The default is tokens of users.
+ * The `config` of a route whose requests are recorded as steps of kind api. It says which kinds of tokens the route
+ * accepts, and the message of the 403 for other tokens. By default, a route accepts only tokens of users.
  */
 export function whoMay(answer: Partial<WhoMay> = {}): object {
   return { ...step('api').config, ...answer }
@@ -36,7 +36,10 @@ export function makerOf(request: FastifyRequest): Maker {
   return { userId, clientId: kind === 'portal' ? null : clientId }
 }
 
-/** Guards every route of the scope. Runs before the body is read, so that strangers cannot make the server read one. */
+/**
+ * Guards every route of the scope. The check runs before the body is read, so that strangers cannot make the server read a
+ * body.
+ */
 export function requireToken(
   scope: FastifyInstance,
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,

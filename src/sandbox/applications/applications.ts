@@ -160,7 +160,10 @@ export async function removeApplication(
   })
 }
 
-/** The new secret is shown here and never again. The previous one stays valid, so that a client can change over. Throws Refusal. */
+/**
+ * The new secret is shown here and never again. The previous secret stays valid, so that a running client can switch to the
+ * new one later. Throws Refusal.
+ */
 export async function addSecret(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   id: string,
@@ -169,7 +172,7 @@ export async function addSecret(
   const now = clock()
   const secret = makeSecret()
   await store.transaction(async db => {
-    // The row of the application is the lock: without it, two calls at once could drop each other's secret.
+    // Lock the row of the application first. Otherwise two calls at the same time could remove each other's secret.
     await claim(db, id, maker.userId, now)
     await addClientSecret(db, id, hashToken(secret), { maker, now })
   })
@@ -189,7 +192,10 @@ async function claim(
   return claimed
 }
 
-/** Reading answers alike for an unknown application and one of other people. Changing tells them apart, as the platform does. */
+/**
+ * For a change, the refusal distinguishes an unknown application from one of other people, as on the real platform. A
+ * request that reads gets the same refusal for both.
+ */
 async function refusalToChange(db: Db, id: string, details: { managed?: string } = {}): Promise<Refusal> {
   const isThere = isId(id) && (await findApplication(db, id)) !== undefined
   return isThere ? new Refusal('not-allowed', details) : new Refusal('not-found')

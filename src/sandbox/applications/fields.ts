@@ -124,13 +124,15 @@ export function findFieldProblems(data: Record<string, unknown>, bySchema: Field
   const uriProblems = findUriProblems(redirectUris)
   if (!problems.redirectUris && uriProblems.length > 0) problems.redirectUris = uriProblems
   const chosen = problems.defaultRedirectUri ? '' : String(data.defaultRedirectUri ?? '')
-  // Without a list there is nothing to compare with, but the default must be a redirect URI even then.
+  // If the list is empty or wrong, only check that the default has the form of a redirect URI.
   const isAllowed = redirectUris.length === 0 ? isRedirectUri(chosen) : redirectUris.includes(chosen)
   if (chosen !== '' && !isAllowed) problems.defaultRedirectUri = ['Must be one of redirectUris.']
   return problems
 }
 
-/** The same for a change. An application stays in its group: ignoring the field would promise a move that never happens. */
+/**
+ * Like findFieldProblems, for the data of a change. A groupId is refused, because an application cannot move to another group.
+ */
 export function findChangeProblems(data: Record<string, unknown>, bySchema: FieldProblems): FieldProblems {
   const { groupId, ...others } = data
   const problems = findFieldProblems(others, bySchema)
@@ -189,7 +191,7 @@ export function pickFields(application: ApplicationFields): ApplicationFields {
   return Object.fromEntries(names.map(name => [name, application[name]])) as unknown as ApplicationFields
 }
 
-/** The data of an application that only needs a client. The caller adds the group. Throws InvalidFields. */
+/** The data of an application that is made only for its OAuth client. The caller adds the group. Throws InvalidFields. */
 export function dataOfClient({ name, redirectUris }: { name: string; redirectUris: readonly string[] }) {
   const data = { ...emptyFields, name, redirectUris: redirectUris.join() }
   const problems = findFieldProblems(data, findNameProblems(name))

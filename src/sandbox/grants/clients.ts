@@ -9,8 +9,8 @@ import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
 import { isId } from '../values/is-id.ts'
 
 /**
- * Throws Refusal. The right secret is accepted even after many failures, so that nobody can lock a client out. It cannot be
- * guessed, because it has at least 128 random bits.
+ * Throws Refusal. The right secret is accepted even after many failures, so that nobody can lock a client out. Nobody can
+ * guess a secret, because it has at least 128 random bits.
  */
 export async function authenticateClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -32,7 +32,7 @@ export async function authenticateClient(
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
   await store.write(db => countFailure(db, buckets, clock()))
-  // A client that sends a wrong secret is a known client, too.
+  // Report that the client exists, although its secret is wrong.
   const isKnown = hashes.length > 0 || (isPossible && (await findApplication(store.read, clientId)) !== undefined)
   if (isKnown) notes.about({ knownClientId: clientId })
   throw new Refusal(isKnown ? 'secret-wrong' : 'client-unknown')

@@ -45,7 +45,10 @@ export async function issueCode(
   return code
 }
 
-/** Issues a code without asking the user. Undefined if they have not allowed the application. Throws Refusal like issueCode. */
+/**
+ * Issues a code without asking the user. Returns undefined if the user has not allowed the application. Throws Refusal like
+ * issueCode.
+ */
 export async function issueAllowedCode(
   services: Pick<Services, 'lifetimes' | 'store' | 'clock'>,
   login: LoginRequest,
@@ -53,7 +56,7 @@ export async function issueAllowedCode(
 ): Promise<string | undefined> {
   const { store } = services
   const { id } = login.application
-  // Without a consent nothing needs a lock.
+  // First read the consent without a lock. If there is no consent, no transaction is needed.
   if (!(await hasConsent(store.read, user.userId, id))) return undefined
   return store.transaction(async db =>
     (await lockConsent(db, user.userId, id)) ? issueCode(db, services, login, user) : undefined,
@@ -145,9 +148,10 @@ async function explainRefusal(
   })
   if (grant.redeemedAt) {
     const isSame = isSameUri && isSameState && isSameChallenge
-    // Compare the distance in both directions: the clock of another instance may be a little ahead, but not by days.
+    // Math.abs allows the clock of another instance to be a little ahead, but not by days.
     const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= graceMs
-    // If this is not a replay, somebody else has the code, too, and nobody knows which of the two is the client (RFC 6749 4.1.2).
+    // If this is not a replay, somebody else has the code, too. The portal cannot know which of the two is the client (RFC
+    // 6749 4.1.2).
     if (!isReplay) await store.write(db => revokeGrant(db, grant.grantId, clock()))
     return new Refusal('code-used', { isReplay })
   }

@@ -9,7 +9,7 @@ import { isId } from '../values/is-id.ts'
 import { issueCode } from './codes.ts'
 import type { LoginRequest } from './login-request.ts'
 
-/** An answer to the consent page counts once. `expiresAt`: when the page itself expires. */
+/** A consent page that the visitor has answered. Only the first answer counts. `expiresAt`: when the page itself expires. */
 interface Question {
   id: string
   expiresAt: Date
@@ -46,7 +46,10 @@ export async function allowApplication(
     throw new Refusal('client-unknown', { field: 'clientId' })
 }
 
-/** Ends the grants of the application, which must then ask again. `clientId` is not checked yet. False if it cannot be an id. */
+/**
+ * Ends the grants of the application, which must then ask again. `clientId` is not checked yet. Returns false if `clientId`
+ * cannot be an id.
+ */
 export async function withdrawConsent(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, clientId }: { userId: string; clientId: string },

@@ -3,7 +3,7 @@ import type { Lifetimes } from '../services.ts'
 
 export type ClientLifetimes = ReturnType<typeof createLifetimes>
 
-/** The most clients with their own lifetimes. One more drops the oldest entry. */
+/** How many clients can have their own lifetimes. If another client is added, the oldest entry is removed. */
 const mostClients = 1000
 
 /** Lifetimes of clients are kept in memory: a restart forgets them. */

@@ -14,9 +14,9 @@ export interface LoginRequest {
   application: Application
   redirectUri: string
   cancelUrl: string
-  /** Undefined if the request has none. Then the redirect back has none either. */
+  /** Undefined if the request has no state. Then the redirect to the client has no state either. */
   state: string | undefined
-  /** The PKCE challenge (S256). Undefined if the request has none. */
+  /** The PKCE challenge (S256). Undefined if the request has no challenge. */
   codeChallenge: string | undefined
 }
 
@@ -38,12 +38,15 @@ export const loginParameters = {
       ...uri,
       description: 'Where the browser goes if the person declines. It needs the origin of a registered redirect URI.',
     },
-    state: { type: 'string', description: 'New for each login. It comes back, and the application compares it.' },
+    state: {
+      type: 'string',
+      description: 'New for each login. The portal returns it in the redirect, and the application compares it.',
+    },
     code_challenge: {
       type: 'string',
       minLength: 43,
       maxLength: 43,
-      description: 'PKCE (RFC 7636): the hash of a verifier. The exchange must then bring the verifier.',
+      description: 'PKCE (RFC 7636): the hash of a verifier. The exchange must then contain the verifier.',
     },
     code_challenge_method: { type: 'string', enum: ['S256'], description: 'Required with a code_challenge.' },
   },
@@ -65,7 +68,7 @@ export type StartReason = Extract<
   | 'challenge-invalid'
 >
 
-/** A refusal that the client may hear, at a redirect URI that was checked before (RFC 6749 4.1.2.1). */
+/** A refusal that the portal sends to the client. The redirect URI was checked before (RFC 6749 4.1.2.1). */
 export class LoginRefusal extends Refusal {
   declare readonly reason: StartReason
   readonly application: Application
@@ -150,7 +153,7 @@ function checkRedirectUri(
   repeated: string[],
   notes: StepNotes,
 ): string {
-  // Byte by byte: every looser comparison has become an open redirect somewhere (RFC 9700 4.1).
+  // Compare byte by byte. Looser comparisons have led to open redirects (RFC 9700 4.1).
   const isRegistered = redirectUri !== undefined && redirectUris.includes(redirectUri)
   const expected = redirectUris.join(', ')
   notes.check({ name: 'redirect_uri', passed: isRegistered, expected, received: redirectUri })

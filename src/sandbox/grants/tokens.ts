@@ -72,7 +72,7 @@ async function repeatOrRevoke(
 ): Promise<TokenFamily | undefined> {
   const replaced = await findReplacedToken(store.read, token)
   if (!replaced) return undefined
-  // Compare the distance in both directions: the clock of another instance may be a little ahead, but not by days.
+  // Math.abs allows the clock of another instance to be a little ahead, but not by days.
   const distanceMs = Math.abs(token.now.getTime() - replaced.replacedAt.getTime())
   if (replaced.isLatest && distanceMs < graceMs) return replaced
   await store.write(db => revokeGrant(db, replaced.grantId, token.now))

@@ -76,7 +76,8 @@ export async function inviteUser(
 
 /** Declined and cancelled invitations count, too. Throws Refusal. */
 async function countInvitation(db: Db, key: string, now: Date): Promise<void> {
-  // Count first, because counting locks the count. A refusal rolls it back.
+  // Count first, because countFailure locks the row of the count. If the invitation is refused, the transaction undoes the
+  // count.
   const bucket = { key, limit: limits.invitationsADay + 1, windowMs: dayMs }
   await countFailure(db, [bucket], now)
   if ((await findBackOff(db, [bucket], now)) > 0) throw new Refusal('invited-too-often', { field: 'groupId' })

@@ -11,7 +11,10 @@ export const limits = {
   /** The fields of all applications of a group, as JSON. */
   bytesInGroup: 256 * 1024,
   openInvitations: 20,
-  /** From one person to another, in all groups together. So nobody can pester a person who declines. */
+  /**
+   * Invitations from one person to another, counted in all groups together. The limit protects a person who declines from
+   * being invited again and again.
+   */
   invitationsADay: 20,
 }
 

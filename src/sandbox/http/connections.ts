@@ -24,7 +24,7 @@ export function limitConnections(most: number, logger: FastifyBaseLogger) {
   let warnedAt = Number.NEGATIVE_INFINITY
 
   return (server: Server): void => {
-    // Before Node's own listener, which would begin to read.
+    // This listener must run before Node's own listener, which begins to read from the connection.
     server.prependListener('connection', (socket: Socket) => {
       if (open < most) {
         open += 1

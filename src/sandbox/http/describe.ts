@@ -24,7 +24,7 @@ export function ref(name: string): Schema {
   return { $ref: `${name}#` }
 }
 
-/** A body with an envelope, under `data`, or without it. */
+/** A body whose fields are in an envelope (under `data`), or a body without an envelope. */
 export function inEnvelopeOrNot(envelope: string, plain: string): Schema {
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   return { if: { type: 'object', required: ['data'] }, then: ref(envelope), else: ref(plain) }
@@ -35,7 +35,7 @@ export function answer(description: string, schema: string) {
   return { description, content: { 'application/json': { schema: ref(schema) } } }
 }
 
-/** Parameters of an address. All are optional, except those that are part of the path. */
+/** Parameters of an address. Only parameters of the path are required. */
 export function parameters(properties: Record<string, object>) {
   return { type: 'object', properties }
 }
@@ -48,7 +48,7 @@ export interface Description {
   tags: readonly string[]
   /** The name of the security scheme of all calls, and the scheme itself. */
   security: Record<string, { type: 'http'; scheme: 'bearer'; bearerFormat?: string; description?: string }>
-  /** Whether the call also works without it. */
+  /** Whether the call also works without a token. */
   isOpen?: boolean
 }
 

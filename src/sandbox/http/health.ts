@@ -15,7 +15,7 @@ export function createProbe(store: Store, clock: () => Date): () => Promise<void
   let latest = Promise.resolve()
   return () => {
     const nowMs = clock().getTime()
-    // True also if the clock was set back.
+    // Math.abs, so that the store is also probed after the clock was set back.
     if (Math.abs(nowMs - startedAtMs) >= probeLifetimeMs) {
       startedAtMs = nowMs
       latest = store.probe()

@@ -53,7 +53,7 @@ export function faultOf(error: unknown): { statusCode: number; reason: FaultReas
   if (statusCode === 413) return { statusCode, reason: 'body-too-large' }
   if (statusCode === 415) return { statusCode, reason: 'content-type-unsupported' }
   if (statusCode && statusCode < 500) return { statusCode, reason: 'body-unreadable' }
-  // JSON nested deeper than the parser's stack.
+  // The JSON is nested deeper than the parser's stack allows.
   if (error instanceof RangeError) return { statusCode: 400, reason: 'body-unreadable' }
   return { statusCode: 500, reason: 'internal' }
 }

@@ -47,7 +47,7 @@ export async function listen(server: FastifyInstance, host: string, port: number
 
 async function listenFurther(server: FastifyInstance, address: string, port: number): Promise<void> {
   const handOver = (socket: Socket) => server.server.emit('connection', socket)
-  // The same as in Node's HTTP server.
+  // Node's HTTP server uses the same options.
   const listener = createServer({ allowHalfOpen: true, noDelay: true }, handOver)
   await once(listener.listen(port, address), 'listening')
   server.getDecorator<Server[]>('furtherListeners').push(listener)

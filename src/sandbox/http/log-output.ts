@@ -11,7 +11,7 @@ const lastLinesMs = 500
  */
 export function openLogOutput() {
   let isFailing = false
-  // Not 1: once process.stdout was used, a pipe no longer blocks.
+  // Use process.stdout.fd instead of 1. Reading it opens process.stdout, and then writing to a full pipe no longer blocks.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true

@@ -1,5 +1,5 @@
 // Answers 405 with Allow if the path exists and the method does not. Without this, Fastify would answer 404.
-// For the type of `hide`: these answers have no place in the description of the API.
+// The import declares `hide`, which keeps these answers out of the API description.
 import type {} from '@fastify/swagger'
 import type { FastifyInstance, HTTPMethods } from 'fastify'
 
@@ -28,7 +28,7 @@ export function trackMethods(scope: FastifyInstance): (refuse: () => never) => v
         schema: { hide: true },
         // The request is recorded as the same step, with the wrong method.
         config,
-        // Before the body is read, because its content does not matter.
+        // Refuse the request before its body is read, because the body does not matter.
         onRequest: async (_request, reply) => {
           reply.header('allow', [...allowed].join(', '))
           refuse()

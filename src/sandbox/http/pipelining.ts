@@ -33,6 +33,6 @@ export function boundPipelining() {
 /** Node stops reading at a request to CONNECT, and closes the connection if there is no listener for it. */
 function makeOneTooMany(socket: Socket): IncomingMessage {
   const fixed = (value: unknown) => ({ get: () => value, set() {} })
-  // Node writes into both what it has read. Neither is changed.
+  // Node assigns both properties after it has read the request. Their setters ignore that.
   return Object.defineProperties(new IncomingMessage(socket), { upgrade: fixed(true), method: fixed('CONNECT') })
 }

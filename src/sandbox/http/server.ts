@@ -32,7 +32,7 @@ const ajv: FastifyServerOptions['ajv'] = {
     removeAdditional: false,
     useDefaults: false,
     allErrors: true,
-    // Each error carries the schema that it is about.
+    // Adds to each error the schema that it is about.
     verbose: true,
   },
   onCreate(instance) {
@@ -45,7 +45,7 @@ const longestUrl = 2048
 /**
  * A Fastify instance without routes. Every option that matters is set here. `toBody` makes the body of errors that happen
  * before there is a route: an address with a broken percent-encoding, or too many headers. `dialect` names these refusals
- * in the log. Without it, they are not reported.
+ * in the log. Without `dialect`, such refusals are not reported.
  */
 export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?: 'api' | 'call'): FastifyInstance {
   const server = Fastify({
@@ -53,7 +53,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     // Fastify's own request lines contain the query string, and with it codes and states.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdOf(request.headers['x-request-id']),
-    // No hook of any scope has run.
+    // Fastify has run no hook for this request.
     frameworkErrors(error, _request, reply: FastifyReply) {
       const { request } = reply
       const statusCode = error.statusCode ?? 400
@@ -130,7 +130,7 @@ function finishRequests(server: FastifyInstance): void {
 
   server.addHook('onRequest', async (request, reply) => {
     open.add(request)
-    // True also if the client has left.
+    // This event also comes if the client has left.
     reply.raw.once('close', () => {
       open.delete(request)
       if (open.size === 0) onNone()

@@ -4,7 +4,10 @@ import { BlockList, isIP } from 'node:net'
 
 const longestPrefix = { 4: 32, 6: 128 }
 
-/** True for an IP address or a network, `address/bits`. False for a network of 0 bits, which is everybody, and for IPv4 in IPv6 form. */
+/**
+ * True for an IP address or a network, `address/bits`. False for a network of 0 bits, which contains every address, and for
+ * an IPv4 address in IPv6 form.
+ */
 export function isNetwork(text: string): boolean {
   const [address = '', bits, rest] = text.split('/', 3)
   const family = isIP(address) as 0 | 4 | 6

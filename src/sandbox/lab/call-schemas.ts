@@ -20,7 +20,7 @@ export const idInPath = parameters({ id: { type: 'string', maxLength: 100 } })
 
 const refusals = {
   400: answer('The request cannot be read.', 'Error'),
-  401: answer('LAB_TOKEN is set, and the request did not carry it.', 'Error'),
+  401: answer('LAB_TOKEN is set, and the request did not contain it.', 'Error'),
   403: answer(
     'The request was sent to another host name, by a page of another site, or for a person who may not do this.',
     'Error',

@@ -23,7 +23,7 @@ const longestAnswer = 16 * 1024
 
 type KindOfStep = StepKind | ((request: FastifyRequest) => StepKind)
 
-/** For a route in the list of its listener: the step of the protocol that its requests are. */
+/** The options of a route whose requests are recorded as steps of this kind. */
 export function step(kind: KindOfStep): { config: object } {
   return { config: { step: kind } }
 }
@@ -38,7 +38,7 @@ export function noteCheck(request: FastifyRequest, check: Check): boolean {
   return check.passed
 }
 
-/** For a refusal that is not an error. For an error, logRefusal calls it. */
+/** Call this for a refusal that is not thrown as an error. For thrown errors, logRefusal calls this function. */
 export function noteReason(request: FastifyRequest, reason: Reason): void {
   notesOf(request).reason = reason
 }

@@ -16,7 +16,7 @@ export const reasons = {
   'address-unreadable': {
     found:
       'The address of the request could not be read: it has a broken percent-encoding, or a segment that is too long.',
-    why: 'A percent sign begins a code of two hexadecimal digits, and the codes of an address are UTF-8. No id has more than 100 characters.',
+    why: 'A percent sign must be followed by two hexadecimal digits, and the decoded bytes must be UTF-8. No id has more than 100 characters.',
     fix: 'Encode every value before you put it into an address, for example with encodeURIComponent.',
     reference: 'RFC 3986 2.1 and 2.5',
   },
@@ -99,7 +99,7 @@ export const reasons = {
     reference: 'rule AZ-01; RFC 6749 5.2',
   },
   'secret-wrong': {
-    found: 'The client_secret is neither of the two latest secrets of this client.',
+    found: 'The client_secret is not one of the two latest secrets of this client.',
     why: 'Others may have seen the code on its way. Only the client knows the secret, so only the client can get tokens.',
     fix: 'Create a new secret for the application, and copy it into the settings of your client without spaces or quotation marks.',
     reference: 'rules CL-14 and SE-02; RFC 6749 2.3.1',
@@ -208,7 +208,7 @@ export const reasons = {
   },
   'refresh-token-expired': {
     found: 'The refresh token has expired or was revoked.',
-    why: 'A login gives no tokens after it has ended, or after nobody has used it for a long time.',
+    why: 'A login gives no tokens after it has ended. It also ends if its refresh token is not used for a long time.',
     fix: 'Let the visitor sign in again.',
     reference: 'RFC 6749 6',
   },
@@ -255,8 +255,8 @@ export const reasons = {
     reference: 'RFC 6750 3.1; the API’s own description',
   },
   'not-found': {
-    found: 'There is nothing at this address, or nothing that this caller may see.',
-    why: 'An id that the caller may not see is answered like one that does not exist.',
+    found: 'Nothing exists at this address, or the caller may not see it.',
+    why: 'The answer is the same for an id that does not exist and for an id that the caller may not see.',
     fix: 'Check the address.',
     reference: 'the API’s own description',
   },
@@ -431,7 +431,7 @@ export const reasons = {
   'store-unavailable': {
     found: 'The sandbox cannot reach its database now.',
     why: 'Every answer depends on the database.',
-    fix: 'Nothing is wrong with your client. It should say so, keep the session, and try again later.',
+    fix: 'Nothing is wrong with your client. It should tell the visitor, keep the session, and try again later.',
     reference: 'RFC 9110 15.6.4',
   },
   internal: {

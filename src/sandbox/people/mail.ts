@@ -1,4 +1,5 @@
-// Mail of the portal. A sandbox sends none: the laboratory keeps each mail and shows it. Without a laboratory there is no mail.
+// Mail of the portal. A sandbox sends no mail: the laboratory keeps each message and shows it. Without a laboratory, the
+// portal makes no mail.
 
 export interface Mail {
   /** The e-mail address of the account. */

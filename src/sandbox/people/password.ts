@@ -29,13 +29,15 @@ export interface PasswordAttempt {
   mark?: Mark | undefined
 }
 
-// A cookie has room for more. A person with more accounts can wait a quarter of an hour.
+// How many accounts the mark of a browser contains, at most. For further accounts the browser has no separate count, so
+// their users may have to wait for a quarter of an hour.
 const mostAccounts = 5
 
 /**
- * Counts failures for the account and for the source. While either count is full, even the right password is refused.
- * A browser with a mark for the account has its own count, so that strangers cannot lock out the person who uses it. When
- * that count is full, the browser counts like any other. Throws Refusal (password-wrong, too-many-failures) and Busy.
+ * Counts failures for the account and for the source. While either count is full, even the right password is refused. A
+ * browser with a mark for the account has its own count, so that strangers cannot lock out the person who uses it. When
+ * that count is full, the failures count as those of any other browser do. Throws Refusal (password-wrong,
+ * too-many-failures) and Busy.
  */
 export async function checkPassword(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
@@ -70,7 +72,7 @@ export function accountBucket(email: string): string {
   return `account ${hashToken(normaliseEmail(email))}`
 }
 
-/** The mark of a browser that has just signed in. It keeps its id, and with it its count. */
+/** The mark of a browser that has just signed in. The mark of a known browser keeps its id, and so its count of failures. */
 export function markFor(known: Mark | undefined, credentials: Credentials): Mark {
   const account = hashAccount(credentials)
   const others = known?.accounts.filter(other => other !== account) ?? []
@@ -112,10 +114,13 @@ const resetPurpose = 'reset link'
 export const resetLinkMinutes = 30
 export const mostResetLinks = 5
 
-/** Nothing is stored for a link. It contains the hash of the password that it replaces, so it works once. */
+/** The content of a link. Nothing is stored for a link. */
 interface ResetLink {
   userId: string
-  /** The link depends on this hash. So a new password ends all links, whoever has set it. */
+  /**
+   * A hash of the present password hash. A new password changes the hash, so a link works once, and a new password ends all
+   * other links of the account, too.
+   */
   passwordHash: string
 }
 
@@ -123,8 +128,8 @@ interface ResetLink {
 const nobody: Credentials = { userId: '', passwordHash: '' }
 
 /**
- * Makes the token of a link that resets the password. `isForSomebody` is false if there is no account; then the token is not
- * sent to anybody. Throws Refusal (too-many-failures) after five in half an hour.
+ * Makes the token of a link that resets the password. `isForSomebody` is false if there is no account; then the token is
+ * not sent to anybody. Throws Refusal (too-many-failures) after five requests in half an hour.
  */
 export async function makeResetToken(
   { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,

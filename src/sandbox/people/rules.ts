@@ -11,7 +11,7 @@ export interface AccountFields {
   lastName: string
 }
 
-/** Pages show it beside the field. */
+/** The fewest characters of a password. Pages show this number next to the password field. */
 export const shortestPassword = 8
 const longestName = 100
 
@@ -62,7 +62,7 @@ export function findPasswordProblem(password: string, email: string): string | u
   // Half a surrogate pair would be hashed as another character.
   if (!password.isWellFormed()) return 'Use only letters, numbers and symbols.'
   const address = normaliseEmail(email)
-  // A text that is not an address normalises to an empty one. Then there is nothing to compare with.
+  // If the text is not an address, normaliseEmail returns an empty text, so there is nothing to compare the password with.
   if (address !== '' && [address, address.split('@')[0]].includes(normaliseEmail(password)))
     return 'Choose a password that is not your e-mail address.'
   return undefined

@@ -16,7 +16,7 @@ import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 // A session ends an hour after its last use, and after eight hours in any case.
 export const sessionLifetimeMs = 8 * 3_600_000
 const idleLifetimeMs = 3_600_000
-// The end moves in steps, so that not every page view writes to the store.
+// The end moves at most once a minute, so that most page views do not write to the store.
 const stepMs = 60_000
 
 /** A user who is signed in at the portal, and the session that proves it. */
@@ -51,7 +51,9 @@ export async function findSession(
   return { ...session.user, proof: { sessionHash: idHash } }
 }
 
-/** The id of a new session. The old one of the same browser ends. Throws Refusal if the password was changed meanwhile. */
+/**
+ * The id of a new session. The old session of the same browser ends. Throws Refusal if the password was changed meanwhile.
+ */
 export async function startSession(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, passwordHash }: Credentials,

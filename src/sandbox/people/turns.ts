@@ -1,4 +1,5 @@
-// A queue for expensive work: only a little runs at once, only a little waits, and each source gets an equal share of the waiting places.
+// A queue for expensive work. It limits how many tasks run at once and how many wait, and each source gets an equal share
+// of the waiting places.
 
 // Each hash takes 19 MiB and one of libuv's four threads; file system and DNS need the others.
 const maxAtOnce = 2
@@ -20,7 +21,7 @@ interface Waiter {
 export function createTurns(): <T>(source: string, work: () => Promise<T>) => Promise<T> {
   let running = 0
   let waiting = 0
-  // In the order of their turns. A source is in the map while it waits.
+  // The waiting tasks of each source. The sources are in the order of their turns.
   const queues = new Map<string, Waiter[]>()
 
   function takePlace(source: string): Promise<void> {

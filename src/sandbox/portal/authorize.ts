@@ -16,7 +16,7 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
   // Nothing is stored for visitors who are not signed in: the request travels in the address and in the forms.
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const query = request.query as Record<string, unknown>
-    // The visitor has typed the portal's address. No client has sent them.
+    // The visitor has typed the portal's address, and was not sent by a client.
     if (!isLoginRequest(query)) return reply.redirect('/account', 303)
     const login = await readLoginRequest(services, query, notesFor(request))
     setStartAgain(request, loginPath(login))
@@ -34,12 +34,13 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
     return reply.redirect(codeUrl(login, { code, userId: visitor.id, issuer: services.addresses.portalUrl }), 303)
   }
 
-  // A client may send the parameters as a form (RFC 6749 3.1). With a form of another site the browser does not send the
-  // portal's Lax cookie. It sends the cookie when it follows the redirect.
+  // A client may send the parameters as a form (RFC 6749 3.1). If a page of another site sends the form, the browser leaves
+  // out the portal's Lax cookie. It sends the cookie when it follows the redirect.
   async function takeForm(request: FastifyRequest, reply: FastifyReply) {
     const fields = (request.body ?? {}) as Record<string, string | string[] | undefined>
     const query = new URLSearchParams()
-    // The redirect must also carry what is wrong: a second value of a repeated parameter, or one character too many.
+    // Keep what is wrong, so that the page after the redirect can refuse it: a second value of a repeated parameter, or one
+    // character too many.
     for (const name of startParameters)
       for (const value of [fields[name] ?? []].flat().slice(0, 2)) query.append(name, value.slice(0, longestText + 1))
     return reply.redirect(`/?${query}`, 303)

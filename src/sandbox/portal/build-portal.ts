@@ -1,5 +1,5 @@
-// The login portal: every route of its listener, in order. Pages, calls of clients and calls in a user's name have a scope
-// each, with its own form of errors.
+// The login portal: every route of its listener, in order. Pages, calls of clients and calls in a user's name have separate
+// scopes, because their errors have different forms.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isLoginRequest } from '../grants/login-request.ts'
 import { describeRoutes } from '../http/describe.ts'
@@ -30,7 +30,7 @@ import { signedOutPath, signInRoutes, signOutRoutes } from './sign-in.ts'
 import { usePages } from './use-pages.ts'
 import { userCallRoutes, useUserCalls } from './user-calls.ts'
 
-/** Fields are checked by the schema of the route. The handler says what is wrong with them, in its own dialect. */
+/** Fastify checks the fields with the schema of the route. The handler reports wrong fields in its own dialect. */
 function call(schema: object, kind: Parameters<typeof step>[0]) {
   return { schema, attachValidation: true, ...step(kind) }
 }
@@ -55,7 +55,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   await portal.register(async pages => {
     await usePages(pages, services)
     const refuseOtherMethods = trackMethods(pages)
-    // The one page that other sites send visitors to, also by form; it changes nothing.
+    // Other sites send visitors only to this page, with a link, a redirect or a form. The page changes nothing.
     const authorize = authorizeRoutes(services)
     // A start without any parameter comes from somebody who typed the address, or from a client that sends none.
     const kindOfStart = ({ query }: FastifyRequest) =>

@@ -32,8 +32,8 @@ export async function useClientCalls(
 }
 
 /**
- * A body of another type is refused with or without this. The body is read only to find the client id, because developers
- * look for the refusal under their client.
+ * Fastify refuses a body of another type even without this parser. The parser only looks for the client id in the body,
+ * because developers look for the refusal under their client.
  */
 function readClaimsOfOtherTypes(scope: FastifyInstance): void {
   scope.addContentTypeParser('*', (request, payload, done) => {
@@ -76,7 +76,7 @@ export function clientCallRoutes(services: CallServices) {
     const client = call.take('grant_type', 'client_id', 'client_secret')
     const { grant_type: grantType } = client
     const clientId = await authenticate(client, request)
-    // Only now: a caller that is not the client must not learn what is wrong with the other fields.
+    // Check the other fields only now, because a caller that is not the client must not learn what is wrong with them.
     const fields = call.takeAll()
     const { accessToken, expiresInSeconds, refreshToken } =
       fields.grant_type === 'refresh_token' ? await renew(fields, request) : await redeem(fields, request)
@@ -117,7 +117,7 @@ export function clientCallRoutes(services: CallServices) {
     const clientId = await authenticate(fields, request)
     if (await revokeToken(services, fields.token, clientId))
       request.log.info({ code: 'tokens-revoked', clientId }, 'tokens were revoked')
-    // Also for an unknown token: the client wanted it to be worth nothing, and it is (RFC 7009 2.2).
+    // The answer is the same for an unknown token, because such a token is already invalid (RFC 7009 2.2).
     return reply.status(200).send()
   }
 

@@ -15,7 +15,7 @@ import { setStartAgain } from './error-pages.ts'
 import { codeUrl, declinedUrl, loginPath } from './login-urls.ts'
 import { findVisitor, signBrowserOut } from './session.ts'
 
-/** It travels sealed in the form, so nothing is stored until there is an answer. */
+/** The question of a consent page. It travels sealed in the form, so nothing is stored until the visitor answers. */
 interface ConsentQuestion {
   id: string
   userId: string

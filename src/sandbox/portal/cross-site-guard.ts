@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../observe/refusal.ts'
 
 /**
- * Checks Sec-Fetch-Site, or the Origin if the browser does not send that. A request with neither is refused. So is
- * `same-site`: another port of this host may belong to somebody else.
+ * Checks Sec-Fetch-Site, or the Origin if the browser does not send that. A request with neither is refused. `same-site` is
+ * also refused, because another port of this host may belong to somebody else.
  */
 export function refuseCrossSitePosts(portalUrl: string) {
   return async (request: FastifyRequest): Promise<void> => {
@@ -15,7 +15,10 @@ export function refuseCrossSitePosts(portalUrl: string) {
   }
 }
 
-/** For calls: servers and scripts send neither header. `none` means that a person has opened the address. */
+/**
+ * For calls. Servers and scripts do not send these headers, so a call without them is accepted. `none` means that a person
+ * has opened the address.
+ */
 export function isFromOtherSite({ headers }: FastifyRequest, portalUrl: string): boolean {
   const { 'sec-fetch-site': site = 'none', origin = portalUrl } = headers
   return !['none', 'same-origin'].includes(String(site)) || origin !== portalUrl

@@ -15,7 +15,7 @@ import { findVisitor } from './session.ts'
 
 interface ErrorPage {
   status: number
-  /** If there is a better one than the title of the status. */
+  /** Replaces the title of the status. */
   title?: string
   message: string
   /** A link for the visitor. Without `href` it leads to the page where they can start again, if there is one. */
@@ -105,7 +105,7 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
     next: made,
   },
   'last-secret': { status: 409, message: 'These are its only secrets. Create a new one instead.', next: made },
-  'application-unknown': { status: 404, message: 'That is not there any more, or is not yours to change.', next: made },
+  'application-unknown': { status: 404, message: 'This does not exist any more, or you cannot change it.', next: made },
   'not-found': {
     status: 404,
     message: 'There is nothing at this address. Check it, or start from your account.',
@@ -178,7 +178,7 @@ async function answerLoginRefusal(
   const location = loginErrorUrl(refusal, services.addresses.portalUrl)
   reportRefusal(reply, refusal, { statusCode: 400, reason, message: description }, 'page')
   if (await isAllowed(services, application.id, request)) return reply.redirect(location, 303)
-  // The linked site must not learn the address of this page. The page has no form, so it needs no Origin header either.
+  // The linked site must not learn the address of this page. The page has no form, so nothing needs its Origin header.
   reply.status(400).header('referrer-policy', 'no-referrer')
   return reply.viewAsync('wrong-start', {
     title: wrongLink,
@@ -199,7 +199,10 @@ export function forDevelopers(request: FastifyRequest, reason: Reason) {
   return { reason, guidance: reasons[reason], explainedAt, reasonAt }
 }
 
-/** False also if the store cannot be read now: this answers an error, and must not become another one. */
+/**
+ * Also returns false if the store cannot be read, because this function runs while an error is answered and must not throw
+ * another error.
+ */
 async function isAllowed(
   services: Pick<Services, 'store' | 'clock'>,
   applicationId: string,

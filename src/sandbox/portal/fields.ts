@@ -8,20 +8,21 @@ import { longestText } from '../values/text-length.ts'
 
 /** The fields of the schema. An empty field counts as left out (RFC 6749 3.2). */
 export interface SentFields<Fields> {
-  /** What was sent. Each is a text, but some may be missing or not allowed. */
+  /** The texts of the fields that were sent. Required fields may be missing, and a text may not be allowed. */
   texts: { [Name in keyof Fields]?: string }
   /** Throws Refusal for the first of these fields that is missing or not allowed. */
   take<Name extends keyof Fields>(...names: Name[]): Pick<Fields, Name>
-  /** The same for all fields. */
+  /** Like `take`, for all fields. */
   takeAll(): Fields
 }
 
 /**
- * For a route with a schema of its body and `attachValidation`; `Fields` is the type of the schema. Throws Refusal for a
- * field that is no text, before anything else is looked at. Unknown fields are ignored, repeated or not.
+ * Call this in a route that has a body schema and `attachValidation`. `Fields` is the type of the schema. First throws
+ * Refusal for any field that is not a text. Unknown fields are ignored, even if they are repeated.
  */
 export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> {
-  // A client that sends its fields in the address is refused, and named in the laboratory all the same.
+  // Also look for the client id in the address: fields in the address are refused, but the laboratory should name the
+  // client.
   const { client_id: claimed } = { ...(request.query as object), ...(request.body as object) } as {
     client_id?: unknown
   }
@@ -30,7 +31,7 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
   const known = Object.keys(schema.properties)
   refuseMisplaced(request, known)
   const body = requireBodyFields(request)
-  // Fastify has validated the body as it came, which is enough for most calls.
+  // Fastify has validated the body with its empty fields. Only if there are any, the body is validated again without them.
   const hasEmpty = known.some(field => body[field] === '')
   const fields = (hasEmpty ? withoutEmpty(body) : body) as Fields & Record<string, unknown>
   const errors = firstErrors(hasEmpty ? validateAgain(request, fields) : request.validationError?.validation)
@@ -56,7 +57,10 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
   }
 }
 
-/** Other keywords, such as `format`, only describe a field. The domain compares the value with the one that it knows. */
+/**
+ * The reasons for errors of these keywords. Other keywords, such as `format`, only describe a field: the domain compares
+ * the value with the stored one.
+ */
 const reasons: Record<string, Reason> = {
   required: 'field-missing',
   dependencies: 'field-missing',
@@ -85,7 +89,10 @@ function firstErrors(errors: readonly ValidationError[] | null | undefined): Map
   return first
 }
 
-/** No schema says what UTF-8 cannot encode, or counts in UTF-16 units. */
+/**
+ * Checks two rules that a schema cannot express: UTF-8 must be able to encode the text, and its length is limited in UTF-16
+ * units.
+ */
 function refuseUnlessText(field: string, value: unknown, error: ValidationError | undefined): void {
   if (Array.isArray(value)) throw new Refusal('field-repeated', { field })
   if (error?.keyword === 'type') throw new Refusal('fields-invalid', { field })
@@ -103,7 +110,7 @@ function refuseMisplaced({ query, headers }: FastifyRequest, known: string[]): v
   if (headers.authorization !== undefined) throw new Refusal('field-misplaced', { place: 'header' })
 }
 
-/** The body as it came, with fields of any type. Throws Refusal without a body that holds fields. */
+/** The body as it was sent, with fields of any type. Throws Refusal if the body is missing or has no fields. */
 export function requireBodyFields({ body }: FastifyRequest): Record<string, unknown> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Refusal('body-unreadable')
   return body as Record<string, unknown>

@@ -42,7 +42,7 @@ export function loginErrorUrl(refusal: LoginRefusal, issuer: string): string {
 
 type LoginError = [error: string, description: string]
 
-/** What the client hears about a request that cannot start a login (RFC 6749 4.1.2.1). */
+/** The errors that the portal sends to the client if its request cannot start a login (RFC 6749 4.1.2.1). */
 const loginErrors: Record<StartReason, LoginError | ((details: RefusalDetails) => LoginError)> = {
   'field-repeated': ({ field }) => ['invalid_request', `${field} was given more than once.`],
   'field-missing': ({ field }) => [

@@ -12,7 +12,7 @@ const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'stri
 
 export type PageNotice =
   | { about: 'invited' | 'uninvited' | 'renamed' }
-  /** Without an id, the visitor may not learn whose it is. */
+  /** The id is left out if the visitor may not learn to whom it belongs. */
   | { about: 'removed'; userId: string | undefined }
   | { about: 'joined'; groupId: string }
   /** Undefined if the visitor was not in the group, or not invited to it. */

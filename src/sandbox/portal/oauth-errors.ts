@@ -80,7 +80,7 @@ export function oauthAnswerOf(error: unknown): { reason: Reason; answer: OAuthAn
   }
 }
 
-/** Every error of this scope leaves as `{error, error_description, error_uri?, state?}`. */
+/** Sends every error of this scope as `{error, error_description, error_uri?, state?}`. */
 export function answerInOAuthDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, request, reply) => {
     const { reason, answer, retryAfterSeconds } = oauthAnswerOf(error)

@@ -27,7 +27,7 @@ function refusalsIn(schema: string) {
 }
 
 const ofOAuth = refusalsIn('OAuthError')
-// No client is asking, so 401 is left out.
+// A script has no client secret that could be wrong, so 401 is left out.
 const { 401: _, ...ofScripts } = {
   ...refusalsIn('Message'),
   403: answer(
@@ -36,7 +36,7 @@ const { 401: _, ...ofScripts } = {
   ),
 }
 
-/** A form, or the same fields as JSON. `example` has values that work, if they can be known. */
+/** A form, or the same fields as JSON. `example` has the values that are known and work in this sandbox. */
 function fieldsOf(schema: object, example: Record<string, string> = {}) {
   return {
     consumes: ['application/x-www-form-urlencoded', 'application/json'],

@@ -16,7 +16,7 @@ export function forgotPasswordRoutes(
 ) {
   const { addresses, mailbox } = services
 
-  /** The address of this page holds the purpose of signing in, so that the login goes on afterwards. */
+  /** The address of this page contains the purpose of signing in, so that the visitor can continue the login afterwards. */
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const { formToken } = request.query as Record<string, unknown>
     const toAccount = { returnTo: '/account', applicationName: undefined, formTargets: [] }
@@ -39,7 +39,7 @@ export function forgotPasswordRoutes(
       if (made.isForSomebody) mailbox.deliver(mail)
       request.log.info({ code: 'password-reset-asked' }, 'a link to reset a password was asked for')
     }
-    // The same page in every case. It says what happens beyond the limit.
+    // Show the same page whether or not a link was sent. The page also says how many links are sent at most.
     return reply.viewAsync('reset-mail-sent', {
       title: 'Check your e-mail',
       email,
@@ -92,7 +92,7 @@ export function resetPasswordRoutes(
     const changed = await catchRefusal(
       changePassword(services, credentials, { password, source: services.sourceOf(request) }),
     )
-    // A change since the token was read has ended the link.
+    // The password was changed after the token was read, so the link is no longer valid.
     if (changed instanceof Refusal) throw new Refusal('link-expired')
     await signBrowserOut(services, reply)
     // This person reads the account's mail, so the account is theirs. Wrong passwords of strangers must not lock them out.

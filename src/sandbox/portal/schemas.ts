@@ -28,7 +28,8 @@ export const tokenRequest = {
     code: { type: 'string', description: 'From the redirect. It works once, for 60 seconds.' },
     refresh_token: { type: 'string', description: 'Instead of code and redirect_uri, with grant_type refresh_token.' },
     ...client,
-    // No format: parsing the address would take time, and only the one of the start is accepted.
+    // The schema has no `format`, because parsing the address would take time. Only the redirect URI of the start is
+    // accepted in any case.
     redirect_uri: { type: 'string', description: 'The same as at the start of the login, byte for byte.' },
     state: { type: 'string', description: 'The same as at the start of the login, if it had one.' },
     code_verifier: { type: 'string', description: 'Required if the login started with a code_challenge (PKCE).' },
@@ -121,7 +122,7 @@ export type PersonAnswer = FromSchema<typeof person>
 export type ScriptLoginAnswer = FromSchema<typeof scriptLoginAnswer>
 export type ConsentAnswer = FromSchema<typeof consentAnswer>
 
-/** By the names that they have in the description. */
+/** The schemas by their names in the API description. */
 export const portalSchemas: Record<string, Schema> = {
   Tokens: tokens,
   OAuthError: oauthError,

@@ -12,7 +12,10 @@ import { forDevelopers } from './error-pages.ts'
 import { takeNotice } from './notice.ts'
 import { findVisitor, readMark, signBrowserIn, signBrowserOut } from './session.ts'
 
-/** Where a visitor goes after signing in. It travels sealed in the forms of the page, so nothing is stored until then. */
+/**
+ * Where a visitor goes after signing in. This purpose travels sealed in the forms of the page, so nothing is stored until
+ * then.
+ */
 export interface SignInPurpose {
   /** A local path of the portal. */
   returnTo: string
@@ -44,7 +47,7 @@ export function readPurpose(
   return purpose
 }
 
-/** What was sent before, and what the page says about it. Passwords never come back. */
+/** The form that was sent before, and its problems. The page never contains a password that was sent. */
 export interface SentForms {
   signIn?: { problem: string; email?: string }
   signUp?: { problem: string; problems?: Record<string, string>; fields: Record<string, unknown> }
@@ -85,7 +88,7 @@ export function signInRoutes(services: SignInServices) {
       return reply.redirect(purpose.returnTo, 303)
     }
     const { reason, details } = signedIn
-    // A password that was changed since it was checked is a wrong one.
+    // If the password was changed after the check, report it as wrong.
     noteReason(request, reason === 'too-many-failures' ? reason : 'password-wrong')
     request.log.info({ code: 'sign-in-refused', ...whoAndWhy(request) }, 'a sign-in was refused')
     const problem =
@@ -134,7 +137,10 @@ async function checkAndSignIn(
   return credentials
 }
 
-/** Makes the answer a 429 and returns the sentence for the page. `what` is what there were too many of. */
+/**
+ * Makes the answer a 429 and returns the sentence for the page. `what` names the things that were too many, such as `failed
+ * attempts`.
+ */
 export function answerBackOff(reply: FastifyReply, what: string, retryAfterSeconds: number): string {
   reply.status(429).header('retry-after', retryAfterSeconds)
   const minutes = Math.ceil(retryAfterSeconds / 60)
@@ -155,7 +161,10 @@ function keepsCookies(request: FastifyRequest): boolean {
   return Object.keys(request.cookies).some(name => name.startsWith(cookiePrefix))
 }
 
-/** This page replaces the sign-in form, which would come back forever. Call this before the password is checked. */
+/**
+ * Shows a page in place of the sign-in form, because without cookies the form would appear again and again. Call this
+ * before the password is checked.
+ */
 function showMissingCookies(
   reply: FastifyReply,
   { addresses: { portalUrl } }: Pick<Services, 'addresses'>,

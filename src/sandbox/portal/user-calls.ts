@@ -43,7 +43,7 @@ export function userCallRoutes(services: CallServices) {
   async function showMe(request: FastifyRequest): Promise<PersonAnswer> {
     const caller = await identifyCaller(services, request)
     if (typeof caller === 'string') throw new Refusal(caller)
-    // An application's own token is nobody's login.
+    // An application's own token does not stand for a user.
     const user = caller.kind === 'application' ? undefined : await findUser(store.read, caller.userId)
     if (!user) throw new Refusal('not-allowed')
     return toPersonJson(user)

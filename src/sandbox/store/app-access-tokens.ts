@@ -28,7 +28,7 @@ export async function findAppAccessToken(
     .executeTakeFirst()
 }
 
-/** False if it is gone, or belongs to another application. */
+/** Returns false if the token does not exist, or belongs to another application. */
 export async function deleteAppAccessToken(db: Db, id: string, applicationId: string): Promise<boolean> {
   const row = await db
     .deleteFrom('app_access_tokens')

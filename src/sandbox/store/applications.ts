@@ -5,7 +5,8 @@ import { deleteEmptyGroup } from './groups.ts'
 import { isPresent, removeApplications, selectApplications, updateApplications } from './present-applications.ts'
 import { type Db, type FieldName, fieldColumns, type Tables } from './schema.ts'
 
-// Reading this many takes a few milliseconds. If applications are as large as a request body allows, a portion has only a few.
+// Limits of a portion. Reading 20 applications takes a few milliseconds. If the applications are large, a portion contains
+// fewer of them.
 const portionSize = 20
 const portionBytes = 32 * 1024
 
@@ -25,7 +26,7 @@ export interface Application extends ApplicationFields {
   linkId: string
   createdAt: Date
   createdBy: string
-  /** See Maker. Empty if an earlier version made the application: it did not store this. */
+  /** See Maker. Empty if an earlier version made the application, because that version did not store the client. */
   madeByClient: string | null
   updatedAt: Date
   updatedBy: string

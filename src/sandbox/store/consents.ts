@@ -16,8 +16,8 @@ export async function hasConsent(db: Db, userId: string, applicationId: string):
 }
 
 /**
- * Like hasConsent, but locks the consent until the transaction ends. A withdrawal at the same time waits, and then ends
- * everything that the transaction has given.
+ * Like hasConsent, but locks the consent until the transaction ends. If the user withdraws the consent at the same time,
+ * the withdrawal waits, and then ends all tokens that the transaction has issued.
  */
 export async function lockConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
   const row = await db

@@ -14,12 +14,12 @@ export interface Bucket {
 export const failureWindowMs = 15 * 60_000
 
 /**
- * If two requests come at once, the one that is counted second may have read the clock first. Then its window would end
- * before the window that is counted already. That does not mean that a clock is wrong.
+ * Of two requests at the same time, the one that is counted later may have read the clock earlier. Its window then ends
+ * before the stored window, although no clock is wrong. Such small differences are tolerated.
  */
 const clockToleranceMs = 60_000
 
-/** Seconds until the next attempt counts, or 0 if no bucket is full. */
+/** Seconds until the caller may try again, or 0 if no bucket is full. */
 export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise<number> {
   const nowMs = now.getTime()
   const rows = await db
@@ -35,7 +35,8 @@ export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise
   const waits = buckets.map(({ key, limit, windowMs }) => {
     const row = rows.find(({ bucket }) => bucket === key)
     const isFull = row !== undefined && row.count >= limit
-    // If a window ends much later than one that begins now, it was written while a clock was ahead. It no longer counts.
+    // If a window ends much later than a window that begins now, a clock was ahead when it was written. Ignore such a
+    // window.
     return isFull && row.windowEndsAt <= nowMs + windowMs + clockToleranceMs ? row.windowEndsAt - nowMs : 0
   })
   return Math.ceil(Math.max(0, ...waits) / 1000)

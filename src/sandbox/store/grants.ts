@@ -5,7 +5,7 @@ import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { isPresent } from './present-applications.ts'
 import type { Db, Tables } from './schema.ts'
 
-/** No access token of a user lives longer. The sweep keeps a family for this long after its end. */
+/** The longest lifetime of a user's access token. The sweep deletes a family only this long after its end. */
 export const longestTokenSeconds = 86_400
 
 /** The longest life of a family. An unused family ends sooner: see the next line. */
@@ -81,8 +81,8 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
       select id from grants where ${isIts} and ${isLive} order by sequence desc, created_at desc limit ${mostLiveGrants}
     )
   `.execute(db)
-  // Leave expired families to the sweep, because their access tokens may still be valid. Usually one grant was added, so
-  // deleting two at a time catches up when many ended at once, and keeps the transaction short.
+  // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two, to keep the
+  // transaction short. Usually only one grant was added, so two are enough to catch up after many have ended at once.
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (

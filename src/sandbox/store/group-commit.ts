@@ -13,7 +13,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** Each promise resolves when its own change is on the disk, and rejects if it cannot get there. */
+/** Each promise resolves when its own change is on the disk, and rejects if the change cannot be written. */
 export function makeGroupCommit(writer: Db, patiently: Patiently): Database['write'] {
   let waiting: Waiting[] = []
 

@@ -49,7 +49,10 @@ export async function setGroupName(db: Db, id: string, name: string): Promise<vo
   await db.updateTable('groups').set({ name }).where('id', '=', id).execute()
 }
 
-/** For a group that its last member has left: nobody can join it any more. Its last application ends the group. */
+/**
+ * Call this when the last member has left. Nobody can join the group any more. If it still has applications, it is deleted
+ * with the last of them.
+ */
 export async function endGroup(db: Db, id: string): Promise<void> {
   await db.deleteFrom('invitations').where('group_id', '=', id).execute()
   await deleteEmptyGroup(db, id)

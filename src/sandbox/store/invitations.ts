@@ -1,4 +1,4 @@
-// Open invitations to groups. An accepted one becomes a membership; one that was declined or taken back is deleted.
+// Open invitations to groups. An accepted invitation becomes a membership. A declined or cancelled invitation is deleted.
 import type { Selectable } from 'kysely'
 import type { Db, Tables } from './schema.ts'
 import { type User, userColumns } from './users.ts'

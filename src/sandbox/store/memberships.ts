@@ -102,7 +102,8 @@ export interface GroupOfUser {
   memberCount: number
 }
 
-// A person reads the page. New memberships are limited, but earlier versions had no limit.
+// The page shows at most this many groups, because a person reads it. New memberships are limited, but earlier versions had
+// no limit.
 const shownGroups = 100
 
 /** Groups that the user has made come first. At most 100, with two queries. */

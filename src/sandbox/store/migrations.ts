@@ -13,8 +13,8 @@ export const makers: Migration = {
   ],
 }
 
-// Before this step, seeding made the user, the group and the membership in one transaction, with the same time. Users who
-// signed up never have that. An application that was made by a call has tokens; a seeded one has none.
+// Before this step, seeding made the user, the group and the membership in one transaction, with the same time. For users
+// who signed up, the times differ. An application that was made by a call has tokens; a seeded one has none.
 const isSeededUser = `exists (select 1 from groups where groups.created_by = users.id
   and groups.created_at = users.created_at and groups.name = 'Sandbox developers')`
 const isSeededClient = 'not exists (select 1 from app_access_tokens where application_id = applications.id)'
@@ -38,7 +38,7 @@ const seeds: Migration = {
   ],
 }
 
-// With the names of the API, because the size of their JSON counts; see sizeOfFields.
+// The field names of the API and their columns. The stored size is that of the JSON with these names; see sizeOfFields.
 const sizedFields = [
   ['name', 'name'],
   ['description', 'description'],

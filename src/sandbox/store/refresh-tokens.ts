@@ -80,7 +80,7 @@ async function refuseTooOften(db: Db, { grantId, generation }: TokenFamily, nowM
     .where('generation', '=', generation - renewalsAMinute)
     .executeTakeFirst()
   const waitMs = sixtyBefore ? sixtyBefore.spentAt + minuteMs - nowMs : 0
-  // If the wait is more than a minute, it was written while a clock was ahead. It no longer counts.
+  // If the wait is longer than a minute, a clock was ahead when the time was written. Ignore such a time.
   if (waitMs > 0 && waitMs <= minuteMs) throw new RenewedTooOften(Math.ceil(waitMs / 1000))
 }
 

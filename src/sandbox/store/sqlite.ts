@@ -9,7 +9,7 @@ import type { Db, Tables } from './schema.ts'
 // another process. The store then waits longer without blocking.
 const busyTimeoutMs = 20
 
-// There are few different statements, but lists of values have several lengths.
+// There are few different statements, but a list of values makes another statement for each length of the list.
 const maxPreparedStatements = 300
 
 /** A database file. A temporary file is deleted with the process, so no write to it waits for the disk. */

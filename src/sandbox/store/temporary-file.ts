@@ -1,4 +1,5 @@
-// The database of `sqlite::memory:`. Two connections need a file, which is deleted when the process ends.
+// The database of `sqlite::memory:`. It is a temporary file, because two connections cannot share a database in memory. The
+// file is deleted when the process ends.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -33,7 +33,7 @@ export interface AccessTokenOrder {
   now: Date
 }
 
-/** A token that ends with its grant: after 24 hours, unless the order says less. */
+/** A token that ends with its grant. It expires after 24 hours, unless the order has a shorter lifetime. */
 export async function signUserToken(
   keyRing: KeyRing,
   order: AccessTokenOrder & { grantId: string; generation?: number; lifetimeSeconds?: number },
@@ -122,7 +122,7 @@ export async function readAccessToken(
         currentDate: now,
         // Tolerates the clock of another instance that has just made the token. The end has no tolerance: clients know it to the second.
         clockTolerance: 60,
-        // Older than any token of ours. With this limit, jose also refuses tokens from the future.
+        // No token of ours is older than this. With this limit, jose also refuses tokens from the future.
         maxTokenAge: appTokenLifetime,
         requiredClaims: ['sub', 'aud', 'iat', 'exp', 'jti', 'type'],
       },

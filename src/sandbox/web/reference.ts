@@ -121,7 +121,7 @@ export function describeCalls(document: OpenApi, samples: Samples): Reference {
 
 const isGood = (status: string) => Number(status) < 400
 
-/** One status can have several meanings, so each meaning gets its own id. */
+/** Finds the error with this status and description, or adds it. A status with several descriptions has several ids. */
 function findOrAdd(errors: ErrorAnswer[], status: string, description: string): ErrorAnswer {
   const known = errors.find(error => error.status === status && error.description === description)
   if (known) return known
@@ -132,24 +132,26 @@ function findOrAdd(errors: ErrorAnswer[], status: string, description: string): 
 }
 
 function listFields({ parameters = [], requestBody }: Operation, document: OpenApi): Call['fields'] {
-  const those = (place: Parameter['in']) =>
+  const fieldsIn = (place: Parameter['in']) =>
     parameters
       .filter(parameter => parameter.in === place)
       .map(({ name, schema, required, description }) => toField(name, { description, ...schema }, required === true))
   const body = Object.values(requestBody?.content ?? {})[0]?.schema
   return [
-    { heading: 'In the path', fields: those('path') },
-    { heading: 'In the query', fields: those('query') },
-    { heading: 'Headers', fields: those('header') },
-    { heading: 'Body', fields: body ? fieldsOf(body, document) : [] },
+    { heading: 'In the path', fields: fieldsIn('path') },
+    { heading: 'In the query', fields: fieldsIn('query') },
+    { heading: 'Headers', fields: fieldsIn('header') },
+    { heading: 'Body', fields: body ? bodyFieldsOf(body, document) : [] },
   ].filter(({ fields }) => fields.length > 0)
 }
 
-/** For a body that may come with or without its envelope: the fields without the envelope. */
-function fieldsOf(schema: Schema, document: OpenApi): Field[] {
+/** The fields of a body. For a body that is accepted with and without its envelope, those without the envelope. */
+function bodyFieldsOf(schema: Schema, document: OpenApi): Field[] {
   const { properties, required = [], anyOf } = resolve(schema, document)
-  if (!properties) return anyOf ? fieldsOf(anyOf.at(-1)!, document) : []
-  return Object.entries(properties).map(([name, one]) => toField(name, resolve(one, document), required.includes(name)))
+  if (!properties) return anyOf ? bodyFieldsOf(anyOf.at(-1)!, document) : []
+  return Object.entries(properties).map(([name, property]) =>
+    toField(name, resolve(property, document), required.includes(name)),
+  )
 }
 
 function toField(name: string, schema: Schema, isRequired: boolean): Field {
@@ -184,17 +186,20 @@ function describeAnswer([status, answer]: [string, Answer], document: OpenApi, s
   }
 }
 
-/** A value that the schema allows. `name` is the name of its field. */
+/** An example value that the schema allows. `name` is the name of the field, or its type and name if `samples` has that. */
 function makeSample(schema: Schema, document: OpenApi, samples: Samples, name = ''): unknown {
   const { type, format, enum: values, examples, properties, items, additionalProperties } = resolve(schema, document)
   if (name in samples) return samples[name]
   if (values) return values[0]
   if (properties) {
-    const itsType = properties['@type']?.enum?.[0]
-    const own = (key: string) => (`${itsType}.${key}` in samples ? `${itsType}.${key}` : key)
-    const made = Object.entries(properties).map(([key, one]) => [key, makeSample(one, document, samples, own(key))])
-    return Object.fromEntries(made)
+    const typeName = properties['@type']?.enum?.[0]
+    const sampleNameOf = (key: string) => (`${typeName}.${key}` in samples ? `${typeName}.${key}` : key)
+    const members = Object.entries(properties).map(([key, property]) => {
+      return [key, makeSample(property, document, samples, sampleNameOf(key))]
+    })
+    return Object.fromEntries(members)
   }
+  // The only object with any names holds the problems of fields, by the name of the field.
   if (additionalProperties) return { name: ['Enter a name.'] }
   if (items) return [makeSample(items, document, samples, name)]
   if (type === 'array') return []
@@ -206,7 +211,7 @@ function makeSample(schema: Schema, document: OpenApi, samples: Samples, name = 
   return type === 'boolean' ? true : ''
 }
 
-/** The variable of the terminal that has the value of this field: `$USER_ID` for `userId` and for `user_id`. */
+/** The shell variable that has the value of this field: `$USER_ID` for `userId` and for `user_id`. */
 const variableOf = (name: string) => `$${name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}`
 
 interface Example {
@@ -220,14 +225,14 @@ function writeExample(document: OpenApi, { path, method, operation, needsToken }
   const { parameters = [], requestBody, responses } = operation
   const base = `${document.servers[0]?.url}${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => variableOf(name))}`
   const query = parameters.filter(({ in: place }) => place === 'query')
-  // A call that does not answer with JSON shows a page to a person.
+  // A GET without a JSON answer shows a page, so its example is an address for a browser.
   const isAddress = method === 'get' && !Object.values(responses).some(({ content }) => content)
   if (isAddress) {
     const pairs = query.map(({ name, schema }) => `${name}=${schema.enum?.[0] ?? name.toUpperCase()}`)
     return { isAddress, text: [base, ...pairs.map((pair, index) => `  ${index ? '&' : '?'}${pair}`)].join('\n') }
   }
-  const needed = query.filter(({ required }) => required)
-  const pairs = needed.map(({ name, schema }) => `${name}=${schema.enum?.[0] ?? variableOf(name)}`)
+  const requiredParameters = query.filter(({ required }) => required)
+  const pairs = requiredParameters.map(({ name, schema }) => `${name}=${schema.enum?.[0] ?? variableOf(name)}`)
   const address = pairs.length > 0 ? `"${base}?${pairs.join('&')}"` : base
   const options = [
     method === 'get' || (method === 'post' && requestBody) ? '' : `-X ${method.toUpperCase()}`,
@@ -241,20 +246,21 @@ function writeExample(document: OpenApi, { path, method, operation, needsToken }
 function writeBody(body: Operation['requestBody'], document: OpenApi): string[] {
   const form = body?.content['application/x-www-form-urlencoded']
   if (form) {
-    const given = (form.example ?? {}) as Record<string, string>
+    const exampleValues = (form.example ?? {}) as Record<string, string>
     const { properties = {}, required = [], anyOf = [] } = form.schema
-    const needed = new Set([...required, ...(anyOf.at(-1)?.required ?? []), ...Object.keys(given)])
+    const shownNames = new Set([...required, ...(anyOf.at(-1)?.required ?? []), ...Object.keys(exampleValues)])
     return Object.keys(properties)
-      .filter(name => needed.has(name))
+      .filter(name => shownNames.has(name))
       .map(name => {
-        const value = given[name] ?? properties[name]?.enum?.[0] ?? variableOf(name)
+        const value = exampleValues[name] ?? properties[name]?.enum?.[0] ?? variableOf(name)
         return /^\w+$/.test(value) ? `-d ${name}=${value}` : `--data-urlencode "${name}=${value}"`
       })
   }
   const json = body?.content['application/json']
   if (!json) return []
   const example = json.example ?? makeSample(json.schema.anyOf?.[0] ?? json.schema, document, {})
-  // The shell does not replace variables in single quotes. So the quotes end before the variable and reopen after it.
+  // The shell does not replace variables in single quotes. So each variable is put in double quotes between two texts in
+  // single quotes.
   const text = JSON.stringify(example, null, 2).replaceAll(/"\$(\w+)"/g, `"'"$$$1"'"`)
   return [`-H 'Content-Type: application/json'`, `-d '${text}'`]
 }

@@ -27,7 +27,7 @@ export async function registerViews(
   }: { layout?: string; icon: Asset; assets: readonly Asset[] /** What every page is given. */; context?: object },
 ): Promise<void> {
   for (const asset of [...assets, icon]) scope.get(asset.path, send(asset, '31536000, immutable'))
-  // Browsers ask for this without a link.
+  // Browsers request this icon even if no page links to it.
   scope.get('/favicon.ico', send(icon, '86400'))
   const paths = Object.fromEntries(assets.map(({ name, path }) => [name, path]))
   await scope.register(view, {

@@ -57,6 +57,11 @@ t.test('the diagram shows the status, the content and the duration of each answe
   t.match(cut!.answer, { mark: '⚡', status: 'no answer', words: '' })
 })
 
+t.test('a request without an answer has the mark of a failure', async t => {
+  const [start] = rowsOf(step('authorize', {}, { status: 0 }))
+  t.match(start!.answer, { mark: '✗', status: 'no answer', words: '' })
+})
+
 t.test('the time between two steps begins with the previous answer and ends with the next request', async t => {
   const rows = rowsOf(
     step('authorize', {}, { atMs: 0, durationMs: 10 }),

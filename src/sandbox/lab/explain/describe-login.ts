@@ -142,7 +142,8 @@ export const loginSchemas: Record<string, Schema> = {
           length: count,
           bits: {
             type: 'number',
-            description: 'Only of a state: at most so many random bits, estimated from the length and the alphabet.',
+            description:
+              'Only of a state: the most random bits that it can have, estimated from the length and the alphabet.',
           },
           beginning: { ...text, description: 'Only of a state: the hash of the first half. Empty for short values.' },
           isTime: { type: 'boolean', description: 'Only of a state: whether it is the time of the request.' },

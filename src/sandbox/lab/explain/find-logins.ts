@@ -31,7 +31,7 @@ export const allReasons: StepReason[] = [...(Object.keys(reasons) as StepReason[
 /** Almost a week. */
 const mostMinutes = 9_999
 
-/** The parameters of an address that select logins, and the words for them. */
+/** The parameters of an address that select logins, with their descriptions. */
 export const loginQueryParameters = {
   noClient: { type: 'string', enum: ['true'], description: 'Only requests that belong to no client.' },
   outcome: { type: 'string', enum: outcomes, description: 'Only logins with this outcome.' },
@@ -45,11 +45,11 @@ export const loginQueryParameters = {
     type: 'string',
     pattern: '^0*[1-9]\\d{0,3}$',
     title: 'a whole number from 1 to 9,999',
-    description: 'Only logins with a step in the last so many minutes.',
+    description: 'Only logins with a step within this number of minutes before now.',
   },
 } as const
 
-/** Reads these parameters. Invalid ones are left out; calls refuse them before. */
+/** Reads these parameters. Invalid values are ignored, for pages. The schema of a call refuses them before. */
 export function readLoginQuery(given: Record<string, string | undefined>): LoginQuery {
   const minutes = Number(given.minutes)
   return {
@@ -90,7 +90,7 @@ export async function searchLogins(
       isIn,
       /** The notices with this word. Finding the notices of a login takes longest, so it is done only if it matters. */
       inNotices: new Set(notices.filter(({ id, found }) => isIn(id) || isIn(found)).map(({ id }) => id)),
-      // Under this name every value is hidden.
+      // A value with the name `searched` is always hidden, so only its hash is compared.
       hashes: new Set(secretsIn(word).map(value => identityOf(hide.value('searched', value, now))!)),
     }
   })

@@ -59,7 +59,7 @@ function differenceOf(received: string, expected: string): { received: string; e
   return { received: 'has another query', expected: registered.search ? `is ${withoutQuery(expected)}` : 'has none' }
 }
 
-/** The sentence is in the log, too. A query may hold secrets, so only the evidence of the step shows it. */
+/** Removes the query, because it may contain secrets and the sentence about the addresses is also written to the log. */
 function withoutQuery(address: string): string {
   return address.replace(/\?.*$/s, '?…')
 }

@@ -15,7 +15,7 @@ const redirectFollowed: Guidance = {
   reference: 'RFC 9700 4.12; RFC 9110 15.4.8',
 }
 
-/** Why the check is made. The reason of a failed check says this. */
+/** Why the portal makes the check: the guidance of the reason with which a failed check is refused. */
 export function guidanceOfCheck(name: CheckName): Guidance {
   return reasons[reasonsOfChecks[name]]
 }

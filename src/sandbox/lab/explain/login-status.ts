@@ -27,7 +27,7 @@ export interface LoginStatus {
 
 const abandonedMs = 2 * 60_000
 
-/** The steps with which a login goes on. */
+/** The kinds of steps that continue a login. */
 const loginKinds: RecordedStep['kind'][] = ['authorize', 'sign-in', 'sign-up', 'consent', 'exchange']
 const outsideLogins: RecordedStep['kind'][] = ['metadata', 'api', 'me', 'page', 'revoke']
 const calls: RecordedStep['kind'][] = ['exchange', 'refresh', 'revoke', 'api', 'me', 'trap']
@@ -57,7 +57,10 @@ export function isAskedAgain({ kind, reason }: RecordedStep): boolean {
   return (kind === 'sign-in' || kind === 'sign-up') && reason !== undefined && typed.includes(reason)
 }
 
-/** Whether the visitor declined. An exchange after that has the same reason, but is a mistake of the client. */
+/**
+ * Whether the visitor declined. A later exchange is refused for the same reason, but is a mistake of the client and does
+ * not count.
+ */
 export function isDeclined({ kind, reason }: RecordedStep): boolean {
   return kind !== 'exchange' && reason === 'consent-declined'
 }

@@ -10,7 +10,7 @@ export interface LoopCause {
 const strictCookie: LoopCause = {
   cause: 'The session cookie is SameSite=Strict, and the callback answers with a redirect.',
   check:
-    'Look at what the callback answers: with 302 or 303 the browser does not send a Strict cookie on, because the redirect began at another site. Answer 200 with a page that leads on by itself.',
+    'Look at what the callback answers: after 302 or 303 the browser does not send a Strict cookie, because the redirect began at another site. Answer 200 with a page that opens the next page by itself.',
 }
 const secureCookie: LoopCause = {
   cause: 'The session cookie is Secure, or its name begins with __Host- or __Secure-, and the client is at http.',

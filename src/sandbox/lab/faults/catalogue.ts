@@ -10,7 +10,10 @@ import { statusKinds } from './status-kinds.ts'
 import { tokenKinds } from './token-kinds.ts'
 
 export interface Fault {
-  /** `<place>-<kind or preset>`. If both times are possible, the name of the later one ends in `-after`. */
+  /**
+   * `<place>-<kind or preset>`. If a kind is possible both before and after the platform has acted, the name of the fault
+   * after that ends in `-after`.
+   */
   name: string
   place: Place
   kind: string

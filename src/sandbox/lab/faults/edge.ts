@@ -17,7 +17,7 @@ import type { Traps } from './traps.ts'
 export interface PlatformAccess {
   /** The client of a request, if the platform knows it already. */
   clientOf(request: FastifyRequest): string | undefined
-  /** The client that the request proves. The check counts no failure and stores nothing. */
+  /** The client that the request proves. A wrong secret is not counted as a failure, and nothing is stored. */
   provenClientOf(request: FastifyRequest): Promise<string | undefined>
   enlargeToken: FaultContext['enlargeToken']
   endTokenIn: FaultContext['endTokenIn']
@@ -67,7 +67,8 @@ export function actAtEdge(
     return goNoFurther()
   })
 
-  // If the platform refuses, it has not acted. Faults that happen after it has acted then wait for another request.
+  // If the platform refuses a request, it has not acted. Faults that happen only after it has acted then wait for another
+  // request.
   server.addHook('onSend', async (request, reply, payload) => {
     if (orderedFaults.isEmpty() || reply.statusCode >= 400 || withFault.has(request)) return payload
     const headers = toTexts(reply.getHeaders())
@@ -116,7 +117,10 @@ export function actAtEdge(
     return { clientId, isOfState: state => isOfState(request, state, back) }
   }
 
-  /** A start proves no client. Its fault harms only the browser that sent it, so the claimed client is enough there. */
+  /**
+   * The start of a login proves no client. A fault at the start harms only the browser that sent the request, so the
+   * claimed client is enough.
+   */
   async function findClient(request: FastifyRequest): Promise<string | undefined> {
     return platform.clientOf(request) ?? (await platform.provenClientOf(request))
   }

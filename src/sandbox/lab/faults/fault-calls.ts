@@ -153,7 +153,7 @@ export const faultSchemas: Record<string, Schema> = {
       type: 'object',
       additionalProperties: object({
         about: text,
-        allowed: { ...text, description: 'The end of “This must be …”.' },
+        allowed: { ...text, description: 'The allowed values, as the end of the sentence “This must be …”.' },
         schema: { ...anyFields, description: 'The allowed values as JSON Schema.' },
         unit: { type: ['string', 'null'], description: 'The unit of a number.' },
         default: { description: 'The value if the option is left out.' },

@@ -19,13 +19,13 @@ export function adviceFor(happening: Happening): string {
   return [own, place === 'refresh' && unusable.has(kind) ? keepSession : ''].filter(Boolean).join(' ')
 }
 
-/** The client takes no part in it. */
+/** For steps between the browser and the portal, which the client does not see. */
 const atStart =
   'It sees nothing of this, because the browser is at the portal. It keeps the login for ten minutes, so that the visitor can reload the page, and lets the visitor start again.'
 
 const keepSession = 'It keeps the session and the refresh token, and offers to try again.'
 
-/** The answer says nothing about the request: it is lost, late or unreadable. */
+/** For an answer that is lost, late or unreadable, and so does not say whether the request was carried out. */
 const unusable = new Set([
   ...['cut', 'drip', 'half', 'empty', 'html', 'not-an-object', 'gzip', 'gzip-bomb', 'endless-body', 'endless-header'],
   ...['member', 'member-missing', 'state-other', 'tokens-with-status'],

@@ -8,7 +8,7 @@ export type When = 'before' | 'after'
 export interface Kind {
   /** What the client sees, in one sentence. */
   does: string
-  /** A place that only reads has only the first time. */
+  /** At a place that only reads, only the first of these is possible. */
   when: readonly [When, ...When[]]
   options?: Options
   /** Short names for this kind with fixed options: `exchange-503` is the kind `status` with the status 503. */
@@ -20,7 +20,7 @@ export interface Preset {
   /** Replaces the sentence of the kind. */
   does: string
   fixed: Record<string, unknown>
-  /** Undefined if it is the same as the kind's. */
+  /** Undefined if the preset has the times of the kind. */
   when?: Kind['when']
 }
 
@@ -57,14 +57,16 @@ export const noAnswer: unique symbol = Symbol('no answer')
 /** Undefined means: continue as if there were no fault. */
 export type FaultResult = Answer | typeof noAnswer | undefined
 
-/** No answer waits, drips or goes on for longer than this. */
+/** The longest time that a fault delays or continues an answer. */
 export const longestSeconds = 60
 
-/** What a kind may do to the connection. All of it ends when the connection closes, when the sandbox stops, or after a minute. */
+/**
+ * What a kind may do to the connection. A fault ends when the connection closes, when the sandbox stops, or after a minute.
+ */
 export interface Connection {
-  /** Resolves after this many seconds, or at that end. */
+  /** Resolves after this many seconds, or when the fault ends. */
   wait(seconds: number): Promise<void>
-  /** False after that end. */
+  /** False when the fault has ended. */
   isOpen(): boolean
   /** Whether the client has left. */
   isLeft(): boolean

@@ -103,7 +103,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
      */
     take(candidates: readonly OrderedFault[], source: RequestSource, requestId: string): OrderedFault | undefined {
       for (const one of candidates) {
-        // It may have been removed after waitingAt was called.
+        // The fault may have been removed after waitingAt was called.
         if (one.status !== 'waiting' || !all.includes(one) || !isMeant(one, source)) continue
         one.since = clock()
         if (one.skipped < one.skip) one.skipped++

@@ -10,9 +10,9 @@ export interface PlaceWords {
   /** The heading on the page of faults. */
   title: string
   about: string
-  /** Whether the call changes something. Then it matters whether the platform has acted. */
+  /** Whether the call changes something. For such a call, a fault can happen before or after the change. */
   isWrite: boolean
-  /** How its errors are written. */
+  /** The error format of the call. */
   dialect: 'oauth' | 'message' | 'api'
 }
 

@@ -50,7 +50,7 @@ export function createStepFaults() {
   return {
     note: (request: FastifyRequest, fault: StepFault): void => void faults.set(request, fault),
 
-    /** For a request that followed the redirect of a fault to a trap. */
+    /** Notes that a client has followed the redirect of a fault and reached its trap. */
     noteTrap(request: FastifyRequest, fault: StepFault): void {
       faults.set(request, fault)
       trapped.add(request)
@@ -64,7 +64,7 @@ export function createStepFaults() {
   }
 }
 
-/** The same token with another end. */
+/** The same token, which ends this many seconds from now. */
 export async function endAccessTokenIn(
   { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
   token: string,
@@ -76,7 +76,7 @@ export async function endAccessTokenIn(
   return signAccessToken(keyRing, { ...claims, exp: Math.floor(now.getTime() / 1000) + seconds })
 }
 
-/** The oldest are forgotten first. The platform then refuses them. */
+/** If there are more opaque tokens, the oldest are forgotten, and the platform refuses them. */
 const mostOpaqueTokens = 1000
 
 /** Opaque texts in place of access tokens, as a platform without JWTs would issue. */

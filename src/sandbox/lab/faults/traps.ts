@@ -34,7 +34,7 @@ export function createTraps() {
           const ordered = set.get(id)
           if (!ordered) return reply.code(404).send(errorBody('There is nothing at this address.'))
           noteTrap(request, { ...stepFaultOf(ordered), trap: id })
-          return reply.code(400).send(errorBody('A redirect was followed to here.'))
+          return reply.code(400).send(errorBody('This address is a trap, which only a followed redirect reaches.'))
         }
         scope.all('/trap/:id', step('page'), spring)
       })

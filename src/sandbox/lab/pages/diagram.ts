@@ -23,7 +23,7 @@ interface Message {
   words: string
 }
 
-/** The steps of a login as the page draws them, and how many were left out after the last one. */
+/** The steps of a login as the page draws them. `leftOutAtEnd` counts the steps that were not kept after the last one. */
 export function diagramOf(login: RecordedLogin, addresses: LabAddresses) {
   const { steps } = login
   return {
@@ -43,7 +43,10 @@ export function diagramOf(login: RecordedLogin, addresses: LabAddresses) {
   }
 }
 
-/** A request for a page comes from a browser. Every other request is a call from the client's server. */
+/**
+ * The sender of a request. Only browsers send the requests of these kinds. All other requests come from the client's
+ * server.
+ */
 function senderOf({ kind }: RecordedStep): Lane {
   return ['authorize', 'sign-in', 'sign-up', 'consent', 'page'].includes(kind) ? 'browser' : 'client'
 }
@@ -73,11 +76,18 @@ function answerOf(step: RecordedStep): Message & { mark: string; status: string;
   return {
     from: step.listener,
     to: senderOf(step),
-    mark: step.reason ? '✗' : step.fault ? '⚡' : '✓',
+    mark: markOf(step),
     status: status === 0 ? 'no answer' : String(status),
     words: answerWords(step),
     afterMs: step.durationMs,
   }
+}
+
+/** A fault that was ordered is marked as such, unless the platform has also refused the request. */
+function markOf({ reason, fault, response }: RecordedStep): string {
+  if (reason) return '✗'
+  if (fault) return '⚡'
+  return response.status === 0 ? '✗' : '✓'
 }
 
 function answerWords(step: RecordedStep): string {
@@ -102,7 +112,10 @@ function pauseBefore(step: RecordedStep, previous: RecordedStep | undefined): st
   return ms < 100_000 ? `${ms.toLocaleString('en')} ms later` : `${Math.round(ms / 1000).toLocaleString('en')} s later`
 }
 
-/** The laboratory sees only requests to the portal and the API. Other messages are drawn only if they follow from those. */
+/**
+ * The laboratory sees only requests to the portal and the API. Another message is drawn only if one of these requests
+ * proves it.
+ */
 function inferredBefore(step: RecordedStep, earlier: RecordedStep[]): Message | undefined {
   if (step.kind !== 'authorize' || earlier.some(({ kind }) => kind === 'authorize')) return undefined
   return { from: 'client', to: 'browser', words: 'Sends the browser to the portal' }
@@ -113,7 +126,10 @@ function inferredAfter(step: RecordedStep, later: RecordedStep[]): Message | und
   return { from: 'browser', to: 'client', words: 'Brings the code' }
 }
 
-/** Whether a later exchange carries the code of this answer: then the browser has brought the code to the client. */
+/**
+ * Whether a later exchange contains the code of this answer. That proves that the browser has brought the code to the
+ * client.
+ */
 function isExchanged({ response }: RecordedStep, later: RecordedStep[]): boolean {
   const code = identityOf(firstOf(response.location, 'code'))
   if (code === undefined) return false

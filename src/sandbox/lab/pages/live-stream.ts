@@ -15,7 +15,7 @@ export function liveStream(logins: Logins) {
   const open = new Map<PassThrough, Cursor>()
   let timer: NodeJS.Timeout | undefined
 
-  // This runs while a request of the platform is answered, so it does nothing else.
+  // This function runs while the portal or the API answers a request, so it only starts a timer.
   logins.listen(() => {
     if (open.size > 0) timer ??= setTimeout(tellAll, gatherMs).unref()
   })

@@ -1,7 +1,7 @@
 // A value as a page shows it: where it differs from another value, and where a line may break.
 
 export interface MarkedPart {
-  /** A line may break between two of these. */
+  /** The pieces of the text. A line may break between two pieces. */
   words: string[]
   isDifferent: boolean
 }

@@ -26,7 +26,10 @@ export interface OtherLogins {
   haveStateLike(state: { hash: string; beginning: string }): boolean
   /** Whether one of them gave this user a refresh token after that time. */
   signedInAfter(userId: string, time: Date): boolean
-  /** The number of logins that were completed one after another, without a later call. Counted if this is one of at least three within a minute. */
+  /**
+   * The number of logins that were completed one after another, without a later call. They are only counted if at least
+   * three of them, including this login, were within a minute.
+   */
   timesInLoop(): number
 }
 
@@ -152,7 +155,8 @@ export function createLoginComparison() {
       return {
         haveState: hash => others('state', hash) > 0,
         haveChallenge: hash => others('challenge', hash) > 0,
-        // Each login with this state also has this beginning. If more logins have the beginning, they have other states.
+        // Every login with this state also has this beginning. If the beginning has the higher count, some logins have
+        // another state that begins alike.
         haveStateLike: ({ hash, beginning }) => count('beginning', beginning) > count('state', hash),
         signedInAfter: (userId, time) =>
           newestSignIns(markOf(login, 'user', userId)).some(
@@ -166,7 +170,8 @@ export function createLoginComparison() {
 
 /**
  * A client that calls the API, renews or signs out has received its session. Asking who signed in does not prove this,
- * because a client does it in the callback. After an ordered fault it is right to start again.
+ * because a client does it in the callback. After an ordered fault a client should start again, so such a login is no sign
+ * of a loop.
  */
 function isUsed({ steps, leftOut }: Login): boolean {
   const uses: RecordedStep['kind'][] = ['api', 'refresh', 'revoke']

@@ -58,7 +58,7 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
   }
 
   return {
-    /** One value of this name. */
+    /** Hides one value, unless values with this name are readable. */
     value: hideUnlessReadable,
 
     /**

@@ -38,7 +38,7 @@ type Kept = RecordedLogin & {
   lastStep: number
   /** Its own number: logins are counted as they begin. */
   number: number
-  /** Whether a code was exchanged. After that, the same start begins another login. */
+  /** Whether a code was exchanged. After that, a request with the same start parameters begins another login. */
   isExchanged: boolean
 }
 
@@ -64,7 +64,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     const { provenClientId, claimedClientId } = step.about
     const knownBefore = login.clientId
     login.clientId ??= provenClientId ?? claimedClientId
-    // If the portal continued with the login, the client exists.
+    // If the portal did not refuse the start, the claimed client exists.
     const known = provenClientId ?? (step.start && !step.reason ? claimedClientId : undefined)
     if (known && known !== login.share) moveToShare(login, known)
     step.leftOutBefore = login.leftOut - leftOutSoFar(login)
@@ -97,7 +97,8 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     for (const key of cluesOf(step)) {
       const login = byKey.get(key)
       if (!login || isOfAnotherClient(step, login)) continue
-      // The same start comes again after signing in, and when visitors reload. After the exchange it begins a new login.
+      // The same start request comes again after the visitor has signed in or reloads the page. After the exchange, such a
+      // request begins a new login.
       if (!(step.kind === 'authorize' && login.isExchanged)) return login
     }
     return undefined
@@ -185,7 +186,10 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
 
     find: (id: string): RecordedLogin | undefined => all.get(id),
 
-    /** Finds a step and its login, by the id of the step or of its request. Of several requests with this id it is the latest. */
+    /**
+     * Finds a step and its login, by the id of the step or of its request. If several requests have this id, it finds the
+     * latest.
+     */
     findStep(id: string): { login: RecordedLogin; step: RecordedStep } | undefined {
       let found: { login: RecordedLogin; step: RecordedStep } | undefined
       for (const login of all.values())
@@ -246,7 +250,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   }
 }
 
-/** How many steps were left out before one of the steps that are kept. */
+/** How many steps were left out in total, not counting those after the last kept step. */
 export function leftOutSoFar({ steps }: Pick<RecordedLogin, 'steps'>): number {
   return steps.reduce((sum, { leftOutBefore }) => sum + leftOutBefore, 0)
 }
@@ -283,7 +287,7 @@ function cluesOf(step: RecordedStep): string[] {
   ]
 }
 
-/** A login is found by its state, without a state by its challenge, and without both only by its client. */
+/** The keys of a start: its state, or its challenge if it has no state, or only its client if it has no challenge either. */
 function startKeys({ start }: RecordedStep): string[] {
   if (!start) return []
   const byState = stateKeys(start)
@@ -310,7 +314,7 @@ function clientIdOf(values: Values): string | undefined {
   return identityOf(firstOf(values, 'client_id'))
 }
 
-/** A request that follows a redirect to a trap may carry no code or token. The trap identifies its login. */
+/** A request to a trap may contain no code or token, so the trap itself identifies the login. */
 function trapKeys({ fault }: RecordedStep): string[] {
   return fault?.trap ? [`trap ${fault.trap}`] : []
 }

@@ -38,7 +38,7 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
     values: mostStepValues - 2 * checks.length,
   })
   const hideAll = (fields: Iterable<[string, unknown]>) => hide.values(fields, at, allowance)
-  // The fields that identify the login and its outcome come first. So a long body can only cut itself.
+  // Fields that identify the login and its outcome come first, so that a long body cannot take their room.
   const start = startPath === undefined ? query : splitUrl(startPath).query
   if (startPath !== undefined || step.kind === 'authorize')
     recorded.start = hideAll([...start].filter(([name]) => startNames.includes(name)))

@@ -31,7 +31,7 @@ export interface Hidden {
 
 /** A hidden state, and how hard it is to guess. */
 export interface HiddenState extends Hidden {
-  /** At most so many random bits, estimated from the length and the alphabet. */
+  /** The most random bits that the state can have, estimated from the length and the alphabet. */
   bits: number
   /** The hash of the first half, because values that begin alike can be guessed. Empty for short values. */
   beginning: string

@@ -22,7 +22,7 @@ const applicationBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    redirectUri: { ...uri, description: 'Where the portal redirects back to: this or redirectUris.' },
+    redirectUri: { ...uri, description: 'Where the portal redirects back to. Send redirectUri or redirectUris.' },
     redirectUris: { type: 'array', minItems: 1, maxItems: 20, items: uri },
     name: storableText(1, 200),
     ...personProperties,

@@ -1,4 +1,4 @@
-// POST /lab/v1/expire: lets tokens, codes and sessions expire now. They are then refused like any others that have expired.
+// POST /lab/v1/expire: lets tokens, codes and sessions expire now. The sandbox then refuses them as expired.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { answer, object } from '../../http/describe.ts'
@@ -26,10 +26,11 @@ const expireBody = {
   properties: {
     what: { type: 'string', enum: kinds },
     value: storableText(1, 8192, {
-      description: 'The token or code itself, or the value of the portal’s session cookie: this, or a person.',
+      description:
+        'The token or code itself, or the value of the portal’s session cookie. Send either value or a person.',
     }),
     ...personProperties,
-    clientId: storableText(1, 64, { description: 'With a person: only what this client was given.' }),
+    clientId: storableText(1, 64, { description: 'With a person: expires only codes and tokens of this client.' }),
   },
 } as const satisfies JSONSchema
 
@@ -49,7 +50,7 @@ export function expireCall(services: ExpireServices) {
       operationId: 'expire',
       summary: 'Let tokens, codes and portal sessions expire now',
       description:
-        'Expires one by its value, or all of a person. They are then refused like any other expired ones. Expiring an ' +
+        'Expires one token, code or session by its value, or all of a person. They are then refused as expired. Expiring an ' +
         'access token also expires the earlier ones of the same login. Refresh tokens keep working.',
       body: expireBody,
       response: { 200: answer('How many have expired.', 'Expired'), ...refuse(404, 413, 415) },

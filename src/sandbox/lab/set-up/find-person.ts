@@ -12,7 +12,7 @@ export interface PersonFields {
 }
 
 export const personProperties = {
-  userId: storableText(1, 64, { description: 'Id of the person: this or the e-mail address.' }),
+  userId: storableText(1, 64, { description: 'Id of the person. Send either userId or email.' }),
   email: storableText(3, 254, { description: 'E-mail address of the person.' }),
 } as const
 

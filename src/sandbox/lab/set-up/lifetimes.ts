@@ -45,7 +45,7 @@ export function lifetimesCall({ store, lifetimes }: Pick<SetUpServices, 'store' 
       ...setUpCall,
       operationId: 'setLifetimes',
       summary: 'Set how long the codes and tokens of a client live',
-      description: 'For those that it is given from now on, until the sandbox stops.',
+      description: 'Affects codes and tokens that the client is given from now on, until the sandbox stops.',
       params: idInPath,
       body: lifetimesBody,
       response: { 200: answer('The lifetimes that count now.', 'Lifetimes'), ...refuse(404, 413, 415) },

@@ -16,7 +16,7 @@ const resetBody = {
     suite: {
       ...suiteProperty,
       description:
-        'The suite whose people, groups and applications are removed. If it is left out, those that were made for no suite.',
+        'The suite whose people, groups and applications are removed. If this is left out, the call removes those that were made for no suite.',
     },
     seeds: {
       type: 'boolean',

@@ -52,7 +52,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     if (!token) return reply.redirect(path, 303)
     return askFirst(reply, {
       heading: ['End this access token?'],
-      texts: ['It stops working at once. What still uses it needs a new one.'],
+      texts: ['It stops working at once. A program that still uses it needs a new token.'],
       times: [
         ['Created', token.createdAt],
         ['Valid until', token.expiresAt],
@@ -69,7 +69,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     if (length === 0) return reply.redirect(path, 303)
     return askFirst(reply, {
       heading: [`End ${length === 1 ? 'your access token' : `all ${length} of your access tokens`}?`],
-      texts: ['They stop working at once. What still uses one of them needs a new one.'],
+      texts: ['They stop working at once. A program that still uses one of them needs a new token.'],
       action: endPath,
       fields: { formToken: makeAccountForm(services, request, 'end tokens'), tokens: 'all' },
       button: length === 1 ? 'End the token' : 'End all tokens',
@@ -93,14 +93,14 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
   return { show, make, askToEndOne, askToEndAll, end }
 }
 
-/** The group that the user chose, if it is one of theirs. Otherwise the first that they have made. */
+/** The group that the user chose, if they are in it. Otherwise the first group that the user has made. */
 function chooseGroup(groups: GroupOfUser[], id: string | undefined): GroupOfUser | undefined {
   return groups.find(group => group.id === id) ?? groups.find(group => group.isMaker)
 }
 
-/** Addresses and ids hold no quotes, so nothing needs quoting. `create` is undefined without a group. */
+/** Addresses and ids contain no quotation marks, so they need no escaping. `create` is undefined without a group. */
 function makeCurlLines(apiUrl: string, groupId: string | undefined) {
-  // Double quotes, in which the shell reads the variable.
+  // In double quotes the shell replaces the variable.
   const list = `curl -sS ${apiUrl}/apps/v1 \\\n  -H "Authorization: Bearer $TOKEN"`
   const envelope = {
     context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',

@@ -42,16 +42,16 @@ export function showAccountPage(reply: FastifyReply, page: string, data: { title
 }
 
 interface Question {
-  /** Every second part is a name that somebody chose. */
+  /** The parts of the heading. Every second part is a name that a user has chosen. */
   heading: string[]
-  /** What happens then, one paragraph each. */
+  /** The paragraphs that say what the button causes. */
   texts: string[]
-  /** Times that tell the thing from others of its kind. */
+  /** Times by which the visitor recognises the thing, such as when it was created. */
   times?: [label: string, time: Date][]
-  /** Where the form goes, and what it carries unseen. */
+  /** The address that the form is sent to, and its hidden fields. */
   action: string
   fields: Record<string, string>
-  /** Says what the button does. */
+  /** The label of the button, which says what it does. */
   button: string
   /** The page to go back to. */
   cancel: string
@@ -74,7 +74,7 @@ export function pathOf(request: FastifyRequest): string {
 
 interface AccountForm {
   userId: string
-  /** A form that is sent twice has the same id twice. So nothing is made twice. */
+  /** If a form is sent twice, both requests have the same id, so only the first one makes something. */
   id: string
 }
 
@@ -91,7 +91,9 @@ export function makeAccountForm(
   return makeFormToken(keyRing.sealingKey, `account ${purpose}`, form, expiresAt)
 }
 
-/** The id of the form, and its text fields. Throws Refusal if it was not made by us for this visitor and purpose. */
+/**
+ * The id of the form, and its text fields. Throws Refusal if the portal did not make the form for this visitor and purpose.
+ */
 export function readAccountForm(
   { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
   request: FastifyRequest,

@@ -1,5 +1,5 @@
-// The applications that the visitor has allowed. Withdrawing a consent ends what the application was given. What the
-// application has made stays, and is listed on the page from then on, with a way to renew its secret or to remove it.
+// The applications that the visitor has allowed. Withdrawing a consent ends what the application was given. Records that
+// the application has made stay. The page then lists them, and the visitor can renew their secrets or remove them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { withdrawConsent } from '../../grants/consents.ts'
 import { findMade, removeMadeByClient, renewMadeByClient } from '../../grants/made-by-clients.ts'
@@ -20,7 +20,8 @@ import {
 
 const path = '/account/applications'
 export const madePath = `${path}#made`
-// A person reads the lists, so they are short. Withdrawn and removed entries leave a list. Renewed ones move to its end.
+// How many entries each list shows, because a person reads it. A withdrawn or removed entry disappears and a renewed one
+// moves to the end, so the visitor can reach all entries.
 const mostShown = 100
 
 interface OneClient {
@@ -55,7 +56,7 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
       heading: ['Withdraw access from ', name, '?'],
       texts: [
         'It can no longer act as you. The next time you sign in to it, it has to ask you again.',
-        'What it created as you stays. The next page lists it, so that you can renew its secrets or remove it.',
+        'Everything that it created as you stays. The next page lists it, so that you can renew its secrets or remove it.',
       ],
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'withdraw'), clientId },
@@ -86,7 +87,7 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
   async function confirmRemoval(request: FastifyRequest, reply: FastifyReply) {
     const ids = request.query as Record<string, unknown>
     const made = await findMade(store.read, { userId: visitorOf(request).id, ids, now: clock() })
-    // A form that was sent after the session ended leads here, too.
+    // A visitor who sends the form after the session has ended also comes here.
     if (!made) return reply.redirect(madePath, 303)
     return showAccountPage(reply, 'account/remove-made', {
       title: made.what === 'application' ? `Remove ${made.applicationName}?` : 'End these secrets?',

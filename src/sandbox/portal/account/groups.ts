@@ -18,7 +18,7 @@ const listPath = '/account/groups'
 const longestName = 200
 const invitationsOnPage = 20
 const membersOnPage = 100
-/** The others are behind a button. */
+/** How many members the page shows at first. A button shows the others. */
 const mostAtFirst = 10
 
 /** The outcome of the submitted form, which the page shows with its lists. */
@@ -173,7 +173,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
         return goTo(groupPath, { about: 'uninvited' })
       }
       case 'take-out': {
-        // Only of a member: the form must not tell whose the id of a stranger is.
+        // Name only a member. Otherwise the form would reveal to whom the ID of a stranger belongs.
         const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
         await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'membership' }), ['link-unknown'])
         log('member-taken-out')
@@ -196,7 +196,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const group = await requireOwnGroup(request, request.params.group_id)
     const isLast = (await countMembers(store.read, group.id)) === 1
     const path = `${listPath}/${group.id}`
-    // The page of the group says what must be done first.
+    // The page of the group says what the visitor must do before leaving.
     if (isLast && (await countApplicationsIn(store.read, group.id)).count > 0) return reply.redirect(path, 303)
     return askFirst(reply, {
       heading: ['Leave ', group.name, '?'],
@@ -249,8 +249,8 @@ export const problemsOfGroups: Partial<Record<Reason, string>> = {
 }
 
 /**
- * The sentence for the page, or undefined if the work was done. `isDone` lists the reasons that mean: the same form was sent
- * before, and did the work then.
+ * The sentence for the page, or undefined if the work was done. `isDone` lists the reasons which mean that the same form
+ * was sent before and the work is already done.
  */
 async function findProblem(work: () => Promise<unknown>, isDone: Reason[] = []): Promise<string | undefined> {
   try {

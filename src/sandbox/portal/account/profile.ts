@@ -11,7 +11,7 @@ import { signedOutPath } from '../sign-in.ts'
 import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const path = '/account'
-/** Of each kind. The pages of the account have the rest. */
+/** How many entries of each kind the page shows. The other pages of the account show all. */
 const mostShown = 5
 
 export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
@@ -40,7 +40,7 @@ export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cl
       heading: ['Sign out everywhere?'],
       texts: [
         'Your sessions at the login portal end in every browser, including this one, and so do your access tokens.',
-        'The applications that you signed in to cannot act as you until you sign in to them again. What they created stays, and they may know its secrets.',
+        'The applications that you signed in to cannot act as you until you sign in to them again. Everything that they created stays, and they may know its secrets.',
       ],
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'sign out everywhere') },

@@ -4,7 +4,10 @@ import { sql } from 'kysely'
 import type { Db } from '../schema.ts'
 import { isMade } from './marks.ts'
 
-/** One token, code or session by its hash, or all of one person, from one client or from all. */
+/**
+ * Selects one token, code or session by its hash, or all of a person. With `clientId`, only those of this client are
+ * selected.
+ */
 export type Selection = { hash: string } | OfPerson
 
 export interface OfPerson {
@@ -12,7 +15,9 @@ export interface OfPerson {
   clientId?: string | undefined
 }
 
-/** Access tokens of a grant up to this generation, or all of a person. Refresh tokens stay valid. */
+/**
+ * Expires the access tokens of a grant up to this generation, or all access tokens of a person. Refresh tokens stay valid.
+ */
 export async function expireAccessTokens(
   db: Db,
   which: { grantId: string; generation: number } | OfPerson,

@@ -11,7 +11,7 @@ import { lockUser } from '../users.ts'
 export interface Removed {
   people: number
   groups: number
-  /** Their ids are those of their clients. */
+  /** The ids of the removed applications, which are also the ids of their clients. */
   applications: string[]
 }
 
@@ -58,7 +58,7 @@ function selectMade(suite: string | undefined) {
       .select('id')
       .where(isOfSuite)
       .union(db.selectFrom('applications').select('id').where('created_by', 'in', people(db)))
-      // If a group is to be removed, nobody needs its applications that were removed, or whose maker is gone.
+      // In a group that is removed, also include applications that were already removed, or whose maker no longer exists.
       .union(
         db
           .selectFrom('applications')
@@ -109,8 +109,8 @@ async function removeGroup(store: Store, id: string): Promise<boolean> {
 }
 
 /**
- * For a group with an application of somebody who stays. Its new maker is the oldest member who stays, or else the maker of
- * that application.
+ * Gives a new maker to a group that has an application of somebody who stays. The new maker is the member who stays and
+ * joined first, or else the maker of that application.
  */
 async function handOver(store: Store, id: string, made: Made): Promise<void> {
   await store.transaction(async db => {

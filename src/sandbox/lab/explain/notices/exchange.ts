@@ -10,14 +10,14 @@ export const exchangeNotices: Notice[] = [
     id: 'exchange-after-refusal',
     severity: 'error',
     found: 'The visitor declined, but the client called the portal for tokens anyway.',
-    why: 'An answer with an error ends the login. A code beside it cannot be trusted.',
+    why: 'An answer with an error ends the login. A code next to the error cannot be trusted.',
     fix: 'Look for error in the answer first. If it is there, show that the login did not happen, and send nothing.',
     reference: 'RFC 6749 4.1.2.1',
     find: ({ steps }) =>
       steps.filter((step, index) => {
         const before = steps.slice(0, index)
         const declined = before.findLastIndex(isDeclined)
-        // A visitor who starts again after that may allow it.
+        // Ignore the refusal if the visitor starts again, because the visitor may then allow the application.
         return step.kind === 'exchange' && declined !== -1 && !before.slice(declined + 1).some(goesOnAtPortal)
       }),
   },
@@ -38,7 +38,7 @@ export const exchangeNotices: Notice[] = [
     ...asFor('state-differs'),
     find(login) {
       const started = new Set(stepsOf(login, 'authorize').map(step => stateOf(step)?.hash))
-      // An ordered fault may have sent the client another state. What it did with that is a notice of its own.
+      // An ordered fault may have sent the client another state. The notice state-not-compared is about that.
       const isOrdered = login.steps.some(({ fault }) => fault?.name.startsWith('redirect-'))
       if (started.size === 0 || isOrdered) return []
       return stepsOf(login, 'exchange').filter(step => {
@@ -61,7 +61,7 @@ export const exchangeNotices: Notice[] = [
         const continues = place === 'redirect' ? ['exchange'] : ['api', 'me', 'refresh']
         const later = steps.slice(index + 1)
         const again = later.findIndex(goesOnAtPortal)
-        // If the browser starts again, a later exchange belongs to the new answer.
+        // If the browser starts again, a later exchange belongs to the new redirect.
         return place
           ? later.slice(0, again === -1 ? undefined : again).filter(({ kind }) => continues.includes(kind))
           : []
@@ -131,7 +131,7 @@ function goesOnAtPortal({ kind, reason }: RecordedStep): boolean {
   return kind === 'authorize' && !reason
 }
 
-/** A state in the address counts here, because its wrong place has a separate notice. */
+/** A state in the address is accepted here, because another notice is about its wrong place. */
 function sentState({ request }: RecordedStep): string | undefined {
   const state = firstOf(request.body, 'state') ?? firstOf(request.query, 'state')
   return typeof state === 'object' && state.length === 0 ? undefined : identityOf(state)

@@ -6,7 +6,7 @@ import { asFor, type Notice, refusedFor } from './notice.ts'
 /** RFC 6749 10.10. */
 const enoughBits = 128
 
-/** Makes the `find` of a notice about the state: it returns the start steps whose state is wrong as `isWrong` tests. */
+/** Makes the `find` of a notice about the state. That function returns the start steps whose state `isWrong` finds wrong. */
 function startsWithState(isWrong: (state: HiddenState, others: OtherLogins) => boolean): Notice['find'] {
   return (login, others) =>
     stepsOf(login, 'authorize').filter(step => {

@@ -4,10 +4,12 @@ import { firstOf, firstSignIn, gaveTokens, identityOf, type RecordedStep, stepsO
 import { guidanceOf } from '../guidance.ts'
 import { asFor, isServerCall, type Notice, refusedFor } from './notice.ts'
 
-/** Requests of one page load arrive together, and a client that shares a renewal sends only one. No client restarts so quickly. */
+/**
+ * Two renewals with one token within this time count as sent together. A client that has restarted in between needs longer.
+ */
 const togetherMs = 1_000
 
-/** Times are whole milliseconds, and a step ends a little later than its answer. */
+/** Tolerance for comparing times, because they are whole milliseconds and a step ends a little later than its answer. */
 const roundingMs = 50
 
 export const tokenNotices: Notice[] = [
@@ -98,7 +100,7 @@ export const tokenNotices: Notice[] = [
     id: 'flat-body',
     severity: 'info',
     found: 'The fields of an application were sent without the envelope.',
-    why: 'The API accepts both, but its description has the envelope, and only the envelope says what the fields are.',
+    why: 'The API accepts both, but its description has the envelope, and only the envelope names the data model of the fields.',
     fix: 'Send {"context": …, "type": "App", "data": { … }} with the fields in data.',
     reference: 'rule create-envelope',
     find: login =>
@@ -125,7 +127,7 @@ function isSameToken(one: RecordedStep, other: RecordedStep): boolean {
   return token !== undefined && token === same
 }
 
-/** Whether the second of two renewals with the same token did not wait for the first, or did not keep its answer. */
+/** True if two renewals with the same token came at the same time, and the second is not a retry after a lost answer. */
 function isTogether(first: RecordedStep, second: RecordedStep): boolean {
   // Steps are recorded in the order of their answers, so the second may have started before the first.
   const isSoon = Math.abs(second.at.getTime() - first.at.getTime()) < togetherMs
