@@ -25,9 +25,9 @@ export const settings = [
   {
     name: 'SEED_CLIENT_SECRET',
     default: '',
-    about: 'Its client secret, 22 characters or more. Also as SEED_CLIENT_SECRET_FILE.',
+    about: 'The secret of the first client, 22 characters or more. Also as SEED_CLIENT_SECRET_FILE.',
   },
-  { name: 'SEED_REDIRECT_URIS', default: '', about: 'Its redirect URIs, comma-separated.' },
+  { name: 'SEED_REDIRECT_URIS', default: '', about: 'The redirect URIs of the first client, comma-separated.' },
   { name: 'SEED_USER_EMAIL', default: '', about: 'The e-mail address of the first user, who owns the client.' },
   {
     name: 'SEED_USER_PASSWORD',

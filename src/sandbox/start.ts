@@ -1,4 +1,4 @@
-// Starts a sandbox that was built: its listeners and the sweeper of the store. Finds free ports for it.
+// Starts a sandbox that was built: its listeners and the sweeper of the store. Also finds free ports for a sandbox.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'

@@ -3,7 +3,10 @@ import type { Caller } from '../tokens/find-caller.ts'
 
 const mostAtOnce = 8
 
-/** The returned function waits until it is the caller's turn, and then passes the portions on. Turns are in the order of the calls. */
+/**
+ * The returned function waits until it is the caller's turn, and then passes the portions on. Calls get their turn in the
+ * order in which they arrive.
+ */
 export function createListTurns() {
   const callers = new Map<string, { running: number; waiting: (() => void)[] }>()
 
@@ -30,7 +33,7 @@ export function createListTurns() {
     try {
       yield* portions
     } finally {
-      // This also runs if the reader has left, or the store has failed.
+      // Free the place even if the reader has left or the store has failed.
       end(key)
     }
   }

@@ -124,7 +124,8 @@ export const updateApplicationCall = {
 export const removeApplicationCall = {
   operationId: 'removeApplication',
   summary: 'Remove an application',
-  description: 'Its secrets, codes, refresh tokens and access tokens stop working at once. You cannot undo this.',
+  description:
+    'The secrets, codes, refresh tokens and access tokens of the application stop working at once. You cannot undo this.',
   tags: ['Applications'],
   params: parameters(appId),
   headers: parameters(ifMatch),

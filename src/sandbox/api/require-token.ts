@@ -1,4 +1,4 @@
-// Accepts a request only if it carries a valid access token of this portal, of a kind that the route allows.
+// Accepts a request only if it has a valid access token of this portal, of a kind that the route allows.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { step } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
@@ -61,7 +61,7 @@ export function requireToken(
 }
 
 function unauthorized(reason: CallerFault): ApiError {
-  // Without a token the challenge carries no error code (RFC 6750 3.1).
+  // Without a token the challenge contains no error code (RFC 6750 3.1).
   const error = reason === 'token-missing' ? '' : ', error="invalid_token"'
   const headers = { 'www-authenticate': `Bearer realm="application API"${error}` }
   return new ApiError(401, 'Unauthorized', { headers, reason })

@@ -28,7 +28,7 @@ import { type ChangedApplication, fieldsOf, mergeFields, type NewApplication } f
 
 export interface CreatedApplication {
   application: Application
-  /** Shown once: the store has only its hash. */
+  /** The client secret is shown only once, because the store has only its hash. */
   clientSecret: string
   tokens: { id: string; token: string }[]
 }

@@ -17,7 +17,7 @@ const webUrl = {
 const scopes = {
   type: 'string',
   maxLength: 2000,
-  description: 'Stored and returned; tokens carry no scope.',
+  description: 'Stored and returned. Tokens contain no scope.',
   examples: [''],
 } as const
 
@@ -106,7 +106,8 @@ export class InvalidFields extends Refusal {
   }
 }
 
-// A body has room for thousands of bad redirect URIs, and the answer must not be larger than the body.
+// How many bad redirect URIs an answer names. A body can contain thousands, and the answer must not be larger than the
+// body.
 const mostProblems = 10
 
 /**

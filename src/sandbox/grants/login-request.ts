@@ -32,7 +32,7 @@ export const loginParameters = {
     client_id: { type: 'string', description: 'Client ID of the application.' },
     redirect_uri: {
       ...uri,
-      description: 'Where the browser comes back to. It must equal a registered one, byte for byte.',
+      description: 'Where the browser comes back to. It must equal a registered redirect URI, byte for byte.',
     },
     cancel_url: {
       ...uri,

@@ -107,8 +107,8 @@ export async function revokeToken(
 }
 
 /**
- * An access token for making a first application, when there is no client yet. Its audience is the portal itself. Throws
- * Refusal if the form with this id was used before, or if the user has signed out.
+ * An access token for making a first application, when there is no client yet. The audience of the token is the portal
+ * itself. Throws Refusal if the form with this id was used before, or if the user has signed out.
  */
 export async function makePortalToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,

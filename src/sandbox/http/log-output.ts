@@ -20,7 +20,7 @@ export function openLogOutput() {
     isFailing = false
   })
   setInterval(() => isFailing && output.write(''), retryMs).unref()
-  // Otherwise pino would write the rest at exit, and try forever if nobody reads or the disk is full.
+  // Drop what is not written yet. Pino would try to write it at exit, and try forever if nobody reads or the disk is full.
   process.prependListener('exit', () => output.destroy())
   return {
     output,

@@ -2,13 +2,13 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Neither browsers nor proxies send a request before the previous answer, though they may (RFC 9112 9.3.2). */
+/** Browsers and proxies wait for an answer before they send the next request, although HTTP allows more (RFC 9112 9.3.2). */
 const mostUnderWay = 8
 
 /**
- * Classes for an HTTP server. Node starts all requests that it finds in 64 KiB. These can be thousands, and each answer would
- * stay in memory for a sender that reads nothing. With these classes the connection ends at the first request beyond the
- * limit, and the rest is not even parsed.
+ * Classes for an HTTP server. Node starts all requests that it finds in 64 KiB. 64 KiB can contain thousands of requests,
+ * and each answer would stay in memory for a sender that reads nothing. With these classes the connection ends at the first
+ * request beyond the limit, and the rest is not even parsed.
  */
 export function boundPipelining() {
   const underWay = new WeakMap<Socket, number>()

@@ -85,8 +85,9 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
   // The schemas of answers only describe them. Tests check that the answers match.
   server.setSerializerCompiler(() => JSON.stringify)
   server.removeContentTypeParser('text/plain')
-  // Answers leave a connection in the order of its requests. So no answer is made before its turn: it would stay in memory
-  // for a sender that may read nothing. If the connection ends first, its waiting requests are dropped.
+  // Node sends the answers of a connection in the order of its requests. So an answer is not made before its turn, because
+  // it would stay in memory while the sender may read nothing. If the connection ends first, its waiting requests are
+  // dropped.
   server.addHook('onRequest', (_request, reply, next) => {
     if (reply.raw.socket) next()
     else reply.raw.once('socket', () => next())
@@ -101,7 +102,8 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     isClosing = true
   })
   server.addHook('onSend', async (_request, reply) => {
-    // Requests that still arrive are answered. Their connection is closed, so the next request goes to another instance.
+    // Requests that still arrive are answered, but their connections are then closed, so that the next request goes to
+    // another instance.
     if (isClosing) reply.header('connection', 'close')
   })
   server.addHook('onResponse', async (request, reply) => {

@@ -25,7 +25,7 @@ const refusals = {
     'The request was sent to another host name, by a page of another site, or for a person who may not do this.',
     'Error',
   ),
-  404: answer('It does not exist, or neither the laboratory nor the seeds made it.', 'Error'),
+  404: answer('The record does not exist, or was not made by the laboratory or the seeds.', 'Error'),
   413: answer('The body is larger than 32 KiB, or that of an order larger than 448 KiB.', 'Error'),
   415: answer('The content type is not application/json.', 'Error'),
   422: answer('A field or parameter is wrong. The answer names it and says what is allowed.', 'Error'),

@@ -65,7 +65,7 @@ export const reasons = {
   'fields-invalid': {
     found: 'A field has a value that is not allowed.',
     why: 'The platform stores only values that it can show and use later.',
-    fix: 'Read the message of the answer. It names each wrong field and what is allowed.',
+    fix: 'Read the message of the answer. The message names each wrong field and what is allowed.',
     reference: 'rule api-fields',
   },
   'grant-type-unsupported': {
@@ -315,7 +315,7 @@ export const reasons = {
     reference: 'rule groups-invite',
   },
   'link-unknown': {
-    found: 'The user is neither a member of the group nor invited to it.',
+    found: 'The user is not a member of the group and not invited to it.',
     why: 'Only an existing link can be ended.',
     fix: 'List the links of the group again: somebody else may have ended this one.',
     reference: 'rule groups-leave',
@@ -388,7 +388,7 @@ export const reasons = {
   },
   'answered-already': {
     found: 'The question on the consent page was already answered. Only the first answer counts.',
-    why: 'One answer must not give two codes.',
+    why: 'The portal must not give two codes for one consent page.',
     fix: 'Nothing is wrong with your client: start the login again.',
     reference: 'rule AZ-11',
   },

@@ -1,4 +1,5 @@
-// A refusal: something cannot be done, with the reason. It has no status and no text; each dialect has a table for those.
+// A refusal: something cannot be done, with the reason. A refusal has no status and no text, because each dialect has a
+// table with these.
 import type { Reason } from './reasons.ts'
 
 export interface RefusalDetails {

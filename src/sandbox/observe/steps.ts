@@ -47,9 +47,9 @@ export interface About {
 type Texts = Record<string, string>
 
 export interface Step {
-  /** Made here, and different for each request. */
+  /** The sandbox makes this id, and it is different for each request. */
   id: string
-  /** The caller's X-Request-Id, or one made here. It is also in the log and on error pages. */
+  /** The caller's X-Request-Id, or an id that the sandbox has made. It is also in the log and on error pages. */
   requestId: string
   at: Date
   listener: 'portal' | 'api'

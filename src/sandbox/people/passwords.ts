@@ -10,7 +10,7 @@ const derive = promisify(argon2)
 const usualCost = { memory: 19_456, passes: 2, parallelism: 1 }
 const tagLength = 32
 
-/** In characters. Nobody needs a longer password, and hashing one would take long. */
+/** In characters. Nobody needs a longer password, and hashing a longer one would take more time. */
 export const longestPassword = 1000
 
 /** The source of the sandbox's own work, which does not come from a request. */

@@ -1,4 +1,4 @@
-// GET /: the start of a login. Leads to signing in, to consent, or straight back to the client.
+// GET /: the start of a login. Shows the page to sign in or the consent page, or redirects the browser back to the client.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { issueAllowedCode } from '../grants/codes.ts'
 import { isLoginRequest, readLoginRequest, startParameters } from '../grants/login-request.ts'

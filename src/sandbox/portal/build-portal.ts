@@ -67,7 +67,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       const { signIn, signUp } = signInRoutes(services)
       ownForms.post('/sign-in', step('sign-in'), signIn)
       ownForms.post('/sign-up', step('sign-up'), signUp)
-      // A reload of the page that answered the form lands here.
+      // The forms are sent to these addresses, so a visitor who opens the address again sends a GET.
       ownForms.get('/sign-in', redirectTo('/account'))
       ownForms.get('/sign-up', redirectTo('/account'))
       ownForms.post('/consent', step('consent'), answerConsent(services))

@@ -1,4 +1,4 @@
-// Error pages of the portal. One table has the words for each reason, and the link that leads on.
+// Error pages of the portal. One table has the words for each reason, and the link to the next page.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LoginRefusal } from '../grants/login-request.ts'
 import { faultOf, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'

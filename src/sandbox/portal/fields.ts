@@ -119,7 +119,7 @@ export function requireBodyFields({ body }: FastifyRequest): Record<string, unkn
 /** No answer to a call may be cached, or read as another type. */
 export function setCallHeaders(scope: FastifyInstance): void {
   scope.addHook('onRequest', async (_request, reply) => {
-    // Both, because RFC 6749 5.1 asks for both.
+    // Send both headers, because RFC 6749 5.1 requires both.
     reply.headers({ 'cache-control': 'no-store', pragma: 'no-cache', 'x-content-type-options': 'nosniff' })
   })
 }

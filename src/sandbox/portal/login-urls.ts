@@ -2,7 +2,7 @@
 import type { LoginRefusal, LoginRequest, StartReason } from '../grants/login-request.ts'
 import type { RefusalDetails } from '../observe/refusal.ts'
 
-/** The path that starts this login. The visitor comes back to it after signing in. */
+/** The path that starts this login. The visitor returns to this path after signing in. */
 export function loginPath(login: LoginRequest): string {
   return addToUrl('/', {
     grant_type: 'authorization',

@@ -1,4 +1,5 @@
-// A notice that a page shows once, after a form has changed something. It travels in a cookie that the page deletes.
+// A notice that a page shows once, after a form has changed something. The notice travels in a cookie that the page
+// deletes.
 import type { FastifyReply } from 'fastify'
 import type { Services } from '../services.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'

@@ -10,7 +10,7 @@ const client = {
   client_secret: {
     type: 'string',
     format: 'password',
-    description: 'The client secret. It never leaves the server of the application.',
+    description: 'The client secret. The secret must never leave the server of the application.',
   },
 } as const
 

@@ -1,5 +1,5 @@
-// Makes the first user and client, with a group. A setting is applied only if it has changed since it was last applied. So a
-// restart neither restores what people changed nor removes what they made.
+// Makes the first user and client, with a group. A setting is applied only if it has changed since it was last applied. So
+// a restart does not restore what people have changed, and does not remove what they have made.
 import { randomUUID } from 'node:crypto'
 import { emptyFields } from '../applications/fields.ts'
 import type { Seed } from '../config.ts'

@@ -1,5 +1,5 @@
-// The access tokens that are listed with an application's credentials. The store has only their ids. They end when somebody
-// revokes them, or when the application is removed.
+// The access tokens that are listed with an application's credentials. The store has only their ids. Such a token ends when
+// somebody revokes it, or when the application is removed.
 import { isPresent } from './present-applications.ts'
 import type { Db } from './schema.ts'
 

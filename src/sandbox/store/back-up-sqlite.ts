@@ -5,11 +5,12 @@ import { findDamage } from './find-damage.ts'
 import { UnusableDatabase } from './migrate.ts'
 
 /**
- * When it returns, the copy is on the disk and holds the data of one moment. It only reads, so nobody waits for it. Throws
- * UnusableDatabase if the database is damaged, and errors of node:fs and node:sqlite. Then there is no copy.
+ * When it returns, the copy is on the disk and holds the data of one moment. The function only reads, so no other process
+ * has to wait. Throws UnusableDatabase if the database is damaged, and errors of node:fs and node:sqlite. After an error
+ * there is no copy.
  */
 export function backUpSqlite(path: string, copyPath: string): void {
-  // It never overwrites a file. Only the owner may read it, from the start, because it holds the private keys.
+  // The copy never overwrites a file. Only the owner may read it, from the start, because it holds the private keys.
   const copy = openSync(copyPath, 'wx', 0o600)
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: 2000 })

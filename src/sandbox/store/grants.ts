@@ -12,7 +12,7 @@ export const longestTokenSeconds = 86_400
 export const familyLifetimeMs = 90 * 86_400_000
 export const idleLifetimeSeconds = 14 * 86_400
 
-/** Live grants of one user for one client. The oldest ends when another begins. */
+/** How many grants of one user for one client can be live. If another grant begins, the oldest ends. */
 const mostLiveGrants = 100
 
 /** The values that a code is bound to. A hash is empty if the login had no state, or no PKCE challenge. */
@@ -67,9 +67,9 @@ function isBetween(userId: string, clientId: string | null): RawBuilder<boolean>
 }
 
 /**
- * Ends the oldest grants of this user for this client beyond the number that may live at once. Of the ended grants, it keeps
- * that number again and deletes older ones, so that logins cannot fill the database. Null means the portal's own access
- * tokens. Two statements: call this in the transaction that has made another grant.
+ * Ends the oldest grants of this user for this client beyond the number that may live at once. It also keeps the same
+ * number of ended grants and deletes older ones, so that logins cannot fill the database. Null means the portal's own
+ * access tokens. Two statements: call this in the transaction that has made another grant.
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
   const nowMs = now.getTime()

@@ -1,4 +1,5 @@
-// Brings the database to the schema of this version, or leaves it as it is. It never deletes and recreates a database.
+// Brings the database to the schema of this version, or leaves it as it is. Migration never deletes and recreates a
+// database.
 import { sql } from 'kysely'
 import { createKeys } from './keys.ts'
 import type { Db } from './schema.ts'

@@ -13,7 +13,7 @@ export interface NewPortalSession {
 export interface PortalSession {
   user: User
   startedAt: Date
-  /** Moves later while the session is used. */
+  /** The end of the session, which moves later while the session is used. */
   expiresAt: Date
 }
 

@@ -115,7 +115,7 @@ export async function findFamilyId(
   db: Db,
   { tokenHash, clientId }: { tokenHash: string; clientId: string },
 ): Promise<string | undefined> {
-  // Two queries, not one join with an "or": no index would serve it.
+  // Two queries, because no index can be used for one join with an "or".
   const row = await db
     .selectFrom('grants')
     .select('id')

@@ -3,7 +3,7 @@ import type { Db } from './schema.ts'
 
 /** A database that is open and up to date. */
 export interface Database {
-  /** For queries that change nothing. They never wait for a writer. */
+  /** For queries that change nothing. Such queries never wait for a writer. */
   readonly read: Db
   /** For one statement that changes something. When it resolves, the change is on the disk. */
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>

@@ -9,7 +9,7 @@ const removeFolder = (folder: string) => rmSync(folder, { recursive: true, force
 // One listener for all files, because Node warns of a leak if there are more than ten listeners.
 const removeAll = () => folders.forEach(removeFolder)
 
-/** `remove` may be called more than once. It is called when the process ends, at the latest. */
+/** `remove` may be called more than once. The function is called when the process ends, at the latest. */
 export function makeTemporaryFile(): { path: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
   if (folders.size === 0) process.on('exit', removeAll)

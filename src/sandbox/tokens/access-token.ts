@@ -42,7 +42,7 @@ export async function signUserToken(
   return signAccessToken(keyRing, { ...claimsOf(order, order.lifetimeSeconds ?? userTokenLifetime), jti, type: 'User' })
 }
 
-/** One of the tokens listed with an application's credentials. It lives for two years. */
+/** One of the tokens listed with an application's credentials. Such a token lives for two years. */
 export async function signAppToken(keyRing: KeyRing, order: AccessTokenOrder & { tokenId: string }) {
   return signAccessToken(keyRing, { ...claimsOf(order, appTokenLifetime), jti: order.tokenId, type: 'App' })
 }
@@ -99,8 +99,9 @@ export async function verifyAccessToken(
 }
 
 /**
- * The claims of a token that we signed, or why it is not accepted. The store knows whether it was revoked.
- * One algorithm, one type, our own keys by their id: the header decides nothing else (RFC 8725 3.1, 3.11).
+ * The claims of a token that we signed, or why it is not accepted. The store knows whether it was revoked. Only one
+ * algorithm and one type are accepted. The header of the token only selects one of our own keys by its id (RFC 8725 3.1,
+ * 3.11).
  */
 export async function readAccessToken(
   keyRing: KeyRing,

@@ -1,4 +1,5 @@
-// A text that goes to the browser and comes back. It is readable, but signed by us for one purpose and a limited time.
+// A text that the portal sends to the browser, and that the browser sends back. The text is readable, but signed by the
+// portal for one purpose and a limited time.
 import { createHmac, hkdfSync } from 'node:crypto'
 import { isEqualHash } from './opaque-token.ts'
 

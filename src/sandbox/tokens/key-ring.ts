@@ -1,4 +1,4 @@
-// The keys of the store, in memory. They are read again after five seconds, and when a token names an unknown key.
+// The keys of the store, in memory. The keys are read again after five seconds, and when a token names an unknown key.
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { listKeys, type StoredKey } from '../store/keys.ts'
 import { UnusableDatabase } from '../store/migrate.ts'
@@ -17,13 +17,14 @@ export interface KeyRing {
   findSigningKey(id: string): Promise<SigningKey | undefined>
   /** All keys whose tokens are still valid, the newest first. */
   listSigningKeys(): Promise<SigningKey[]>
-  /** 32 bytes. It never changes while the database exists. */
+  /** 32 bytes. The sealing key, which never changes while the database exists. */
   readonly sealingKey: Buffer
 }
 
 // How long after a rotation an instance may still sign with the old key.
 const maxAgeMs = 5000
-// A token with a made-up key id, or a request for the public keys, must not cause a query each.
+// Read the keys again only after this time, so that many tokens with made-up key ids or requests for the public keys do not
+// cause many queries.
 const minAgeMs = 1000
 
 /** Throws UnusableDatabase if a key cannot be read, and what the store throws. */
@@ -74,7 +75,7 @@ function toSigningKey({ id, material }: StoredKey): SigningKey {
     const privateKey = createPrivateKey({ key: JSON.parse(material) as JsonWebKey, format: 'jwk' })
     return { id, privateKey, publicKey: createPublicKey(privateKey) }
   } catch {
-    // The cause would quote the key.
+    // The error has no `cause`, because the cause would contain the key.
     throw new UnusableDatabase(`The signing key ${id} in the database cannot be read. Restore it from a copy.`)
   }
 }

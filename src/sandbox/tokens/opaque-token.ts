@@ -14,15 +14,15 @@ export function makeSecret(): string {
 }
 
 /**
- * The refresh token that follows the given one. It is computed, not stored: within the grace period the same answer
- * can be given again, although the database knows hashes only.
+ * The refresh token that follows the given one. The next token is computed from the given one. So the portal can repeat its
+ * answer within the grace period, although the database has only hashes.
  */
 export function deriveSuccessor(sealingKey: Buffer, refreshToken: string): string {
   const key = Buffer.from(hkdfSync('sha256', sealingKey, '', 'refresh token successor', 32))
   return toAlphanumeric(createHmac('sha256', key).update(refreshToken).digest())
 }
 
-/** SHA-256 in base64url. One round is enough for a text with at least 128 random bits. */
+/** SHA-256 in base64url. One round of hashing is enough for a text with at least 128 random bits. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'base64url')
 }
@@ -33,7 +33,7 @@ export function isEqualHash(one: string, other: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-// 256 bits onto 62^30 values: the bias of the remainder is below 2^-77.
+// The remainder maps 256 bits to 62^30 values with a bias below 2^-77.
 function toAlphanumeric(bytes: Buffer): string {
   let rest = BigInt(`0x${bytes.toString('hex')}`)
   let text = ''

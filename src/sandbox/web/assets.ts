@@ -1,4 +1,5 @@
-// Stylesheets, scripts and icons. They are read once for all servers of the process. Their names change with their content.
+// Stylesheets, scripts and icons. The files are read once for all servers of the process. The name of a file in the address
+// changes with its content.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename, extname, isAbsolute, resolve } from 'node:path'

@@ -133,7 +133,8 @@ const summary = {
 /** The schemas of the answers above, by name. */
 export const loginSchemas: Record<string, Schema> = {
   Value: {
-    description: 'The value as it was sent. A value that could be a secret is replaced by what can be said about it.',
+    description:
+      'The value as it was sent. A value that could be a secret is replaced by its hash, its length and, for a state, how hard it is to guess.',
     anyOf: [
       text,
       object(

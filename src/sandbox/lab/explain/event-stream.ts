@@ -38,8 +38,8 @@ export function eventStream(reader: LoginReader) {
         response: {
           200: {
             description:
-              'Events named `step`. The data of each is `{"login": LoginSummary, "step": Step}`. Its id is a number ' +
-              'that the list of logins takes as `after`.',
+              'Events named `step`. The data of an event is `{"login": LoginSummary, "step": Step}`. The id of an event is a ' +
+              'number, which the call that lists logins accepts as `after`.',
             content: { 'text/event-stream': { schema: { type: 'string' } } },
           },
           ...refuse(),
@@ -56,7 +56,7 @@ export function eventStream(reader: LoginReader) {
           clearInterval(heartbeat)
           open.delete(events)
         })
-        // Sent at once, so that the page knows that it is connected.
+        // Send this line at once, so that the page knows that it is connected.
         events.write('retry: 2000\n\n')
         return reply.type('text/event-stream').send(events)
       },

@@ -88,7 +88,10 @@ export async function searchLogins(
     return {
       word,
       isIn,
-      /** The notices with this word. Finding the notices of a login takes longest, so it is done only if it matters. */
+      /**
+       * The notices with this word. The notices of a login are searched only if there are such notices, because that takes
+       * longest.
+       */
       inNotices: new Set(notices.filter(({ id, found }) => isIn(id) || isIn(found)).map(({ id }) => id)),
       // A value with the name `searched` is always hidden, so only its hash is compared.
       hashes: new Set(secretsIn(word).map(value => identityOf(hide.value('searched', value, now))!)),

@@ -11,7 +11,7 @@ export function guidanceOf(reason: StepReason): Guidance {
 const redirectFollowed: Guidance = {
   found: 'The client’s server followed a redirect.',
   why: 'A redirect can lead to any address. With 307, the client secret, the code or the token goes there, too.',
-  fix: 'Turn redirects off for every call of your server, and treat a redirect as an error. Neither the portal nor the application API redirects a call.',
+  fix: 'Turn redirects off for every call of your server, and treat a redirect as an error. The portal and the application API never redirect a call.',
   reference: 'RFC 9700 4.12; RFC 9110 15.4.8',
 }
 

@@ -1,4 +1,4 @@
-// The outcome of a login. It depends only on the steps of the login and the time.
+// The outcome of a login. The outcome depends only on the steps of the login and the time.
 import { gaveTokens, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
 
 export const outcomes = [
@@ -51,7 +51,9 @@ export function statusOf({ steps }: Pick<RecordedLogin, 'steps'>, now: Date): Lo
   return because(hasCode(step) ? 'never exchanged' : 'abandoned', step)
 }
 
-/** Whether the visitor made a mistake in the portal's form. The portal shows the form again, and the login goes on. */
+/**
+ * Whether the visitor made a mistake in the portal's form. The portal then shows the form again, and the login continues.
+ */
 export function isAskedAgain({ kind, reason }: RecordedStep): boolean {
   const typed = ['password-wrong', 'fields-invalid', 'field-missing', 'field-too-long']
   return (kind === 'sign-in' || kind === 'sign-up') && reason !== undefined && typed.includes(reason)

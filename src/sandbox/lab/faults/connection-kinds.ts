@@ -134,7 +134,7 @@ export const connectionKinds: Kinds = {
     }),
   },
   headers: {
-    does: 'The answer has the headers that you give as well.',
+    does: 'The answer also has the headers that you give.',
     when: after,
     options: { headers: furtherHeaders },
     run: ({ answer, options }) => ({

@@ -37,7 +37,7 @@ export function trackConnections() {
       }
     },
 
-    /** So that no fault delays the stop of the sandbox. */
+    /** Ends all faults, so that they do not delay the stop of the sandbox. */
     endAll(): void {
       for (const over of open) over.abort()
     },

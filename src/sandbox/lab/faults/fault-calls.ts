@@ -18,7 +18,7 @@ export function faultCalls(faults: OrderedFaults) {
         operationId: 'orderFault',
         summary: 'Order a fault',
         description:
-          'A fault is named by `fault`, or by `place`, `kind` and `when`. It lets `skip` matching requests pass, and then ' +
+          'A fault is named by `fault`, or by `place`, `kind` and `when`. The fault lets `skip` matching requests pass, and then ' +
           'happens `times` times. `clientId` and `state` limit it to the requests of one client or of one login. A fault ' +
           'expires after ten minutes without a matching request.',
         querystring: queryOf(),
@@ -169,7 +169,10 @@ export const faultSchemas: Record<string, Schema> = {
       kind: text,
       when: only('before', 'after'),
       clientId: { type: ['string', 'null'] },
-      hasState: { type: 'boolean', description: 'Whether it waits for one login. The state itself is not shown.' },
+      hasState: {
+        type: 'boolean',
+        description: 'Whether the fault waits for one login. The state itself is not shown.',
+      },
       skip: count,
       times: { anyOf: [count, only('always')] },
       options: anyFields,
@@ -177,7 +180,7 @@ export const faultSchemas: Record<string, Schema> = {
       consumed: { ...count, description: 'How often it has happened.' },
       requestIds: { ...listOf(text), description: 'The ids of the last steps that it happened to.' },
       orderedAt: time,
-      dropsAt: { ...time, description: 'While it waits: the time when it is dropped if no request matches.' },
+      dropsAt: { ...time, description: 'While the fault waits: the time when it is dropped if no request matches.' },
       overAt: { ...time, description: 'When it ended.' },
       message: text,
     },

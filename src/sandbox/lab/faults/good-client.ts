@@ -15,13 +15,13 @@ export function adviceFor(happening: Happening): string {
   if (advice === undefined) throw new Error(`There is no advice for the kind ${kind}.`)
   if (place === 'start') return atStart
   const own = typeof advice === 'string' ? advice : advice(happening)
-  // An exchange that cannot be used ends the login, a renewal that cannot be used does not end the session.
+  // An exchange whose answer cannot be used ends the login, but such a renewal does not end the session.
   return [own, place === 'refresh' && unusable.has(kind) ? keepSession : ''].filter(Boolean).join(' ')
 }
 
 /** For steps between the browser and the portal, which the client does not see. */
 const atStart =
-  'It sees nothing of this, because the browser is at the portal. It keeps the login for ten minutes, so that the visitor can reload the page, and lets the visitor start again.'
+  'The client sees nothing of this, because the browser is at the portal. It keeps the login for ten minutes, so that the visitor can reload the page, and lets the visitor start again.'
 
 const keepSession = 'It keeps the session and the refresh token, and offers to try again.'
 
@@ -35,50 +35,54 @@ const unusable = new Set([
 function afterLoss({ place, when }: Happening): string {
   const { isWrite }: PlaceWords = places[place]
   if (place === 'exchange')
-    return 'It does not send the code again. It says that signing in failed, and offers to start again.'
+    return 'The client does not send the code again. It says that signing in failed, and offers to start again.'
   if (place === 'refresh') return keepSession
-  if (place === 'revoke') return 'It signs the visitor out anyway, after a short wait at most.'
-  if (place === 'metadata' || place === 'keys') return 'It continues with its previous copy, or tries again later.'
+  if (place === 'revoke') return 'The client signs the visitor out anyway, after a short wait at most.'
+  if (place === 'metadata' || place === 'keys')
+    return 'The client continues with its previous copy, or tries again later.'
   if (place === 'api')
-    return 'It repeats a GET at most once. It never repeats another request by itself, because that may have been carried out.'
-  if (!isWrite) return 'It tries again at most once, and then says that the page cannot be shown now.'
+    return 'The client repeats a GET at most once. It never repeats another request by itself, because that may have been carried out.'
+  if (!isWrite) return 'The client tries again at most once, and then says that the page cannot be shown now.'
   return when === 'after'
-    ? 'It does not send the request again by itself, because it has been carried out. It first reads the present state.'
-    : 'It does not send the request again by itself, because it cannot know whether it was carried out. It first reads the present state.'
+    ? 'The client does not send the request again by itself, because it has been carried out. It first reads the present state.'
+    : 'The client does not send the request again by itself, because it cannot know whether it was carried out. It first reads the present state.'
 }
 
 function afterStatus(happening: Happening): string {
   const { place, fixed } = happening
   const { listener }: PlaceWords = places[place]
   const status = Number(fixed.status)
-  if (status === 429) return 'It waits as long as Retry-After says, or tells the visitor when to try again.'
+  if (status === 429) return 'The client waits as long as Retry-After says, or tells the visitor when to try again.'
   if (status === 503) return `${afterLoss(happening)} It respects Retry-After.`
   if (status >= 500 || status === 408) return afterLoss(happening)
   if (status === 401 && listener === 'api')
-    return 'It renews the access token once and tries once more. If that is refused, too, the visitor signs in again.'
+    return 'The client renews the access token once and tries once more. If that is refused, too, the visitor signs in again.'
   if (status === 401 || status === 403)
     return listener === 'api'
-      ? 'It says that the visitor may not do this, and does not try again.'
-      : 'It logs the error for its operator, because its own settings may be wrong, and does not try again.'
-  if (status === 404 || status === 410) return 'It says that the record no longer exists, and links back to the list.'
-  if (status === 409 || status === 412) return 'It reads the newest version, shows it, and keeps the visitor’s input.'
-  if (status === 422 || status === 413) return 'It shows each problem next to its field, and keeps the visitor’s input.'
+      ? 'The client says that the visitor may not do this, and does not try again.'
+      : 'The client logs the error for its operator, because its own settings may be wrong, and does not try again.'
+  if (status === 404 || status === 410)
+    return 'The client says that the record no longer exists, and links back to the list.'
+  if (status === 409 || status === 412)
+    return 'The client reads the newest version, shows it, and keeps the visitor’s input.'
+  if (status === 422 || status === 413)
+    return 'The client shows each problem next to its field, and keeps the visitor’s input.'
   if (place === 'refresh')
-    return 'It ends the session only after invalid_grant. After any other error it keeps the session and logs the error.'
+    return 'The client ends the session only after invalid_grant. After any other error it keeps the session and logs the error.'
   if (Number.isNaN(status))
-    return 'It decides by the status: it never takes an error for a success, and never repeats a write by itself.'
-  return 'It logs the status and the error code, says that this failed, and does not send the same request again.'
+    return 'The client decides by the status: it never takes an error for a success, and never repeats a write by itself.'
+  return 'The client logs the status and the error code, says that this failed, and does not send the same request again.'
 }
 
-const readsChecked = 'It checks the answer before using it, and says that the platform’s answer is unexpected.'
+const readsChecked = 'The client checks the answer before using it, and says that the platform’s answer is unexpected.'
 const limitsSize =
-  'It has a size limit. At the limit it stops reading, closes the connection, and says that the request failed.'
-const limitsTime = 'It has a deadline for the whole answer, and says that this takes too long.'
-const refusesRedirectBack = 'It sends nothing to the portal, signs nobody in, and offers to start again.'
+  'The client has a size limit. At the limit it stops reading, closes the connection, and says that the request failed.'
+const limitsTime = 'The client has a deadline for the whole answer, and says that this takes too long.'
+const refusesRedirectBack = 'The client sends nothing to the portal, signs nobody in, and offers to start again.'
 
 const byKind: Record<string, string | ((happening: Happening) => string)> = {
   reset: afterLoss,
-  cut: happening => `It uses no part of the answer. ${afterLoss(happening)}`,
+  cut: happening => `The client uses no part of the answer. ${afterLoss(happening)}`,
   late: limitsTime,
   never: happening => `${limitsTime} ${afterLoss(happening)}`,
   drip: limitsTime,
@@ -86,44 +90,45 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   empty: readsChecked,
   html: readsChecked,
   'not-an-object': readsChecked,
-  gzip: 'It unpacks the answer, or treats it as unreadable.',
-  'gzip-bomb': 'It limits the size after unpacking, and says that the request failed.',
-  headers: 'It ignores headers that it does not know.',
+  gzip: 'The client unpacks the answer, or treats it as unreadable.',
+  'gzip-bomb': 'The client limits the size after unpacking, and says that the request failed.',
+  headers: 'The client ignores headers that it does not know.',
   'endless-body': limitsSize,
   'endless-header': limitsSize,
-  redirect: 'It does not follow the redirect, because that would send its secret or its token elsewhere.',
+  redirect: 'The client does not follow the redirect, because that would send its secret or its token elsewhere.',
   status: afterStatus,
-  answer: 'It decides by the status and checks the body, whatever the content type says.',
+  answer: 'The client decides by the status and checks the body, whatever the content type says.',
 
-  member: 'It checks the type of every member before it stores any, and signs nobody in if one is wrong.',
+  member: 'The client checks the type of every member before it stores any, and signs nobody in if one is wrong.',
   'member-missing':
-    'It signs nobody in without an access token and the right state. Without a refresh token the session ends with the access token.',
-  'state-other': 'It compares the state with the state of the login, and stores no token if they differ.',
-  'unknown-member': 'It ignores members that it does not know.',
-  'tokens-with-status': 'It decides by the status, and never stores tokens from an error answer.',
-  'large-access-token': 'It stores the token in a place that is large enough, or says why it cannot sign in.',
-  'early-end-of-access-token': 'It renews the access token after the first 401, and does not rely on expires_in alone.',
-  'short-session': 'It ends the session when expires_in is over, and asks the visitor to sign in again.',
-  'opaque-access-token': 'It sends the access token unchanged, and never parses it.',
+    'The client signs nobody in without an access token and the right state. Without a refresh token the session ends with the access token.',
+  'state-other': 'The client compares the state with the state of the login, and stores no token if they differ.',
+  'unknown-member': 'The client ignores members that it does not know.',
+  'tokens-with-status': 'The client decides by the status, and never stores tokens from an error answer.',
+  'large-access-token': 'The client stores the token in a place that is large enough, or says why it cannot sign in.',
+  'early-end-of-access-token':
+    'The client renews the access token after the first 401, and does not rely on expires_in alone.',
+  'short-session': 'The client ends the session when expires_in is over, and asks the visitor to sign in again.',
+  'opaque-access-token': 'The client sends the access token unchanged, and never parses it.',
 
-  members: 'It compares issuer and addresses with its settings, and uses only what the portal offers.',
+  members: 'The client compares issuer and addresses with its settings, and uses only what the portal offers.',
 
   'parameter-missing': refusesRedirectBack,
   'parameter-other': refusesRedirectBack,
   'parameter-twice': refusesRedirectBack,
   'parameter-empty': refusesRedirectBack,
   error:
-    'It checks the state, says that the login ended, shows no text of the address as markup, and offers to start again.',
+    'The client checks the state, says that the login ended, shows no text of the address as markup, and offers to start again.',
 
   '422-body':
-    'It shows problems of known fields next to these fields and all other problems above the form. It keeps the visitor’s input.',
-  'hostile-texts': 'It shows every text as text: no markup, no script, no broken layout.',
-  id: 'It checks every id before it puts the id into an address.',
-  'unknown-members': 'It ignores members that it does not know.',
+    'The client shows problems of known fields next to these fields and all other problems above the form. It keeps the visitor’s input.',
+  'hostile-texts': 'The client shows every text as text: no markup, no script, no broken layout.',
+  id: 'The client checks every id before it puts the id into an address.',
+  'unknown-members': 'The client ignores members that it does not know.',
   'members-missing':
-    'It checks that members exist before it uses them. It shows the rest, or says that the platform’s answer is unexpected.',
+    'The client checks that members exist before it uses them. It shows the rest, or says that the platform’s answer is unexpected.',
   deep: limitsSize,
-  'long-list': 'It shows the list in pages, and limits how much it reads.',
+  'long-list': 'The client shows the list in pages, and limits how much it reads.',
   large: limitsSize,
   'not-a-list': readsChecked,
 }

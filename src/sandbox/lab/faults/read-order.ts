@@ -7,7 +7,7 @@ import { type Place, places } from './places.ts'
 
 const mostTimes = 1000
 const longestText = 200
-/** In bytes. One byte of a body takes at most six in JSON, and three in a form. */
+/** In bytes. In an order, one byte of the ordered body takes at most six bytes as JSON, and three bytes as a form. */
 export const longestOrder = 7 * longestBody
 const textOrNull = { type: ['string', 'null'], minLength: 1, maxLength: longestText } as const
 

@@ -33,7 +33,7 @@ export function fieldsOf({ name: fault, options }: Fault, sent?: Sent, problems:
     {
       ...counter('skip', {
         label: 'Requests that pass first',
-        hint: 'How many matching requests it lets through.',
+        hint: 'How many matching requests the fault lets pass first.',
         min: 0,
       }),
       id: `${fault}-skip`,
@@ -41,7 +41,7 @@ export function fieldsOf({ name: fault, options }: Fault, sent?: Sent, problems:
       problem: problems.skip?.[0],
     },
     {
-      ...counter('times', { label: 'How often', hint: 'How many requests it happens to.', min: 1 }),
+      ...counter('times', { label: 'How often', hint: 'How many requests the fault happens to.', min: 1 }),
       id: `${fault}-times`,
       value: sent?.times ?? '1',
       problem: problems.times?.[0],

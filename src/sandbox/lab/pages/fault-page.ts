@@ -20,7 +20,7 @@ interface Sources {
   namesOf: NamesOf
 }
 
-/** The state of the page. It is in the address, so that every form leads back to it. */
+/** The state of the page. The state is in the address, so that the page keeps it after every form. */
 interface View {
   clientId: string | undefined
   place: Place

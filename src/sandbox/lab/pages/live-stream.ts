@@ -45,7 +45,7 @@ export function liveStream(logins: Logins) {
         open.delete(events)
       })
       events.on('drain', () => tell(events, open.get(events) ?? logins.cursor()))
-      // Sent at once, even without changes, so that the page knows that it is connected.
+      // Send an event at once, even without changes, so that the page knows that it is connected.
       tell(events, readCursor(after) ?? logins.cursor())
       return reply.type('text/event-stream').send(events)
     },

@@ -45,8 +45,8 @@ export function sizeInJson(value: unknown): number {
 }
 
 /**
- * The beginning of a text, which takes at most so many bytes between its quotes in JSON. It is a copy: a slice would
- * keep the whole text in memory.
+ * The beginning of a text, limited to a number of bytes that it takes between its quotes in JSON. The result is a copy,
+ * because a slice would keep the whole text in memory.
  */
 export function beginningOf(text: string, mostBytes: number): string {
   const start = text.slice(0, mostBytes)

@@ -1,4 +1,5 @@
-// Estimates how many random bits a value can have. These are upper bounds, because nobody can see whether a text is random.
+// Estimates how many random bits a value can have. The estimates are upper bounds, because nobody can see whether a text is
+// random.
 
 /** A UUID of version 4: six of its 128 bits are fixed. Without hyphens, any 32 hexadecimal digits may look like one. */
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i

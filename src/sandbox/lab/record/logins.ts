@@ -36,7 +36,7 @@ type Kept = RecordedLogin & {
   bytes: number
   /** The number of its last step. */
   lastStep: number
-  /** Its own number: logins are counted as they begin. */
+  /** The number of the login. Logins are counted when they begin. */
   number: number
   /** Whether a code was exchanged. After that, a request with the same start parameters begins another login. */
   isExchanged: boolean

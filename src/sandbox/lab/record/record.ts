@@ -72,7 +72,7 @@ function splitUrl(url: string): { path: string; query: URLSearchParams } {
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** The path of the route. Its ids are shown only if they are UUIDs: anything else in a path could be a secret. */
+/** The path of the route. An id in the path is shown only if it is a UUID, because anything else could be a secret. */
 function readPath(route: string, path: string): string {
   const segments = path.split('/')
   const read = (name: string, index: number) => (uuid.test(segments[index] ?? '') ? segments[index] : name)

@@ -52,7 +52,7 @@ export function resetCall(
       summary: 'Remove what was made for a suite of tests',
       description:
         'Removes its people, groups and applications, and the groups and applications that those people made, in any group, ' +
-        'with all tokens and consents that they gave. What belongs to other suites stays. An application that somebody else ' +
+        'with all tokens and consents that they gave. Records of other suites stay. An application that somebody else ' +
         'made stays, too, and its group passes to a member who stays.',
       body: resetBody,
       response: { 200: answer('How many were removed.', 'Reset'), ...refuse(413, 415) },

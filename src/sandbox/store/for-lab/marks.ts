@@ -1,4 +1,5 @@
-// Marks records that the laboratory made. Its calls change and remove only these records, and those that the seeds made.
+// Marks records that the laboratory made. The calls of the laboratory change and remove only these records, and those that
+// the seeds made.
 import { type RawBuilder, sql } from 'kysely'
 import { selectApplications } from '../present-applications.ts'
 import type { Db } from '../schema.ts'

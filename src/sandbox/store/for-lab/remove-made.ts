@@ -42,7 +42,10 @@ export async function removeMade(store: Store, suite: string | undefined, now: D
 
 type Made = ReturnType<typeof selectMade>
 
-/** Queries for the ids to remove. Unions, because no index serves an "or". `isOfSuite` is a condition for a marked table. */
+/**
+ * Queries for the ids to remove. The queries are unions, because no index can be used for an "or". `isOfSuite` is a
+ * condition for a marked table.
+ */
 function selectMade(suite: string | undefined) {
   const isOfSuite = suite === undefined ? sql<boolean>`suite is not null` : sql<boolean>`suite = ${suite}`
   const people = (db: Db) => db.selectFrom('users').select('id').where(isOfSuite)

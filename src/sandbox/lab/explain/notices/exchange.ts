@@ -112,7 +112,7 @@ export const exchangeNotices: Notice[] = [
     id: 'secret-in-header',
     severity: 'error',
     found: 'The client secret was sent in an Authorization header.',
-    why: 'This portal reads it only from the body, and refuses a request that names its sender in two places.',
+    why: 'This portal reads the secret only from the body, and refuses a request that names its sender in two places.',
     fix: 'Set your library to client_secret_post.',
     reference: 'rule one-authentication; RFC 6749 2.3.1',
     find: login =>

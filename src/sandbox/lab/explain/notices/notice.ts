@@ -15,7 +15,10 @@ export interface Notice extends Guidance {
   /** Stable: tests and documents name it. */
   id: string
   severity: Severity
-  /** Finds the steps of the login that show the mistake. It must depend on nothing else: it runs each time somebody reads the login. */
+  /**
+   * Finds the steps of the login that show the mistake. The result must depend only on the arguments, because the function
+   * runs each time somebody reads the login.
+   */
   find(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins): RecordedStep[]
 }
 
