@@ -21,7 +21,11 @@ export const settings = [
     default: 'sqlite:data/sandbox.db',
     about: 'sqlite:path or postgres://user:password@host/database. Also as DATABASE_URL_FILE.',
   },
-  { name: 'SEED_CLIENT_ID', default: '', about: 'The id of the first client. Set all of the SEED_ settings, or none.' },
+  {
+    name: 'SEED_CLIENT_ID',
+    default: '',
+    about: 'The id of the first client. Set all of the SEED_ settings, or leave all of them out.',
+  },
   {
     name: 'SEED_CLIENT_SECRET',
     default: '',
@@ -42,7 +46,8 @@ export const settings = [
   {
     name: 'MAX_CONNECTIONS',
     default: '1000',
-    about: 'How many connections may be open at once, on all addresses together. More are closed at once.',
+    about:
+      'How many connections may be open at once, on all addresses together. Further connections are closed at once.',
   },
   { name: 'ACCESS_TOKEN_SECONDS', default: '86400', about: 'The lifetime of an access token of a client.' },
   { name: 'CODE_SECONDS', default: '60', about: 'The lifetime of a code, 600 at most.' },

@@ -28,8 +28,9 @@ export class CannotListen extends Error {
 }
 
 /**
- * `host` localhost means every loopback address. A port of 0 means a free one; the result names the port. Rejects with
- * CannotListen; the sandbox is then closed. `sandbox.close()` ends everything that this function opened.
+ * `host` localhost means every loopback address. A port of 0 means a free one; the result names the port. Closes the
+ * sandbox and rejects with CannotListen if a listener cannot be opened. `sandbox.close()` ends everything that this
+ * function opened.
  */
 export async function startSandbox(
   sandbox: Sandbox,

@@ -1,4 +1,4 @@
-// Errors of the application API, all in the same form: `{"error":{"status","message"}}`.
+// Errors of the application API. All of them have this form: `{"error":{"status","message"}}`.
 import type { FastifyInstance } from 'fastify'
 import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
 import { limits } from '../groups/limits.ts'

@@ -13,7 +13,7 @@ export function toCollection<T>(items: T[]) {
 
 /**
  * The JSON of a collection, in portions. The next portion is made when the reader has room for it. A long list in one piece
- * would delay all other callers, and a caller who asks often and reads nothing could fill the memory.
+ * would delay all other callers. A caller who requests many lists and does not read them could fill the memory.
  */
 export function writeCollection<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): Readable {
   // Make each piece only when the stream asks for it.

@@ -52,7 +52,7 @@ type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => 
 /**
  * The data of the body, with or without the envelope. `Data` is the type of its schema. For routes with `attachValidation`:
  * they call this after checking what the caller may do. Throws ApiError 400 if there is no body, and InvalidFields with all
- * problems at once.
+ * problems of the fields.
  */
 export function readData<Data>(request: FastifyRequest, findProblems: FindProblems): Data {
   requireBody(request)

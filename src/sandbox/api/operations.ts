@@ -135,7 +135,7 @@ export const removeApplicationCall = {
 export const refreshSecretCall = {
   operationId: 'refreshSecret',
   summary: 'Create a new client secret',
-  description: 'The two latest secrets are valid. A third one replaces the oldest.',
+  description: 'The two latest secrets are valid. A third secret replaces the oldest.',
   tags: ['Applications'],
   params: parameters(appId),
   response: { 201: answer('The new secret.', 'ClientSecret'), ...refuse(403, 404) },
@@ -198,7 +198,7 @@ export const listMembershipsCall = {
   },
 }
 
-/** The refusals that every call can get, and the given ones. */
+/** The refusals that every call can get, and those whose statuses are given. */
 function refuse(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries([400, 401, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]))
 }

@@ -34,8 +34,8 @@ export interface CreatedApplication {
 }
 
 /**
- * Creates the application with its client, its first secret and its access tokens, or nothing. `also` runs in the same
- * transaction. Throws Refusal.
+ * Creates the application with its client, its first secret and its access tokens. If it throws, nothing is created. `also`
+ * runs in the same transaction. Throws Refusal.
  */
 export async function createApplication(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,

@@ -21,7 +21,7 @@ const scopes = {
   examples: [''],
 } as const
 
-/** The fields that people see. The API answers with these as `data`. */
+/** The fields that people see. The API returns these fields as `data`. */
 export const descriptiveFields = {
   name: {
     type: 'string',
@@ -41,7 +41,7 @@ export const descriptiveFields = {
   iconUrl: webUrl,
 } as const satisfies Record<string, JSONSchema>
 
-/** The settings of an application's OAuth client. The API answers with these as `client`. */
+/** The settings of an application's OAuth client. The API returns these fields as `client`. */
 export const clientFields = {
   scopes,
   redirectUris: {

@@ -67,6 +67,6 @@ export async function onStore<T>(config: SandboxConfig, work: (store: Store) => 
 export function sqlitePathOf({ databaseUrl }: SandboxConfig): string | undefined {
   const [, path] = /^sqlite:(.+)$/.exec(databaseUrl.reveal()) ?? []
   if (path && !existsSync(path))
-    throw new NothingDone('There is no database at DATABASE_URL yet. Start the sandbox first: it makes one.')
+    throw new NothingDone('There is no database at DATABASE_URL yet. Start the sandbox first: it makes the database.')
   return path
 }

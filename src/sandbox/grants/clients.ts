@@ -1,4 +1,4 @@
-// Authenticates a client by its secret, with a limit on wrong ones.
+// Authenticates a client by its secret, and limits how many wrong secrets can be tried.
 import type { StepNotes } from '../observe/notes.ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'

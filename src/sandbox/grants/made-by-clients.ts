@@ -44,7 +44,10 @@ export async function renewMadeByClient(
   return { made, clientSecret }
 }
 
-/** Removes an application that the client has made. For any other application it ends only the client's secrets. Throws Refusal. */
+/**
+ * Removes an application that the client has made. For an application that the client has not made, it ends only the
+ * client's secrets. Throws Refusal.
+ */
 export async function removeMadeByClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, ids }: { userId: string; ids: MadeIds },

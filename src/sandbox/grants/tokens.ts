@@ -38,7 +38,7 @@ const graceMs = 10_000
 
 /**
  * Takes a refresh token and issues its successor with a new access token (RFC 6749 6, RFC 9700 4.14.2). The client is
- * authenticated. Callers at the same time all get the same successor. Throws Refusal.
+ * authenticated. If several callers send the token at the same time, all of them get the same successor. Throws Refusal.
  */
 export async function renewTokens(
   services: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
@@ -91,7 +91,8 @@ async function whyRefused(
 
 /**
  * A refresh token of a family (replaced or not) or an access token (RFC 7009 2.1) ends the whole family. A token that is
- * listed with the application's credentials ends only itself. False for unknown tokens and for those of other clients.
+ * listed with the application's credentials ends only itself. Returns false for unknown tokens and for tokens of other
+ * clients.
  */
 export async function revokeToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,

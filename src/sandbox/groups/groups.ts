@@ -108,8 +108,8 @@ export type EndedLink = 'membership' | 'invitation'
 
 /**
  * A member leaves, the group's maker removes a member, or either side ends an invitation. When the last member leaves, the
- * group ends. `only` is for pages, whose buttons name one kind of link: if the invitation was accepted in the meantime, the
- * button must not end the membership. Throws Refusal.
+ * group ends. Pages use `only`, because each of their buttons names one kind of link: if an invitation was accepted after
+ * the page was shown, its button must not end the membership. Throws Refusal.
  */
 export async function endLink(
   { store }: Pick<Services, 'store'>,

@@ -1,11 +1,12 @@
-// Closes the connections of senders that are too slow or send nonsense, and limits how many are open at once.
+// Closes the connections of senders that are too slow or do not send valid HTTP, and limits how many connections are open
+// at once.
 import type { Server, Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 
 /**
- * Sends a last answer, and closes the connection one second later at most. `end()` is not enough: it closes only one
- * direction, and a sender that never closes the other one would keep the connection. Node leaves this to the listener of
- * its 'clientError' event.
+ * Sends a last answer, and closes the connection one second later at most. `end()` is not enough, because it closes only
+ * one direction. A sender that never closes the other direction would keep the connection. Node leaves this to the listener
+ * of its 'clientError' event.
  */
 export function closeWith(socket: Socket, answer: string): void {
   // Stop the HTTP parser, so that a request whose body arrives after its 408 starts no handler. Keep reading the bytes:

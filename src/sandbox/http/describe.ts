@@ -77,7 +77,10 @@ export async function describeRoutes(
   })
 }
 
-/** The description lists the forms that a body may have. The check needs to know which one the caller used. */
+/**
+ * The description lists the forms that a body may have. Validation needs `if`, `then` and `else` to know which form the
+ * caller used.
+ */
 function toAnyOf(body: unknown): unknown {
   const { if: condition, then, else: otherwise, ...others } = (body ?? {}) as Schema
   return condition ? { anyOf: [then, otherwise], ...others } : body

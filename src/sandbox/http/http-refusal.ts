@@ -10,7 +10,7 @@ import { storeFaultOf } from '../store/store-fault.ts'
 export abstract class HttpRefusal extends Refusal {
   readonly statusCode: number
 
-  /** Undefined if the status says enough. */
+  /** If `reason` is left out, it follows from the status. */
   constructor(statusCode: number, message: string, reason: Reason = reasonOf(statusCode)) {
     super(reason)
     this.message = message
@@ -36,7 +36,7 @@ function reasonOf(statusCode: number): Reason {
   return reasons[statusCode] ?? 'internal'
 }
 
-/** Every dialect needs words for these, in addition to its own refusals. */
+/** Every dialect needs words for these faults, in addition to its own refusals. */
 export type FaultReason =
   | 'busy'
   | 'store-unavailable'
@@ -62,8 +62,8 @@ export function faultOf(error: unknown): { statusCode: number; reason: FaultReas
 export const retryAfterFaultSeconds = 2
 
 /**
- * Notes the reason and writes one line to the log, with a code that begins with the dialect. A page itself shows the request
- * id and the link to the laboratory. Every other refusal has them as headers.
+ * Notes the reason and writes one line to the log, with a code that begins with the dialect. A page itself shows the
+ * request id and the link to the laboratory. Every other refusal has the request id and the link as headers.
  */
 export function reportRefusal(
   reply: FastifyReply,

@@ -14,7 +14,8 @@ export function boundPipelining() {
   const underWay = new WeakMap<Socket, number>()
   const countOf = (socket: Socket) => underWay.get(socket) ?? 0
 
-  // A function, because it returns an object of one class or the other. An arrow function cannot be called with `new`.
+  // A function instead of a class, because it returns an object of one of two classes. An arrow function cannot be called
+  // with `new`.
   function makeRequest(socket: Socket): IncomingMessage {
     return countOf(socket) < mostUnderWay ? new IncomingMessage(socket) : makeOneTooMany(socket)
   }

@@ -124,7 +124,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
 
 /**
  * Lets `close()` answer the open requests until the deadline. When a connection is cut, its request
- * ends a moment later. `close()` waits for that, too, so that the database is closed last.
+ * ends a moment later. `close()` also waits for the end of these requests, so that the database is closed last.
  */
 function finishRequests(server: FastifyInstance): void {
   const open = new Set<FastifyRequest>()
@@ -148,7 +148,7 @@ function finishRequests(server: FastifyInstance): void {
   })
 }
 
-/** Answers errors that Node finds before there is a request. The answer repeats nothing that the sender sent. */
+/** Answers errors that Node finds before there is a request. The answer contains no text of the request. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket, toBody: ToBody): void {
   // The connection is closing already, or the sender has left.
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
@@ -170,7 +170,7 @@ function requestIdOf(header: unknown): string {
   return typeof header === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(header) ? header : randomUUID()
 }
 
-/** Node keeps the first of two Host headers. A proxy in front may have kept the other one (RFC 9112 3.2). */
+/** Node keeps the first of two Host headers. A proxy in front may have kept the other Host header (RFC 9112 3.2). */
 function countHosts({ rawHeaders }: IncomingMessage): number {
   return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length
 }

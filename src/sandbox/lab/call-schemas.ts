@@ -9,7 +9,10 @@ export function storableText(minLength: number, maxLength: number, words: { desc
   return { type: 'string', pattern: storable, minLength, maxLength, ...words } as const
 }
 
-/** The parameters of a call's address. Unknown ones are refused: a misspelled parameter must not make a call affect more. */
+/**
+ * The parameters of a call's address. Unknown parameters are refused, because a call with a misspelled parameter could
+ * affect more records than the caller wanted.
+ */
 export function queryOf(properties: Record<string, object> = {}) {
   return { type: 'object', additionalProperties: false, properties } as const
 }
@@ -28,13 +31,16 @@ const refusals = {
   404: answer('The record does not exist, or was not made by the laboratory or the seeds.', 'Error'),
   413: answer('The body is larger than 32 KiB, or that of an order larger than 448 KiB.', 'Error'),
   415: answer('The content type is not application/json.', 'Error'),
-  422: answer('A field or parameter is wrong. The answer names it and says what is allowed.', 'Error'),
+  422: answer(
+    'A field or parameter is wrong. The answer names the field or parameter and says what is allowed.',
+    'Error',
+  ),
   429: answer('Too many faults are waiting already.', 'Error'),
   500: answer('An error in the sandbox.', 'Error'),
   503: answer('The sandbox is too busy, or cannot reach its database. See Retry-After.', 'Error'),
 }
 
-/** The refusals that every call can get, and the given ones. */
+/** The refusals that every call can get, and those whose statuses are given. */
 export function refuse(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries(
     [400, 401, 403, 422, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]),

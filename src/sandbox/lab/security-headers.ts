@@ -9,7 +9,7 @@ export const labHeaders = {
   'x-frame-options': 'DENY',
 }
 
-/** A page sets these in addition. */
+/** Pages set these headers in addition. */
 export const labPageHeaders = {
   'content-security-policy': [
     "default-src 'none'",
@@ -21,6 +21,7 @@ export const labPageHeaders = {
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; '),
-  // Not no-referrer: browsers would then send Origin: null with forms of these pages, and the guard needs the Origin.
+  // Do not use no-referrer: browsers would then send Origin: null with forms of these pages, and the guard needs the
+  // Origin.
   'referrer-policy': 'same-origin',
 }

@@ -46,13 +46,13 @@ export const reasons = {
   },
   'field-repeated': {
     found: 'A field was sent more than once.',
-    why: 'If a field has two values, nobody knows which one counts. A proxy may have checked the other one.',
+    why: 'If a field has two values, nobody knows which one counts. A proxy may have checked the other value.',
     fix: 'Send each field once. Perhaps a library and your own code both add it.',
     reference: 'RFC 6749 3.1 and 3.2',
   },
   'field-misplaced': {
     found: 'A field was sent in the address or in a header. Only the body counts.',
-    why: 'Addresses appear in logs, histories and Referer headers. And a request must not name its sender in two places.',
+    why: 'Addresses appear in logs, histories and Referer headers. A request must name its sender in only one place.',
     fix: 'Send client_id, client_secret and all other fields in the body of the POST.',
     reference: 'rule TK-01; RFC 6749 2.3.1',
   },
@@ -317,7 +317,7 @@ export const reasons = {
   'link-unknown': {
     found: 'The user is not a member of the group and not invited to it.',
     why: 'Only an existing link can be ended.',
-    fix: 'List the links of the group again: somebody else may have ended this one.',
+    fix: 'List the links of the group again: somebody else may have ended this link.',
     reference: 'rule groups-leave',
   },
   'member-already': {
@@ -339,7 +339,7 @@ export const reasons = {
     reference: 'rule groups-leave',
   },
   'too-many-groups': {
-    found: 'The user is in as many groups as one user may be.',
+    found: 'The user is already in the largest number of groups that a user may be in.',
     why: 'The limit keeps pages and answers small.',
     fix: 'Leave a group first.',
     reference: 'rule limit-groups',
@@ -364,7 +364,7 @@ export const reasons = {
   },
   'invited-too-often': {
     found: 'This user was invited too often within 24 hours.',
-    why: 'Nobody should be asked the same question again and again.',
+    why: 'The limit protects people from being asked the same question again and again.',
     fix: 'Try again tomorrow.',
     reference: 'rule limit-invitations',
   },
@@ -376,7 +376,7 @@ export const reasons = {
   },
   'password-changed': {
     found: 'The password of the user was changed in the meantime.',
-    why: 'A new password ends everything that was started with the old one.',
+    why: 'A new password ends all logins and sessions that were started with the old one.',
     fix: 'Nothing is wrong with your client: start the login again.',
     reference: 'the portal’s own pages',
   },
@@ -407,7 +407,7 @@ export const reasons = {
   'application-unknown': {
     found: 'There is no application with this id.',
     why: 'Only an application that exists and belongs to a group of the person can be managed.',
-    fix: 'Compare the id with the list of applications: this one was removed, or belongs to another sandbox.',
+    fix: 'Compare the id with the list of applications: the application was removed, or belongs to another sandbox.',
     reference: 'rule AP-04',
   },
   'link-expired': {

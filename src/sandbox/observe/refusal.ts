@@ -33,7 +33,10 @@ export class Refusal extends Error {
   }
 }
 
-/** For pages that show a refusal next to their form. Resolves to the result or the refusal. Throws any other error. */
+/**
+ * Call this for a page that shows a refusal next to its form. Resolves to the result or the refusal. Throws any other
+ * error.
+ */
 export async function catchRefusal<T>(work: Promise<T>): Promise<T | Refusal> {
   try {
     return await work

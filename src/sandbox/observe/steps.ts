@@ -40,7 +40,7 @@ export interface About {
   provenClientId?: string | undefined
   userId?: string | undefined
   grantId?: string | undefined
-  /** For a form of the portal: the path and query that started the login, which the form repeats. */
+  /** If the request is a form of the portal: the path and query that started the login. The form contains them. */
   startPath?: string | undefined
 }
 

@@ -1,4 +1,4 @@
-// Checks a password, with a limit on wrong ones; changes it; and makes the link that resets it.
+// Checks passwords and limits how many wrong ones can be tried, changes passwords, and makes links that reset them.
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
@@ -59,7 +59,8 @@ export async function checkPassword(
 
   await refuseIfFull(await findBuckets())
   const isRight = await passwords.verify(password, credentials?.passwordHash, source)
-  // Check again: of many attempts at once, those after the tenth failure must not learn whether they were right.
+  // Check the limit again: if many attempts come at once, those after the tenth failure must not learn whether they were
+  // right.
   const buckets = await findBuckets()
   await refuseIfFull(buckets)
   if (isRight && credentials) return credentials

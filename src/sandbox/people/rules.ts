@@ -17,7 +17,7 @@ const longestName = 100
 
 const name = { type: 'string', minLength: 1, maxLength: longestName } as const
 
-/** The fields of a new account, for the description of POST /api/register. The functions below report wrong ones. */
+/** The fields of a new account, for the description of POST /api/register. The functions below report wrong fields. */
 export const newPerson = {
   type: 'object',
   required: ['email', 'password', 'firstName', 'lastName', 'termsAccepted'],

@@ -44,7 +44,7 @@ export async function findSession(
   if (!session) return undefined
   const endMs = Math.min(clock().getTime() + idleLifetimeMs, session.startedAt.getTime() + sessionLifetimeMs)
   if (endMs - session.expiresAt.getTime() >= stepMs)
-    // Not awaited: a page that only reads must not wait for a store that cannot write (F-30, F-31).
+    // Do not await this write: a page that only reads must not wait for a store that cannot write (F-30, F-31).
     store
       .write(db => extendPortalSession(db, idHash, { now: clock(), expiresAt: new Date(endMs) }))
       .catch(onNotExtended)

@@ -178,7 +178,7 @@ async function answerLoginRefusal(
   const location = loginErrorUrl(refusal, services.addresses.portalUrl)
   reportRefusal(reply, refusal, { statusCode: 400, reason, message: description }, 'page')
   if (await isAllowed(services, application.id, request)) return reply.redirect(location, 303)
-  // The linked site must not learn the address of this page. The page has no form, so nothing needs its Origin header.
+  // The linked site must not learn the address of this page. The page has no form whose Origin header the guard would need.
   reply.status(400).header('referrer-policy', 'no-referrer')
   return reply.viewAsync('wrong-start', {
     title: wrongLink,
@@ -192,7 +192,10 @@ async function answerLoginRefusal(
   })
 }
 
-/** With a laboratory, a page also says to developers what is wrong. Without one it says no more than a real platform. */
+/**
+ * With a laboratory, a page also says to developers what is wrong. Without a laboratory, a page says as little as that of a
+ * real platform.
+ */
 export function forDevelopers(request: FastifyRequest, reason: Reason) {
   const explainedAt = stepUrlOf(request)
   const reasonAt = explainedAt && new URL(`/reference#${reason}`, explainedAt).href

@@ -16,7 +16,7 @@ export function loginPath(login: LoginRequest): string {
   })
 }
 
-/** With `iss` added (RFC 9207). */
+/** Adds `iss` to the address (RFC 9207). */
 export function codeUrl(
   login: LoginRequest,
   { code, userId, issuer }: { code: string; userId: string; issuer: string },

@@ -27,8 +27,8 @@ function describePortal(portalUrl: string) {
     authorization_endpoint: `${portalUrl}/`,
     token_endpoint: `${portalUrl}/api/exchangeToken`,
     revocation_endpoint: `${portalUrl}/api/revokeToken`,
-    // From OpenID Connect RP-Initiated Logout. Here it is a page for the user: it takes no parameters, and no redirect
-    // leads back to the client.
+    // The name of this member comes from OpenID Connect RP-Initiated Logout. Here the address is that of a page for the
+    // user: it accepts no parameters, and does not redirect back to the client.
     end_session_endpoint: `${portalUrl}/sign-out`,
     jwks_uri: `${portalUrl}/.well-known/jwks.json`,
     response_types_supported: ['code'],

@@ -6,7 +6,7 @@ import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 
 export const noticeCookieName = '__Host-portal-notice'
 
-/** Long enough for the redirect and for signing in on the way. */
+/** This time is long enough for the redirect, and for signing in before the page is shown. */
 const lifetimeMs = 5 * 60_000
 // Strict: it is read after a redirect within the portal. A page that another site has opened must not use it up.
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'strict' } as const
@@ -38,7 +38,8 @@ export function redirectWithNotice(
   reply: FastifyReply,
   { path, userId, notice }: { path: string; userId?: string; notice: PageNotice },
 ): FastifyReply {
-  // Sealed: a program on another port of this host can set cookies, too, and must not choose the words of this page.
+  // The cookie is sealed: programs on other ports of this host can also set cookies, but must not choose the words of this
+  // page.
   const addressed: AddressedNotice = { path, userId, notice }
   const expiresAt = new Date(clock().getTime() + lifetimeMs)
   const value = makeFormToken(keyRing.sealingKey, 'notice', addressed, expiresAt)

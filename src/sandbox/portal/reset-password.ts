@@ -39,7 +39,7 @@ export function forgotPasswordRoutes(
       if (made.isForSomebody) mailbox.deliver(mail)
       request.log.info({ code: 'password-reset-asked' }, 'a link to reset a password was asked for')
     }
-    // Show the same page whether or not a link was sent. The page also says how many links are sent at most.
+    // Show the same page whether or not a link was sent. The page also says how many links the portal sends at most.
     return reply.viewAsync('reset-mail-sent', {
       title: 'Check your e-mail',
       email,

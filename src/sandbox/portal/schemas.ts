@@ -1,4 +1,5 @@
-// What the portal's calls take and answer with: Fastify checks requests with these schemas, and the description shows them.
+// Requests and answers of the portal's calls. Fastify checks requests with these schemas, and the API description contains
+// them.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { loginParameters } from '../grants/login-request.ts'
 import { text as anyText, listOf, object, type Schema } from '../http/describe.ts'
@@ -28,8 +29,8 @@ export const tokenRequest = {
     code: { type: 'string', description: 'From the redirect. It works once, for 60 seconds.' },
     refresh_token: { type: 'string', description: 'Instead of code and redirect_uri, with grant_type refresh_token.' },
     ...client,
-    // The schema has no `format`, because parsing the address would take time. Only the redirect URI of the start is
-    // accepted in any case.
+    // The schema has no `format`, because parsing the address would take time. The exchange accepts only the redirect URI
+    // of the start anyway.
     redirect_uri: { type: 'string', description: 'The same as at the start of the login, byte for byte.' },
     state: { type: 'string', description: 'The same as at the start of the login, if it had one.' },
     code_verifier: { type: 'string', description: 'Required if the login started with a code_challenge (PKCE).' },

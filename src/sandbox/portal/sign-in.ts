@@ -151,7 +151,7 @@ export function answerBackOff(reply: FastifyReply, what: string, retryAfterSecon
 const cookiePrefix = '__Host-portal-'
 const testCookieName = `${cookiePrefix}cookies`
 
-/** A browser that keeps cookies sends this one with each form, even if its other cookies have ended since. */
+/** A browser that keeps cookies sends this cookie with each form, even if its other cookies have expired. */
 function setTestCookie(reply: FastifyReply): void {
   if (reply.request.cookies[testCookieName] === undefined)
     reply.setCookie(testCookieName, 'kept', { path: '/', secure: true, httpOnly: true, sameSite: 'lax' })
@@ -187,7 +187,10 @@ export const signedOutPath = '/signed-out'
 
 /** Signing out of the portal in this browser. Applications that the visitor signed in to are not signed out. */
 export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyRing'>) {
-  /** Applications link here, because they cannot end this session. While it lasts, the next login asks for no password. */
+  /**
+   * Applications link here, because they cannot end this session. While the session lasts, the next login asks for no
+   * password.
+   */
   async function show(request: FastifyRequest, reply: FastifyReply) {
     return reply.viewAsync('sign-out', { title: 'Sign out', user: await findVisitor(services, request) })
   }

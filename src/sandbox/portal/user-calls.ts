@@ -82,7 +82,7 @@ export function userCallRoutes(services: CallServices) {
     return { userId, clientId }
   }
 
-  /** By e-mail and password, or else by the session of the portal. */
+  /** Finds the user by e-mail address and password, or by the session of the portal if there is no password. */
   async function findSender({ email, password }: ConsentRequest, request: FastifyRequest): Promise<string | undefined> {
     if (email !== undefined && password !== undefined) return (await authenticate({ email, password }, request)).userId
     return (await findVisitor(services, request))?.id

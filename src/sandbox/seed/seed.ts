@@ -59,8 +59,8 @@ export async function seedStore(
 ): Promise<SeedReport> {
   const password = seed.userPassword.reveal()
   for (;;) {
-    // Hashed before the transaction, which must be short. Only the slow hash of the applied password is stored, so verifying
-    // the password against it, as at a sign-in, shows whether the setting has changed.
+    // Hash the password before the transaction, because the transaction must be short. Only the slow hash of the applied
+    // password is stored, so verifying the password against it, as at a sign-in, shows whether the setting has changed.
     const known = await findSeededUser(store.read, seed.userEmail)
     const isPasswordChanged = !known || !(await passwords.verify(password, known.passwordHash))
     const passwordHash = isPasswordChanged ? await passwords.hash(password) : known.passwordHash

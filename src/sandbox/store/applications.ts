@@ -13,7 +13,7 @@ const portionBytes = 32 * 1024
 /** The fields that a developer gives. */
 export type ApplicationFields = Record<Exclude<FieldName, 'redirectUris'>, string> & { redirectUris: string[] }
 
-/** Who made something, and with which client's token. Null means a token from the portal's own page, or no token. */
+/** Who made a record, and with which client's token. Null means a token from the portal's own page, or no token. */
 export interface Maker {
   userId: string
   clientId: string | null
@@ -83,8 +83,8 @@ export async function findApplicationOf(db: Db, id: string, userId: string): Pro
 }
 
 /**
- * Every application whose developer the user is, the oldest first, in portions. Other requests have their turn between two
- * portions, because node:sqlite blocks the event loop while it reads.
+ * The applications of which the user is a developer, the oldest first, in portions. Other requests have their turn between
+ * two portions, because node:sqlite blocks the event loop while it reads.
  */
 export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerator<Application[]> {
   let portion = await readPortion(db, userId)
@@ -131,8 +131,9 @@ async function readPortion(db: Db, userId: string, last?: Application): Promise<
 }
 
 /**
- * Stores that the user changes the application now, and locks its row until the transaction ends. The result has the new
- * version; callers have read the version before it. Undefined, without any change, if the user is not one of its developers.
+ * Stores the time and the user of a change, and locks the row of the application until the transaction ends. The result has
+ * the new version, which is one more than the version that callers have read. Undefined, without any change, if the user is
+ * not one of its developers.
  */
 export async function claimApplication(
   db: Db,

@@ -15,8 +15,8 @@ export async function addFirstSecret(db: Db, applicationId: string, hash: string
 }
 
 /**
- * Adds a secret. A third one drops the oldest. Three statements: call this in a transaction that has already written to the
- * row of the application, so that two calls cannot take the same generation.
+ * Adds a secret. A third secret removes the oldest. Three statements: call this in a transaction that has already written
+ * to the row of the application, so that two calls cannot take the same generation.
  */
 export async function addClientSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
   const latest = await db

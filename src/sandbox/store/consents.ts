@@ -30,7 +30,7 @@ export async function lockConsent(db: Db, userId: string, applicationId: string)
   return row !== undefined
 }
 
-/** A consent that was given before keeps its time. False, and nothing is stored, if the application was removed. */
+/** If there is a consent already, its time does not change. False, and nothing is stored, if the application was removed. */
 export async function rememberConsent(db: Db, userId: string, applicationId: string, now: Date): Promise<boolean> {
   const { rows } = await sql`
     insert into consents (user_id, application_id, created_at)

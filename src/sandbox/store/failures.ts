@@ -10,7 +10,7 @@ export interface Bucket {
   windowMs: number
 }
 
-/** For failures to sign in and wrong client secrets. */
+/** The length of a window for failed sign-ins and wrong client secrets. */
 export const failureWindowMs = 15 * 60_000
 
 /**

@@ -2,8 +2,8 @@
 import { DatabaseSync } from 'node:sqlite'
 
 /**
- * The first damage that SQLite finds, or the first incomplete record. Undefined if there is none. Reads the whole file. If
- * the file is not a database, it throws the error of node:sqlite.
+ * The first damage that SQLite finds, or the first incomplete record. Undefined if the database has no damage. Reads the
+ * whole file. If the file is not a database, it throws the error of node:sqlite.
  */
 export function findDamage(path: string): string | undefined {
   const database = new DatabaseSync(path, { readOnly: true })

@@ -1,5 +1,5 @@
-// Grants: a grant is the result of one login of one user for one client. First it is a code. When the code is redeemed, it
-// becomes a family of tokens. Grants without a client are access tokens from the portal's own page.
+// Grants: a grant is the result of one login of one user for one client. A grant begins as a code. When the code is
+// redeemed, it becomes a family of tokens. Grants without a client are access tokens from the portal's own page.
 import { randomUUID } from 'node:crypto'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { isPresent } from './present-applications.ts'
@@ -180,7 +180,10 @@ export async function findLiveGrant(db: Db, grantId: string): Promise<LiveGrant 
     .executeTakeFirst()
 }
 
-/** A grant without an application, for one access token. False if the id exists already: the form was sent twice. */
+/**
+ * A grant without an application, for one access token. Returns false if the id exists already, because the form was sent
+ * twice.
+ */
 export async function createPortalGrant(
   db: Db,
   { id, userId, now, expiresAt }: { id: string; userId: string; now: Date; expiresAt: Date },

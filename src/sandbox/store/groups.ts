@@ -31,8 +31,8 @@ export async function findGroup(db: Db, id: string): Promise<Group | undefined> 
 }
 
 /**
- * Finds the group and locks it until the transaction ends. Call this before counting or changing its members, invitations or
- * applications. A transaction that locks a user or an application, too, locks that first.
+ * Finds the group and locks it until the transaction ends. Call this before counting or changing its members, invitations
+ * or applications. A transaction that also locks a user or an application must lock it before the group.
  */
 export async function lockGroup(db: Db, id: string): Promise<Group | undefined> {
   const row = await db

@@ -4,7 +4,7 @@ import type { Db, Tables } from './schema.ts'
 import { type User, userColumns } from './users.ts'
 
 export interface Invitation {
-  /** Also the id of the membership that it may become. */
+  /** The id of the invitation, and later of the membership that it may become. */
   id: string
   userId: string
   groupId: string

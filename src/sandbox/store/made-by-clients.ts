@@ -6,11 +6,11 @@ import type { Db } from './schema.ts'
 
 export interface MadeId {
   applicationId: string
-  /** Empty if an earlier version made it: that version did not store this. */
+  /** Empty if an earlier version made the record, because that version did not store the client. */
   clientId: string
 }
 
-/** An application that a client has made, or another one for which it has made a secret. */
+/** An application that a client has made, or an application of others for which the client has made a secret. */
 export interface MadeByClient extends MadeId {
   applicationName: string
   /** Null if the client was removed, or is unknown. */

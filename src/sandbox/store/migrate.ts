@@ -36,7 +36,7 @@ export async function migrate(
   const isNew = tables.length === 0
   if (!isNew && !tables.includes('sandbox_schema'))
     throw new UnusableDatabase(
-      'The database holds tables that are not the sandbox’s. Name an empty one in DATABASE_URL.',
+      'The database holds tables that are not the sandbox’s. Name an empty database in DATABASE_URL.',
     )
   if (isNew) {
     await sql`create table sandbox_schema (version bigint not null)`.execute(db)

@@ -14,7 +14,7 @@ export const makers: Migration = {
 }
 
 // Before this step, seeding made the user, the group and the membership in one transaction, with the same time. For users
-// who signed up, the times differ. An application that was made by a call has tokens; a seeded one has none.
+// who signed up, the times differ. An application that was made by a call has tokens. A seeded application has no tokens.
 const isSeededUser = `exists (select 1 from groups where groups.created_by = users.id
   and groups.created_at = users.created_at and groups.name = 'Sandbox developers')`
 const isSeededClient = 'not exists (select 1 from app_access_tokens where application_id = applications.id)'

@@ -1,5 +1,5 @@
-// PostgreSQL as the sandbox's database. One instance brings the database up to date while others wait. After that there are
-// two small pools, and every wait has a limit.
+// PostgreSQL as the sandbox's database. One instance brings the database up to date while others wait. After the migration
+// there are two small pools of connections, and every wait has a limit.
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from 'kysely'
 import pg from 'pg'
 import { type Migration, migrate } from './migrate.ts'

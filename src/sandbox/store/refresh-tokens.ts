@@ -1,4 +1,4 @@
-// Refresh tokens: the newest of a family is part of its grant. Replaced ones are kept, so that they are recognised.
+// Refresh tokens: the newest of a family is part of its grant. Replaced tokens are kept, so that they are recognised.
 import type { Db } from './schema.ts'
 
 /** A family of tokens, and its user. */
@@ -133,7 +133,9 @@ export async function findFamilyId(
   return row?.id
 }
 
-/** For the reason of a refusal: the client that received the token, and whether the token was replaced. */
+/**
+ * Finds the client that received the token, and whether the token was replaced. The reason of a refusal depends on these.
+ */
 export async function describeToken(
   db: Db,
   tokenHash: string,

@@ -1,4 +1,5 @@
-// The records that seeding made, and the settings that it applied. Kept apart from the records, because people change and remove those.
+// The records that seeding made, and the settings that it applied. These rows are separate, because people can change and
+// remove the records.
 import type { Db } from './schema.ts'
 import { normaliseEmail } from './users.ts'
 
@@ -8,7 +9,10 @@ export interface SeededUser {
   passwordHash: string
 }
 
-/** The settings that were applied last. Null if an earlier version applied them: that version did not store this. */
+/**
+ * The settings that were applied last. Null if an earlier version applied the settings, because that version did not store
+ * them.
+ */
 export interface SeededClient {
   secretHash: string | null
   /** Comma-separated. */

@@ -28,7 +28,7 @@ const codeFaults: [RegExp, StoreFault][] = [
   [/^(ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(HOST|NET)(UNREACH|DOWN)|ERR_STREAM_DESTROYED)$/, 'unreachable'],
 ]
 
-// pg gives these no code.
+// The errors of pg without a code.
 const lostConnection =
   /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 

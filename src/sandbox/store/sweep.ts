@@ -44,7 +44,7 @@ export async function sweep(store: Store, now: Date, signal?: AbortSignal): Prom
   return swept + (await deleteRemovedApplications(store, isRemoved, signal))
 }
 
-/** Call this before making an application with a given id: a removed one may still have that id. */
+/** Call this before making an application with a given id, because a removed application may still have that id. */
 export async function makeRoomFor(store: Store, applicationId: string): Promise<void> {
   await deleteRemovedApplications(store, sql`${isRemoved} and id = ${applicationId}`)
 }
@@ -65,7 +65,8 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
       swept += await deleteGrants(isOfIt)
       swept += await deleteRows('consents', isOfIt)
       swept += await deleteRows('app_access_tokens', isOfIt)
-      // In one transaction with its secrets, because the search for damage reports an application without a secret.
+      // Delete an application in one transaction with its secrets, because the search for damage reports an application
+      // without a secret.
       if (!signal?.aborted && (await store.transaction(db => deleteApplication(db, id)))) swept += 1
     }
   }

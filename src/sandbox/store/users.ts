@@ -97,7 +97,7 @@ export async function listSomeUsers(db: Db, limit: number): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** Locks the user until the transaction ends. Call this before counting what belongs to them. */
+/** Locks the user until the transaction ends. Call this before counting the records of the user. */
 export async function lockUser(db: Db, userId: string): Promise<void> {
   await db
     .updateTable('users')

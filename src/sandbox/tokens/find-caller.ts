@@ -8,7 +8,8 @@ import { type AccessTokenClaims, generationOf, grantIdOf, readAccessToken } from
 
 /**
  * The kind of an access token: made on the portal's own page, given to a client at a login, or listed with an application's
- * credentials. With the first two, a caller may do what the user may. The third gives access only to its application.
+ * credentials. With a token of the first two kinds, a caller may do what the user may. The third gives access only to its
+ * application.
  */
 export type TokenKind = 'portal' | 'client' | 'application'
 
@@ -24,7 +25,10 @@ export interface Caller {
 /** Why the caller is unknown. */
 export type CallerFault = 'token-missing' | 'token-malformed' | 'token-expired' | 'token-revoked'
 
-/** A refused token. If its signature is right, the client and the user in it are known. Otherwise they are only claimed. */
+/**
+ * A refused token. If its signature is right, the client and the user in it are known. Otherwise the client and the user
+ * are only claimed.
+ */
 export interface RefusedToken {
   refusal: CallerFault
   userId?: string

@@ -23,7 +23,7 @@ const types: Record<string, string> = {
   '.svg': 'image/svg+xml',
 }
 
-/** `file`: below views/sandbox, or one of a package by its absolute path. */
+/** `file` is a path below views/sandbox, or the absolute path of a file in a package. */
 export function readAsset(file: string): Asset {
   const content = readFileSync(resolve(viewsFolder, file))
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)

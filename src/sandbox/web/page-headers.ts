@@ -26,7 +26,7 @@ export function setPageHeaders(
     ].join('; '),
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
-    // Not no-referrer: browsers would then send Origin: null with our own forms, and the guard needs the Origin.
+    // Do not use no-referrer: browsers would then send Origin: null with our own forms, and the guard needs the Origin.
     'referrer-policy': 'same-origin',
     'cross-origin-opener-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',

@@ -106,11 +106,15 @@ const summary = {
   lastStepAt: time,
   steps: count,
   outcome: only(...outcomes),
-  status: { ...text, description: 'The outcome, and what came after it, such as `signed in, then 3 calls refused`.' },
+  status: {
+    ...text,
+    description: 'The outcome and the refused calls after it, such as `signed in, then 3 calls refused`.',
+  },
   refusedCalls: { ...count, description: 'How many calls were refused after somebody had signed in.' },
   isLoop: {
     type: 'boolean',
-    description: 'Whether it is one of three or more logins of a browser within a minute, without a call between them.',
+    description:
+      'Whether the login is one of three or more logins of a browser within a minute, without a call between them.',
   },
   verdict: object({
     sentence: { ...text, description: 'What happened, and at which step.' },
@@ -122,7 +126,7 @@ const summary = {
     fault: { ...textOrNull, description: 'The ordered fault that caused it.' },
     causes: {
       ...listOf(object({ cause: text, check: text })),
-      description: 'Why it may be in a loop, the likeliest cause first.',
+      description: 'Why the login may be in a loop, the likeliest cause first.',
     },
   }),
   reasons: { ...listOf(text), description: 'Why steps were refused.' },
@@ -157,7 +161,7 @@ export const loginSchemas: Record<string, Schema> = {
   LoginList: object({
     logins: listOf(ref('LoginSummary')),
     total: { ...count, description: 'How many logins were found. A call lists at most a hundred of them.' },
-    cursor: { ...count, description: 'Send it as `after` in the next call, to get only what is newer.' },
+    cursor: { ...count, description: 'Send this number as `after` in the next call, to get only logins with newer steps.' },
   }),
   Check: object(
     {

@@ -122,7 +122,7 @@ function codeFound(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>):
   return `The code was already used at step ${steps.indexOf(first) + 1}.`
 }
 
-/** For a call whose token is in the wrong place. */
+/** What is wrong with a call whose token is in the wrong place. */
 function tokenFound({ reason, request }: RecordedStep): string | undefined {
   if (reason !== 'token-missing') return undefined
   if (request.headers.authorization !== undefined) return 'The Authorization header does not begin with Bearer.'

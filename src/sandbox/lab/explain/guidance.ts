@@ -10,7 +10,7 @@ export function guidanceOf(reason: StepReason): Guidance {
 /** The reason for which the trap of a fault refuses a request. A real platform has no such reason. */
 const redirectFollowed: Guidance = {
   found: 'The client’s server followed a redirect.',
-  why: 'A redirect can lead to any address. With 307, the client secret, the code or the token goes there, too.',
+  why: 'A redirect can lead to any address. With 307, the client also sends the client secret, the code or the token to that address.',
   fix: 'Turn redirects off for every call of your server, and treat a redirect as an error. The portal and the application API never redirect a call.',
   reference: 'RFC 9700 4.12; RFC 9110 15.4.8',
 }

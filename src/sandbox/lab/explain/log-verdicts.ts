@@ -15,7 +15,7 @@ const levels = ['trace', 'debug', 'info']
 export function createVerdictLog({ logins, addresses, clock }: LoginReader, logger: FastifyBaseLogger) {
   /** What was written about a login: its last sentence, and the ids of its notices. */
   const written = new WeakMap<RecordedLogin, { sentence: string; notices: Set<string> }>()
-  /** Logins whose code was not exchanged yet. Only these can fail without another request. */
+  /** Logins whose code was not exchanged yet. Only such a login can fail without another request. */
   const withCode = new Set<RecordedLogin>()
 
   const look = setInterval(() => {

@@ -19,7 +19,7 @@ export type LoginOutcome = (typeof outcomes)[number]
 
 export interface LoginStatus {
   outcome: LoginOutcome
-  /** The step that decided the outcome. For a login that is under way, the last step that took it further. */
+  /** The step that decided the outcome. For a login that is under way, the last step that continued it. */
   step: RecordedStep
   /** The calls that were refused after somebody had signed in. */
   refusedCalls: RecordedStep[]

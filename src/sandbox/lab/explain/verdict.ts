@@ -73,7 +73,7 @@ function sayRefused(how: string, step: RecordedStep, login: Pick<RecordedLogin, 
 
 function saySignedIn({ step, refusedCalls }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
   const signedIn = `${step.kind === 'refresh' ? 'Renewed' : 'Signed in'} at step ${numberOf(step, login)}`
-  // Look at the calls after the last success: the first refused one explains why the others were refused.
+  // Look at the calls after the last success: the first refused call explains why the others were refused.
   const worked = login.steps.findLastIndex(({ kind, reason }) => (kind === 'api' || kind === 'refresh') && !reason)
   const open = refusedCalls.find(call => login.steps.indexOf(call) > worked)
   const refused = open ?? refusedCalls.at(-1)

@@ -71,7 +71,8 @@ const contentKinds: Kinds = {
     when: ['after'],
     options: {
       member: textUpTo(100, {
-        about: 'The missing member, such as data or data.name; without it, all except type and id.',
+        about:
+          'The missing member, such as data or data.name. Without this option, all members except type and id are missing.',
       }),
     },
     run: ({ answer, options }) =>

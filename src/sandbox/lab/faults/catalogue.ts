@@ -1,4 +1,5 @@
-// Every fault by name. A fault is data: a place, a kind, whether the platform has acted by then, and options.
+// Every fault by name. A fault is data: a place, a kind, whether it happens before or after the platform has acted, and
+// options.
 import { apiKindsAt } from './api-kinds.ts'
 import { connectionKinds } from './connection-kinds.ts'
 import { adviceFor } from './good-client.ts'
@@ -20,7 +21,7 @@ export interface Fault {
   when: When
   /** One sentence. */
   does: string
-  /** What a good client does about it, in one or two short sentences. */
+  /** What a good client does after the fault, in one or two short sentences. */
   goodClient: string
   /** The options that the name fixes. */
   fixed: Record<string, unknown>
@@ -95,7 +96,7 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** At most three names that are similar to the wrong one, the most similar first. */
+/** At most three names that are similar to the wrong name, the most similar first. */
 export function nearestNames(wrong: string, names: Iterable<string>): string[] {
   // A caller may send 64 KB, and comparing takes time.
   const text = wrong.slice(0, 60)

@@ -17,13 +17,12 @@ import {
 
 const both: Kind['when'] = ['before', 'after']
 /**
- * If a place only reads, these faults happen after the platform has made its answer. So they damage the platform's real
- * body.
+ * If a place only reads, these faults happen after the platform has made its answer. So these faults damage the real body.
  */
 const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
 
-/** After unpacking: more than a client should ever keep of one answer, but harmless for a developer's machine. */
+/** The size after unpacking: more than a client should ever keep of one answer, but harmless for a developer's machine. */
 const bombMiB = 32
 const bombPieceMiB = 16
 

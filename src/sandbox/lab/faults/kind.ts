@@ -36,7 +36,7 @@ export interface FaultContext {
   setTrap(): string
   /** Returns an access token of this size that works like the given one. */
   enlargeToken(token: string, bytes: number): Promise<string>
-  /** Returns the same access token with another end: after this many seconds. */
+  /** Returns the same access token, which then ends after this many seconds. */
   endTokenIn(token: string, seconds: number): Promise<string>
   /** Returns an opaque text that works like the given access token. */
   makeOpaque(token: string, form: OpaqueForm): string
@@ -84,7 +84,7 @@ export interface Option {
   about: string
   /** The end of a sentence that begins with "This must be". */
   allowed: string
-  /** The same as JSON Schema: the form field of the option is made from this. */
+  /** The allowed values as JSON Schema. The form field of the option is made from this schema. */
   schema: OptionSchema
   /** Of a number. */
   unit?: string

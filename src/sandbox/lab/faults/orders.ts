@@ -20,7 +20,7 @@ export interface OrderedFault extends Order {
   since: Date
   skipped: number
   consumed: number
-  /** The last requests that it happened to. */
+  /** The last requests that the fault happened to. */
   requestIds: string[]
 }
 

@@ -11,14 +11,21 @@ const longestText = 200
 export const longestOrder = 7 * longestBody
 const textOrNull = { type: ['string', 'null'], minLength: 1, maxLength: longestText } as const
 
-/** For OpenAPI and for the type. readOrder checks orders, because the allowed values depend on the catalogue. */
+/**
+ * This schema is only for OpenAPI and for the type. readOrder checks orders, because the allowed values depend on the
+ * catalogue.
+ */
 export const orderBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
     fault: { type: 'string', description: 'A name in the catalogue.', examples: ['exchange-503'] },
-    place: { type: 'string', description: 'Instead of fault: where it happens.', examples: ['exchange'] },
-    kind: { type: 'string', description: 'Instead of fault: what happens there.', examples: ['status'] },
+    place: {
+      type: 'string',
+      description: 'Instead of fault: the place where the fault happens.',
+      examples: ['exchange'],
+    },
+    kind: { type: 'string', description: 'Instead of fault: the kind of the fault.', examples: ['status'] },
     when: {
       type: 'string',
       enum: ['before', 'after'],
@@ -46,7 +53,7 @@ export const orderBody = {
     times: {
       anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],
       default: 1,
-      description: 'How often it happens. Simultaneous requests never share one.',
+      description: 'How often it happens. Simultaneous requests never share one fault.',
     },
     options: {
       type: 'object',

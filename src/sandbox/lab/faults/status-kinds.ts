@@ -37,7 +37,8 @@ const error = textUpTo(100, {
 
 /** Any text is possible, but a header takes only Latin-1 without control characters. */
 const retryAfter: Option = {
-  about: 'The Retry-After header, in seconds, as a date, or as any text; without it there is none.',
+  about:
+    'The Retry-After header, in seconds, as a date, or as any text. Without this option the answer has no such header.',
   allowed: 'a whole number from 0 to 86400, or a text of at most 200 printable ASCII characters',
   schema: {
     anyOf: [

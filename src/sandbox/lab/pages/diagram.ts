@@ -141,7 +141,7 @@ function isArrivalUnknown(step: RecordedStep, later: RecordedStep[]): boolean {
   return (code !== undefined || error !== undefined) && !isExchanged(step, later)
 }
 
-/** Tables of names and values. Empty ones are left out. */
+/** Tables of names and values. Empty tables are left out. */
 function tablesOf({ request, response }: RecordedStep) {
   const rows = (values: Values) =>
     Object.entries(values).flatMap(([name, value]) => [value].flat().map(one => [name, one] as const))

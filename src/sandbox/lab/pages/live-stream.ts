@@ -7,7 +7,7 @@ import type { Cursor, Logins } from '../record/logins.ts'
 /** A limit, because pages stay open in forgotten tabs. */
 const mostPages = 50
 const heartbeatMs = 15_000
-/** Steps within this time become one event. So a busy client causes no more page loads than a slow one. */
+/** Steps within this time become one event. So a client with many requests does not cause more page loads. */
 const gatherMs = 200
 
 export function liveStream(logins: Logins) {

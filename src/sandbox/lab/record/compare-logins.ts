@@ -1,4 +1,5 @@
-// Counts what the logins of a client have in common while steps are recorded. So no notice has to read all other logins.
+// Counts what the logins of a client have in common while steps are recorded. So a notice does not have to read all other
+// logins.
 
 import {
   challengeOf,

@@ -1,7 +1,7 @@
 // Estimates how many random bits a value can have. The estimates are upper bounds, because nobody can see whether a text is
 // random.
 
-/** A UUID of version 4: six of its 128 bits are fixed. Without hyphens, any 32 hexadecimal digits may look like one. */
+/** A UUID of version 4: six of its 128 bits are fixed. Without hyphens, any 32 hexadecimal digits may look like a UUID. */
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
 const uuidBits = 122
 const fewLetters = 4
@@ -10,7 +10,10 @@ export function isUuid(text: string): boolean {
   return uuid.test(text)
 }
 
-/** From the length and the alphabet. A short text, or one of a few letters, certainly has few random bits. */
+/**
+ * The estimate from the length and the alphabet of the value. A short text, or one of a few letters, certainly has few
+ * random bits.
+ */
 export function bitsOf(text: string): number {
   if (isUuid(text)) return uuidBits
   const letters = countLetters(text, fewLetters + 1)
@@ -18,7 +21,7 @@ export function bitsOf(text: string): number {
   return text.length * Math.log2(letters <= fewLetters && text.length >= 8 ? Math.max(letters, 1) : alphabetSize(text))
 }
 
-/** From several values that were made in the same way: only positions that differ between them count. */
+/** The estimate from several values that were made in the same way: only positions that differ between the values count. */
 export function changingBitsOf(texts: string[]): number {
   const length = Math.min(...texts.map(text => text.length))
   const columns = Array.from({ length }, (_, at) => texts.map(text => text[at]).join(''))
@@ -26,7 +29,7 @@ export function changingBitsOf(texts: string[]): number {
   return changing.length * Math.log2(alphabetSize(changing.join('')))
 }
 
-/** Of the smallest usual alphabet that has all letters of the text. */
+/** The size of the smallest usual alphabet that contains all letters of the text. */
 function alphabetSize(text: string): number {
   const alphabets = [
     [/^\d*$/, 10],

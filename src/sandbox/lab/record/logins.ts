@@ -305,7 +305,7 @@ function stateKey(clientId: string | undefined, hash: string): string {
   return keyOf('state', clientId, hash)
 }
 
-/** Client ids are cut to 64 characters. Real ones are not longer. */
+/** Client ids are cut to 64 characters. Real client ids are not longer. */
 function keyOf(kind: string, clientId = '', hash: string): string {
   return `${kind} ${clientId.slice(0, 64)} ${hash}`
 }

@@ -81,7 +81,7 @@ export interface RecordedLogin {
   id: string
   /** The proven or claimed client. Undefined if no step has named one. */
   clientId: string | undefined
-  /** In the order of their arrival. */
+  /** The steps, in the order in which they arrived. */
   steps: RecordedStep[]
   /** How many steps were left out, because there were too many. */
   leftOut: number

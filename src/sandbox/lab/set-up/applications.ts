@@ -28,7 +28,7 @@ const applicationBody = {
     ...personProperties,
     groupId: storableText(1, 64, {
       description:
-        'A group of the person. Without it, the oldest group that the person made. If there is none, one is made.',
+        'A group of the person. Without it, the oldest group that the person made. If the person has made no group, the call makes one.',
     }),
     lifetimes: lifetimesBody,
     suite: suiteProperty,

@@ -30,6 +30,6 @@ export async function findPerson(
   if (person) return person
   throw new LabError(
     404,
-    'No such person was made by the laboratory or the seeds. POST /lab/v1/people makes one; accounts that people made themselves cannot be used here.',
+    'No such person was made by the laboratory or the seeds. POST /lab/v1/people makes a person. Accounts that people made themselves cannot be used here.',
   )
 }

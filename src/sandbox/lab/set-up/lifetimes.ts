@@ -24,7 +24,7 @@ export const lifetimesBody = {
       type: 'integer',
       minimum: 1,
       maximum: familyLifetimeMs / 1000,
-      description: 'Counted from when the token is issued. Each renewal issues a new one.',
+      description: 'Counted from when the token is issued. Each renewal issues a new token.',
     },
     codeSeconds: { type: 'integer', minimum: 1, maximum: 600 },
   },

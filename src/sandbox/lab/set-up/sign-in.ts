@@ -24,7 +24,7 @@ const signInBody = {
     ...personProperties,
     clientId: storableText(1, 64, {
       description:
-        'The client whose tokens to issue. Without it, the answer has an access token like those from the portal’s page.',
+        'The client whose tokens to issue. If clientId is left out, the answer has an access token like those from the portal’s page.',
     }),
     url: storableText(1, 8192, {
       description:
@@ -120,8 +120,8 @@ function bindingOf({ id, defaultRedirectUri }: Application, code: string) {
 }
 
 /**
- * Opens the address in a new session of a person who has allowed the application. The portal does what it does for a
- * browser; the steps are recorded, and ordered faults happen.
+ * Opens the address in a new session of a person who has allowed the application. The portal treats the request like that
+ * of a browser: the steps are recorded, and ordered faults happen.
  */
 async function finishLogin(
   { store, clock, askPortal }: SignInServices,

@@ -1,4 +1,4 @@
-// What all pages of the account share: only signed-in visitors see them, and their forms are made for one user.
+// Shared by all pages of the account: only signed-in visitors see the pages, and each form is made for one user.
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../observe/refusal.ts'

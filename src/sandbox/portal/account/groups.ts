@@ -1,4 +1,5 @@
-// The groups of the signed-in user: the list with its invitations, the page of one group, and what it asks before somebody leaves.
+// The groups of the signed-in user: the list with its invitations, the page of one group, and the page that asks before
+// somebody leaves.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptInvitation, endLink, inviteUser, makeGroup, renameGroup } from '../../groups/groups.ts'
 import { limits } from '../../groups/limits.ts'
@@ -99,7 +100,10 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     return redirectWithNotice(services, reply, { path: listPath, userId, notice })
   }
 
-  /** Undefined if the visitor is no member: somebody else's group gets the same answer as one that does not exist. */
+  /**
+   * Undefined if the visitor is no member: the answer is the same for a group of other people and for a group that does not
+   * exist.
+   */
   async function findOwnGroup(request: FastifyRequest, groupId: string): Promise<Group | undefined> {
     const isVisible = isId(groupId) && (await isMember(store.read, groupId, visitorOf(request).id))
     return isVisible ? findGroup(store.read, groupId) : undefined

@@ -1,5 +1,5 @@
-// GET /account: what belongs to the account, at a glance, with links to the other pages. The form of the page signs the
-// user out everywhere.
+// GET /account: a summary of the account, with links to its other pages. The form of the page signs the user out
+// everywhere.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../../services.ts'
 import { listConsents } from '../../store/consents.ts'

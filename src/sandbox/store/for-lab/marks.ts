@@ -48,7 +48,7 @@ function isMadeOrSeeded(table: 'applications'): RawBuilder<boolean> {
   return sql`(${suite} is not null or exists (select 1 from seeded_clients where seeded_clients.id = ${id}))`
 }
 
-/** For a `where`: the column holds the id of a person whom the laboratory or the seeds have made. */
+/** A condition for `where`: the column contains the id of a person whom the laboratory or the seeds have made. */
 export function isMade(column: string): RawBuilder<boolean> {
   return sql`exists (
     select 1 from users as made where made.id = ${sql.ref(column)} and (made.suite is not null or exists (

@@ -51,7 +51,7 @@ export const startNotices: Notice[] = [
     id: 'repeated-state',
     severity: 'error',
     found: 'Two logins were started with the same state.',
-    why: 'Everybody who has seen one login knows a state that never changes, so it protects no login.',
+    why: 'A state that never changes protects no login, because everybody who has seen one login knows the state.',
     fix: 'Create a new state for each login, also for a second tab of the same browser.',
     reference: 'RFC 6749 10.12; CVE-2023-31999',
     find: startsWithState((state, others) => others.haveState(state.hash)),

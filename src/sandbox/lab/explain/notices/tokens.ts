@@ -115,7 +115,7 @@ export const tokenNotices: Notice[] = [
     id: 'browser-headers',
     severity: 'warning',
     found: 'A call from the server had headers of the visitor’s browser.',
-    why: 'The other side does not need the visitor’s cookies, address or language, and a Referer may contain a code.',
+    why: 'The portal and the API do not need the visitor’s cookies, address or language, and a Referer may contain a code.',
     fix: 'Set the headers of the call yourself, and copy none from the visitor’s request.',
     reference: 'RFC 9700 4.2.4',
     find: ({ steps }) => steps.filter(step => isServerCall(step) && hasBrowserHeaders(step)),
