@@ -291,7 +291,7 @@ t.test(
     t.same(listed, [...catalogue.keys()])
     for (const { name, does, goodClient } of catalogue.values()) {
       t.match(does, /^\S.*\.$/, name)
-      t.match(goodClient, /^It .*\.$/, name)
+      t.match(goodClient, /^The client .*\.$/, name)
     }
   },
 )

@@ -80,7 +80,7 @@ t.test('for each end of a login, the verdict has a status, and one sentence that
     ],
     [
       'refused',
-      /^Refused at step 2: The client_secret is neither/,
+      /^Refused at step 2: The client_secret is not one of/,
       login(withCode(), exchange(refused('secret-wrong'))),
     ],
     ['refused', /^Refused at step 1: The call came without/, login(step('api', {}, refused('token-missing')))],
