@@ -161,7 +161,10 @@ export const loginSchemas: Record<string, Schema> = {
   LoginList: object({
     logins: listOf(ref('LoginSummary')),
     total: { ...count, description: 'How many logins were found. A call lists at most a hundred of them.' },
-    cursor: { ...count, description: 'Send this number as `after` in the next call, to get only logins with newer steps.' },
+    cursor: {
+      ...count,
+      description: 'Send this number as `after` in the next call, to get only logins with newer steps.',
+    },
   }),
   Check: object(
     {
