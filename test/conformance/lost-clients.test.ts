@@ -208,7 +208,7 @@ for (const [how, ask] of requests)
       const client = await serve(t, answer)
       const settings = { ...readSettings(['--client', client]), patienceMs: 200 }
       const results = await runAll([check('a', ask(`${client}/page?code=secret`), { isAlone: true })], { settings })
-      t.match(results, [{ verdict: 'failed', level: 'MUST', reason: `without an answer: GET ${client}/page (` }])
+      t.match(results, [{ verdict: 'failed', level: 'MUST', reason: `did not answer a request: GET ${client}/page (` }])
     })
 
 t.test('an answer that no browser can read does not count as a broken connection', async t => {
