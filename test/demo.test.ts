@@ -166,7 +166,7 @@ t.test('with --https a login works, the certificate is kept, and http works late
 
   const first = readCertificate()
   t.notMatch(await visitDemo(t, folder, ports, '--https'), 'Since the demo was made')
-  t.equal(readCertificate(), first, 'a browser asks only once')
+  t.equal(readCertificate(), first, 'the certificate must stay the same')
   t.notMatch(await visitDemo(t, folder, ports, undefined, () => signInAt('http')), 'Since the demo was made')
 })
 

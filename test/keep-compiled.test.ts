@@ -26,7 +26,7 @@ t.test('npm start stores its compiled code next to the packages', async t => {
   const { length } = listKept(folder)
   t.ok(length > 0)
   t.equal(start(folder), 'one\n')
-  t.equal(listKept(folder).length, length, 'and found again')
+  t.equal(listKept(folder).length, length, 'the second start must store no more code')
 })
 
 t.test('a process that is killed after its start has stored the compiled code', { timeout: 20_000 }, async t => {

@@ -23,7 +23,7 @@ const clientFiles = globSync('src/client/**/*.ts')
 const sandboxFiles = globSync('src/sandbox/**/*.ts')
 
 t.test('the client and the sandbox never import each other', async t => {
-  t.ok(clientFiles.length > 20, 'the client is there')
+  t.ok(clientFiles.length > 20, 'the files of the client must be found')
   for (const path of [...clientFiles, ...globSync('test/client/**/*.ts')])
     t.notOk(
       importsOf(path).some(name => name.includes('sandbox/')),

@@ -84,8 +84,8 @@ for (const { script, settings, isUp, lastWords } of scripts.filter(
         if (npm.exitCode !== null) throw new Error(`npm ended early: ${output}`)
       }
       npm.kill(signal)
-      t.strictSame(await exited, [0, null], 'it was not killed: it stopped by itself')
+      t.strictSame(await exited, [0, null], 'the program must stop by itself')
       for (const port of ports) t.ok(await isFree(port), `${port} is free`)
       await Promise.all([npm.stdout, npm.stderr].map(stream => stream.readableEnded || once(stream, 'end')))
-      t.ok(output.includes(lastWords), 'what it says at its end is there')
+      t.ok(output.includes(lastWords), 'the output must contain the last line of the program')
     })

@@ -71,7 +71,7 @@ t.test(
         )
     }
     const kept = front.seen.filter(({ answered }) => answered?.['cache-control'] !== 'no-store').map(({ url }) => url)
-    t.same(kept.filter(isPage), [], 'pages are asked for again, always')
+    t.same(kept.filter(isPage), [], 'the browser must not store pages')
     t.same(troubles, [])
   },
 )
@@ -88,7 +88,11 @@ t.test(
     t.same(await violationsOf('html { background: white; color: black }'), [])
     t.same(await violationsOf('html { color-scheme: dark; background: white; color: black }'), [])
     t.same(await violationsOf('html { color-scheme: dark; color: white }'), [])
-    t.equal(await page.evaluate('document.documentElement.style.backgroundColor'), '', 'and the page is as it was')
+    t.equal(
+      await page.evaluate('document.documentElement.style.backgroundColor'),
+      '',
+      'the check must not change the page',
+    )
     t.same(await violationsOf('html { color-scheme: dark; color: black }'), ['color-contrast: <p>Text</p>'])
   },
 )

@@ -105,7 +105,7 @@ t.test(
     cutFirst(front, isCreation, { after: true })
     await page.getByRole('button', { name: 'Create application' }).click()
     await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
-    t.equal(front.seen.filter(seen => isCreation({ seen } as Exchange)).length, 2, 'delivered twice')
+    t.equal(front.seen.filter(seen => isCreation({ seen } as Exchange)).length, 2, 'the form must be delivered twice')
     t.equal(await countApplications(page, publicUrl), 1)
     t.same(troubles, [])
   },

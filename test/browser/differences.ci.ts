@@ -224,6 +224,9 @@ t.test(
     const lines = [`| | ${engines.join(' | ')} |`, '|---|---|---|---|']
     for (const [question, answers] of Object.entries(table)) lines.push(`| ${question} | ${answers.join(' | ')} |`)
     for (const line of lines) t.comment(line)
-    t.ok(readFileSync('docs/browsers.md', 'utf8').includes(lines.join('\n')), 'copy the table from above')
+    t.ok(
+      readFileSync('docs/browsers.md', 'utf8').includes(lines.join('\n')),
+      'the table in docs/browsers.md must be the table above',
+    )
   },
 )

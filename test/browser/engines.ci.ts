@@ -27,7 +27,7 @@ type Visit = Both & { tab: Tab }
 
 const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
   async 'main job'(t, { tab, publicUrl, portalUrl, front, ...both }) {
-    t.not(new URL(publicUrl).hostname, new URL(portalUrl).hostname, 'two sites')
+    t.not(new URL(publicUrl).hostname, new URL(portalUrl).hostname, 'client and portal must be on two sites')
     await tab.goto(publicUrl)
     await tab.click('link', 'Sign in')
     await enterPassword(tab, both.person)
@@ -56,7 +56,7 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     await tab.see('Sign out')
     await enterPassword(other, person)
     await other.see('Sign out')
-    t.equal(await tab.url(), publicUrl + paths[0], 'each ends where its own login began')
+    t.equal(await tab.url(), publicUrl + paths[0], 'each tab must end on the page where its login began')
     t.equal(await other.url(), publicUrl + paths[1])
   },
 
@@ -70,12 +70,12 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     await other.goto(`${publicUrl}/applications`)
     await other.see('1 application')
     await create(other)
-    t.equal(log.filter(line => line.includes('login_succeeded')).length, 1, 'Back signs nobody in again')
+    t.equal(log.filter(line => line.includes('login_succeeded')).length, 1, 'Back must not sign in again')
     await other.back()
     await other.see('About the application')
     await other.goto(`${publicUrl}/applications`)
     await other.see('2 applications')
-    t.equal(front.seen.filter(({ method }) => method === 'POST').length, 1, 'and sends no form again')
+    t.equal(front.seen.filter(({ method }) => method === 'POST').length, 1, 'Back must not send a form again')
   },
 
   async reload(t, visit) {
@@ -155,7 +155,7 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     await tab.see('The login portal is busy. Try again soon.')
     await tab.click('link', 'Sign in again')
     await tab.see('match “client”')
-    t.equal(await tab.url(), `${publicUrl}/applications?q=client`, 'where the visitor wanted to go')
+    t.equal(await tab.url(), `${publicUrl}/applications?q=client`, 'the login must lead to the requested page')
   },
 
   async 'an error page'(t, { tab, publicUrl, person, clientId }) {
@@ -184,7 +184,7 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     await signIn({ ...visit, tab: visitor })
     // The list was empty. A new row moves no other row, so the page shows the login at once.
     await list.see('Signed in at step')
-    t.equal(await list.evaluate('document.body.dataset.opened'), 'once', 'nothing was reloaded')
+    t.equal(await list.evaluate('document.body.dataset.opened'), 'once', 'the page must not be reloaded')
   },
 }
 

@@ -56,7 +56,11 @@ t.test(
     await send(page)
     await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
     await page.goto(new URL('/applications/new', page.url()).href)
-    t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), '', 'it comes back once')
+    t.equal(
+      await page.getByLabel('Name', { exact: true }).inputValue(),
+      '',
+      'the typed text must be shown again only once',
+    )
     t.same(troubles, [])
   },
 )
@@ -134,7 +138,7 @@ t.test('F-41: Back from a created application leads to an empty form and sends n
   await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
   await page.goBack({ waitUntil: 'commit' })
   await page.getByRole('heading', { name: 'New application' }).waitFor()
-  t.same(new Set(Object.values(await read(page))), new Set(['']), 'no half of it is left')
+  t.same(new Set(Object.values(await read(page))), new Set(['']), 'all fields must be empty')
   t.equal(front.seen.filter(({ method }) => method === 'POST').length, 1)
   await page.goto(`${publicUrl}/applications`)
   t.equal(await page.locator('ul.list > li').count(), 2)

@@ -67,9 +67,13 @@ t.test(
     await press(t, page, 'Create application')
 
     await page.getByRole('alert').waitFor()
-    t.match(await page.evaluate(focused), { id: 'problem', hasOutline: true }, 'what went wrong has the focus')
+    t.match(
+      await page.evaluate(focused),
+      { id: 'problem', hasOutline: true },
+      'the list of problems must have the focus',
+    )
     await press(t, page, /^Redirect URIs: “http:\/\/example.test\/not-https” must begin with https/)
-    t.match(await page.evaluate(focused), { id: 'redirectUris' }, 'and leads to its field')
+    t.match(await page.evaluate(focused), { id: 'redirectUris' }, 'the link must lead to its field')
     await keyboard.press('ControlOrMeta+a')
     await keyboard.type('http://localhost:5000/exchangeToken')
     await press(t, page, 'Create application')
@@ -111,9 +115,9 @@ t.test('the choices after a conflict can be made with only the keyboard', { skip
   await page.keyboard.press('Tab')
   await press(t, page, 'Save changes')
   await page.getByRole('alert').waitFor()
-  t.match(await page.evaluate(focused), { id: 'problem', hasOutline: true }, 'what went wrong has the focus')
+  t.match(await page.evaluate(focused), { id: 'problem', hasOutline: true }, 'the list of problems must have the focus')
   await press(t, page, 'Description: Choose one of the two values.')
-  t.match(await page.evaluate(focused), { id: 'description' }, 'and leads to the choice')
+  t.match(await page.evaluate(focused), { id: 'description' }, 'the link must lead to the choice')
   await page.keyboard.press('ArrowDown')
   t.match(await page.evaluate(focused), { name: /Saved now\s+Of tomorrow/, hasOutline: true, isInView: true })
   await press(t, page, 'Save changes')
@@ -140,7 +144,7 @@ t.test('a field with a problem is marked as invalid, and refers to the text of t
   await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')
   await page.getByRole('button', { name: 'Create application' }).click()
   await page.getByRole('alert').waitFor()
-  t.match(await page.title(), /^Error: /, 'the first that a screen reader says')
+  t.match(await page.title(), /^Error: /, 'the title must begin with Error')
   const field = page.getByLabel('Redirect URIs')
   t.equal(await field.getAttribute('aria-invalid'), 'true')
   const described = ((await field.getAttribute('aria-describedby')) ?? '').split(' ')

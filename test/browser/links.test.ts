@@ -20,7 +20,7 @@ t.test('PG-12: a link on another site leads a signed-in visitor to the page afte
   t.equal(page.url(), elsewhere.linksTo)
   await page.reload()
   await page.getByRole('link', { name: 'Reference client' }).waitFor()
-  t.same(pagesOnly(front.takeSeen()), ['GET /applications?q=client'], 'and a reload is one more')
+  t.same(pagesOnly(front.takeSeen()), ['GET /applications?q=client'], 'a reload must make one more request')
   t.same(troubles, [])
 })
 
@@ -79,7 +79,7 @@ t.test('PG-04: an application’s link that redirects back to this site changes 
     await page.locator('header').waitFor()
     const arrived = front.seen.findLast(seen => seen.url === path)
     t.equal(arrived?.method, 'GET', path)
-    t.match(arrived?.headers.cookie, '__Host-session=', 'the session comes along')
+    t.match(arrived?.headers.cookie, '__Host-session=', 'the browser must send the session cookie')
   }
   const changes = /application_(created|updated|removed)|client_secret_renewed|signed_out/
   t.same(

@@ -32,7 +32,11 @@ t.test(
     await page.getByLabel('Note', { exact: true }).fill('too late')
     await page.getByRole('button', { name: 'Add' }).click()
     await page.getByRole('link', { name: 'Sign in again' }).waitFor()
-    t.equal(await page.getByLabel('Note', { exact: true }).inputValue(), 'too late', 'nothing that was typed is lost')
+    t.equal(
+      await page.getByLabel('Note', { exact: true }).inputValue(),
+      'too late',
+      'the field must keep the typed text',
+    )
 
     // The next stream of events gets a 401, too.
     await other.evaluate('listen()')

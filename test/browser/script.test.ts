@@ -30,7 +30,11 @@ t.test(
     await press('Create application')
 
     await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
-    t.equal(await page.getByRole('button', { name: /^Copy/ }).count(), 0, 'no button that would do nothing')
+    t.equal(
+      await page.getByRole('button', { name: /^Copy/ }).count(),
+      0,
+      'without JavaScript there must be no button to copy',
+    )
     const secret = await page.locator('dt:text-is("Client secret") + dd code').first().innerText()
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('Download as .env').click()])
     t.equal(download.suggestedFilename(), 'client.env')
@@ -85,7 +89,7 @@ t.test(
     t.equal(await end.innerText(), await exactOf(end))
     t.match(await end.getAttribute('title'), /^\w{3} \d{1,2}, \d{4}, \d\d:\d\d [AP]M UTC$/)
     const inDays = (Date.parse((await end.getAttribute('datetime')) ?? '') - Date.now()) / 86_400_000
-    t.ok(inDays > 29.9 && inDays <= 30, 'the session is renewed for as long as its refresh token is good')
+    t.ok(inDays > 29.9 && inDays <= 30, 'the session must end with its refresh token')
     t.same(troubles, [])
   },
 )

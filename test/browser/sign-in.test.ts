@@ -18,7 +18,7 @@ t.test(
   async t => {
     const both = await startBoth(t)
     const { publicUrl, portalUrl, front, person } = both
-    t.not(new URL(publicUrl).hostname, new URL(portalUrl).hostname, 'two sites')
+    t.not(new URL(publicUrl).hostname, new URL(portalUrl).hostname, 'client and portal must be on two sites')
     const { page, troubles } = await openPage(t)
     await page.goto(publicUrl)
     await page.getByRole('link', { name: 'Sign in' }).click()
@@ -30,9 +30,9 @@ t.test(
 
     const callback = front.seen.find(({ url }) => url.startsWith('/exchangeToken'))
     t.equal(callback?.status, 200, 'the callback answers with a page')
-    t.notMatch(callback?.headers.cookie, '__Host-session', 'nothing Strict comes with the callback')
+    t.notMatch(callback?.headers.cookie, '__Host-session', 'the browser must send no Strict cookie with the callback')
     const [first, ...others] = front.seen.filter(({ url }) => url === '/applications')
-    t.same(others, [], 'the signed-in page was asked for once')
+    t.same(others, [], 'the browser must request the signed-in page once')
     t.equal(first?.status, 200)
     t.match(first?.headers.cookie, '__Host-session=')
 

@@ -22,7 +22,11 @@ t.test('CK-13, PG-11: after signing out, Back shows no signed-in page and does n
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
     t.notMatch(await page.content(), 'Reference client', pages)
   }
-  t.equal(front.takeSeen().filter(request => request.startsWith('GET /applications')).length, 2, 'both were asked for')
+  t.equal(
+    front.takeSeen().filter(request => request.startsWith('GET /applications')).length,
+    2,
+    'the browser must request both pages again',
+  )
   t.same(troubles, [])
 })
 
@@ -33,7 +37,7 @@ t.test('CK-13: the visitor can sign in again from the page that confirms the sig
   await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
   await page.getByRole('link', { name: 'Sign in', exact: true }).click()
   await page.getByRole('link', { name: 'Reference client' }).waitFor()
-  t.equal(page.url(), `${publicUrl}/applications?q=client`, 'where they wanted to go')
+  t.equal(page.url(), `${publicUrl}/applications?q=client`, 'the login must lead to the requested page')
   t.same(troubles, [])
 })
 
@@ -64,7 +68,7 @@ t.test(
     )
     await signIn(page, both)
     const before = await context.cookies(publicUrl)
-    t.equal(new Set(before.map(({ name }) => name)).size, before.length, 'no name stands twice')
+    t.equal(new Set(before.map(({ name }) => name)).size, before.length, 'no two cookies may have the same name')
 
     // The visitor is still signed in at the portal, because the portal does not ask for the password.
     await page.goto(`${publicUrl}/login?returnTo=/applications/new`)

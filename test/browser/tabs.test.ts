@@ -27,7 +27,7 @@ for (const order of ['first to last', 'last to first'] as const)
       await enterPassword(tab, person)
       if (index === inOrder[0]![0]) await allow(tab)
       await isSignedIn(tab)
-      t.equal(tab.url(), publicUrl + paths[index], 'each where its own login began')
+      t.equal(tab.url(), publicUrl + paths[index], 'each tab must end on the page where its login began')
     }
     t.same(troubles, [])
   })
@@ -145,12 +145,26 @@ for (const javaScriptEnabled of [true, false])
       await page.getByText('Nothing is saved yet').waitFor()
       t.notOk(log.filter(line => line.includes('"application_updated"')).length > 1)
       const group = (name: string) => page.getByRole('group', { name, exact: true })
-      t.ok(await group('Name').getByLabel('In your form Tides').isChecked(), 'nobody else has changed it')
-      t.ok(await group('Scopes').getByLabel('Saved now weather:read').isChecked(), 'this tab has not changed it')
-      t.equal(await group('Description').getByRole('radio', { checked: true }).count(), 0, 'both have changed it')
+      t.ok(
+        await group('Name').getByLabel('In your form Tides').isChecked(),
+        'the own value must be selected if nobody else has changed the field',
+      )
+      t.ok(
+        await group('Scopes').getByLabel('Saved now weather:read').isChecked(),
+        'the saved value must be selected if this tab has not changed the field',
+      )
+      t.equal(
+        await group('Description').getByRole('radio', { checked: true }).count(),
+        0,
+        'no value must be selected if both have changed the field',
+      )
 
       await save(page)
-      t.equal(await page.evaluate('document.querySelectorAll(":invalid").length > 0'), true, 'the browser asks for it')
+      t.equal(
+        await page.evaluate('document.querySelectorAll(":invalid").length > 0'),
+        true,
+        'the browser must ask for the missing choice',
+      )
       await group('Description').getByLabel('Saved now Of tomorrow').check()
       await save(page)
       await page.getByText('Your changes are saved.').waitFor()

@@ -240,7 +240,7 @@ for (const name of secretNames) {
     const path = join(t.testdir({}), 'secret')
     writeFileSync(path, good[name])
     refuses(t, { [`${name}_FILE`]: path }, `${name} and ${name}_FILE are both set`)
-    t.same(problemsOf({ [name]: ' ', [`${name}_FILE`]: path }), [], 'an empty one is not set')
+    t.same(problemsOf({ [name]: ' ', [`${name}_FILE`]: path }), [], 'an empty setting must count as not set')
   })
 
   t.test(`if ${name}_FILE is empty, missing or a folder, the message names ${name}_FILE`, async t => {

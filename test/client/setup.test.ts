@@ -39,7 +39,7 @@ t.test('npm run setup names exactly the settings that are still missing', async 
 
   const address = 'https://platform.test'
   const given = { LOGIN_URL: address, API_URL: address, CLIENT_ID: 'an-id', CLIENT_SECRET: 'a-credential-for-tests' }
-  t.equal(readConfig({ ...environment, ...given }).port, 3000, 'with these it starts')
+  t.equal(readConfig({ ...environment, ...given }).port, 3000, 'the client must accept these settings')
 })
 
 t.test('a new .env contains no address, so visitors are sent only to a portal that the operator has set', async t => {
@@ -59,5 +59,5 @@ t.test('npm run setup makes a key in a file that only its owner can read, and ne
   const again = run()
   t.equal(again.status, 1)
   t.match(again.output, 'There is already a .env')
-  t.equal(parseEnv(read()).COOKIE_KEYS, key, 'which stays as it is')
+  t.equal(parseEnv(read()).COOKIE_KEYS, key, 'the key in an existing file must not change')
 })

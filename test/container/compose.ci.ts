@@ -158,7 +158,7 @@ t.test(
     await setup.compose('stop')
     await setup.up('--wait')
     const logins = await fetch(`${LAB}/lab/v1/logins`, { headers: { authorization: `Bearer ${LAB_TOKEN}` } })
-    t.match(await logins.json(), { logins: [] }, 'it begins empty at every start')
+    t.match(await logins.json(), { logins: [] }, 'the laboratory must be empty after each start')
   },
 )
 
@@ -239,7 +239,11 @@ t.test(
         }`)
         await other.waitForURL(/\/applications\/[\w-]+$/)
         await other.getByRole('heading', { name: 'Weather station' }).waitFor()
-        t.same(await listNames(page, publicUrl), [...names, 'Weather station'].sort(), 'there is exactly one')
+        t.same(
+          await listNames(page, publicUrl),
+          [...names, 'Weather station'].sort(),
+          'there must be exactly one new application',
+        )
       },
     )
 
@@ -281,7 +285,7 @@ t.test(
       t.same(await listNames(page, publicUrl), [...names, 'Weather station'].sort())
       await visitor.page.reload()
       await visitor.page.waitForURL(`${publicUrl}/applications`)
-      t.same(await listNames(visitor.page, publicUrl), [...names, 'Weather station'].sort(), 'the login went on, too')
+      t.same(await listNames(visitor.page, publicUrl), [...names, 'Weather station'].sort(), 'the login must continue')
     })
 
     const reused = await setup.query('select count(*) from grants where revoked_at is not null')

@@ -53,7 +53,7 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
     const validate = new Ajv({ strict: false, validateFormats: false, allErrors: true }).compile(withoutIds)
     validate(setup)
     t.same(validate.errors ?? [], [])
-    t.notOk(validate({ ...setup, services: { client: { ports: 3000 } } }), 'the schema refuses what is wrong')
+    t.notOk(validate({ ...setup, services: { client: { ports: 3000 } } }), 'the schema must refuse wrong files')
   })
 
   t.test(`CT-01, CT-04: in ${name} each service runs as nobody, on a read-only disk, with limits`, async t => {
@@ -126,7 +126,11 @@ for (const [name, setup] of Object.entries(setups)) {
       t.same([client.redirectUri], sandbox.seed?.redirectUris)
       t.equal(client.loginUrl, sandbox.portalUrl)
       t.equal(client.apiUrl, sandbox.apiUrl)
-      t.not(new URL(client.publicUrl).hostname, new URL(client.loginUrl).hostname, 'two sites')
+      t.not(
+        new URL(client.publicUrl).hostname,
+        new URL(client.loginUrl).hostname,
+        'client and portal must be on two sites',
+      )
       for (const url of [client.loginInternalUrl, client.apiInternalUrl])
         t.ok(setup.services[new URL(url).hostname], `${url} is a container`)
     },
@@ -160,7 +164,7 @@ t.test('PS-06: the sandbox accepts the visitor’s address only from the proxy',
   t.match(scaled.networks?.default, { ipam: { config: [{ subnet: /\.0\/24$/, ip_range: /\.128\/25$/ }] } })
   t.match(sandbox?.networks, ['default', 'store'])
   for (const [name, { networks }] of Object.entries(others)) t.ok(!networks || Array.isArray(networks), name)
-  t.strictSame(configsOf(t, single).sandbox.trustedProxies, [], 'alone there is no proxy')
+  t.strictSame(configsOf(t, single).sandbox.trustedProxies, [], 'without compose.scale.yaml no proxy may be trusted')
   t.end()
 })
 

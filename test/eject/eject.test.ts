@@ -127,7 +127,7 @@ t.test('npm run eject refuses a missing name and unknown options before it chang
     const { status, output } = eject(...options)
     t.equal(status, 1)
     t.match(output, 'Give your client a name: npm run eject -- --name my-client [--bare] [--sandbox]')
-    t.notMatch(output, /^ +at /m, 'no stack')
+    t.notMatch(output, /^ +at /m, 'the output must contain no stack trace')
     t.ok(has('src/sandbox'))
   }
 })
@@ -159,7 +159,7 @@ t.test('npm run eject outside git keeps a copy of everything that it removes or 
   t.match(output, 'kept in data/left-behind')
   t.notOk(has('src/sandbox'))
   for (const [path, text] of before) t.equal(read(`data/left-behind/${path}`), text, path)
-  t.same(readdirSync(join(folder, 'data')), ['left-behind'], 'and nothing else')
+  t.same(readdirSync(join(folder, 'data')), ['left-behind'], 'the folder must contain nothing else')
 })
 
 /**
@@ -256,8 +256,8 @@ t.test('npm run eject changes nothing if it cannot finish, says why, and works a
     const { status, output } = ejectWith(project, variables, ...options)
     t.equal(status, 1, what)
     t.match(output, says)
-    t.notMatch(output, /^ +at /m, 'no stack')
-    t.same(listFiles(folder), before, 'every file is as it was')
+    t.notMatch(output, /^ +at /m, 'the output must contain no stack trace')
+    t.same(listFiles(folder), before, 'no file may change')
 
     for (const path of Object.keys(before).filter(path => !(path in whole)))
       rmSync(join(folder, path), { recursive: true, force: true })

@@ -112,7 +112,7 @@ t.test('an upgrade adds paths to the list "yours", and removes none', t => {
     'fleet',
     'gone.ts',
   ])
-  t.same(mergeYours(['fleet'], old, ['home.ts']), ['fleet'], 'what the owner has taken off stays off')
+  t.same(mergeYours(['fleet'], old, ['home.ts']), ['fleet'], 'an entry that the owner has removed must stay removed')
   t.end()
 })
 
@@ -131,7 +131,7 @@ for (const options of [[], ['--bare', '--sandbox']])
       t.match(output, 'What a starter must do (Unreleased):\n- Rename everything.')
       t.match(output, /^A\tsrc\/client\/added\.ts$/m)
       t.match(output, /^D\tsrc\/client\/web\/seal\.ts$/m)
-      t.notMatch(status(starter), /^\?\?/m, 'nothing else is there')
+      t.notMatch(status(starter), /^\?\?/m, 'there must be no other files')
 
       const fresh = listFiles(openStarter(t, reference, 'HEAD', ...options))
       const upgraded = listFiles(starter)
@@ -267,15 +267,15 @@ t.test('an upgrade that cannot finish says why, and changes nothing', async t =>
     t.equal(code, 1, what)
     t.match(output, says)
     t.match(output, /Nothing was changed\.\n$/)
-    t.notMatch(output, /^ +at /m, 'no stack')
-    t.same(listFiles(starter), before, 'every file is as it was')
+    t.notMatch(output, /^ +at /m, 'the output must contain no stack trace')
+    t.same(listFiles(starter), before, 'no file may change')
     starter.run('git', 'reset', '--hard', '--quiet')
     starter.run('git', 'clean', '--force', '--quiet', '-d')
     if (/^my client/.test(starter.run('git', 'log', '-1', '--format=%s').output)) continue
     if (starter.run('git', 'log', '-1', '--format=%s').output.trim() === what)
       starter.run('git', 'reset', '--hard', '--quiet', 'HEAD~1')
   }
-  t.equal(upgrade(starter, reference.folder).status, 0, 'without them it works')
+  t.equal(upgrade(starter, reference.folder).status, 0, 'without the obstacles the upgrade must succeed')
 })
 
 /** A checkout of the first version only. */

@@ -62,6 +62,6 @@ t.test(
     t.ok(front.takeSeen().length <= 3)
     t.match(await browser.follow(await browser.post(`${publicUrl}/logout`, {})), { text: 'You are signed out.' })
     const refused = await browser.follow(await browser.get(`${publicUrl}/login`))
-    t.match(refused, { status: 400 }, 'the portal does not know it any more')
+    t.match(refused, { status: 400 }, 'the portal must refuse the removed client')
   },
 )

@@ -47,15 +47,19 @@ t.test('RF-02: twenty pages requested at once from two replicas just after the t
       round,
     )
     const names = browser.cookies('localhost').filter(name => name.startsWith('__Host-refresh-'))
-    t.equal(names.length, 1, 'the jar holds one grant')
+    t.equal(names.length, 1, 'the browser must have one refresh cookie')
   }
   t.same(new Set(front.seen.map(({ replica }) => replica)), new Set([0, 1]))
   t.ok(countEvents(both, 'session_renewed') >= 4, 'both replicas renewed, in both rounds')
 
   pass(60)
-  t.match(await browser.get(`${publicUrl}/applications`), { status: 200 }, 'the jar works')
+  t.match(await browser.get(`${publicUrl}/applications`), { status: 200 }, 'the cookies must work')
   pass(day)
-  t.match(await browser.get(`${publicUrl}/applications`), { status: 200 }, 'and the portal has not ended the family')
+  t.match(
+    await browser.get(`${publicUrl}/applications`),
+    { status: 200 },
+    'the portal must not end the family of tokens',
+  )
 })
 
 t.test('CK-15: after signing out, copies of the cookies open no page, now and later', async t => {
@@ -65,7 +69,11 @@ t.test('CK-15: after signing out, copies of the cookies open no page, now and la
   const browser = new HttpBrowser(clock)
   await logIn(browser, both)
   const thief = browser.copy()
-  t.match(await thief.get(`${publicUrl}/applications`), { status: 200, text: 'Reference client' }, 'until then it does')
+  t.match(
+    await thief.get(`${publicUrl}/applications`),
+    { status: 200, text: 'Reference client' },
+    'before the sign-out the copy must work',
+  )
   const copy = thief.copy()
   await browser.post(`${publicUrl}/logout`, {})
 

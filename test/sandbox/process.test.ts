@@ -77,12 +77,12 @@ t.test(
       t.strictSame(ready.json(), { status: 'stopping' })
       t.equal((await listener.inject('/health/live')).statusCode, 200)
     }
-    t.equal((await portal.inject('/account')).statusCode, 200, 'a load balancer that has not noticed yet is served')
+    t.equal((await portal.inject('/account')).statusCode, 200, 'new requests must still get answers during the delay')
     t.equal((await api.inject('/')).statusCode, 200)
     t.equal(await code, 0)
     const log = sandbox.logLines.join('')
     t.match(log, /"route":"\/account"/)
-    t.notMatch(log, '/health/', 'and health is not logged at info')
+    t.notMatch(log, '/health/', 'health checks must not be logged at info')
   },
 )
 

@@ -92,7 +92,11 @@ for (const database of await openDatabases(t)) {
       const consent = (await signIn(browser)).body
       const permissions = readPermissions(consent)
       t.ok(permissions.length > 0)
-      t.strictSame(readPermissions((await browser.get('/terms')).body), permissions, 'the terms say the same')
+      t.strictSame(
+        readPermissions((await browser.get('/terms')).body),
+        permissions,
+        'the terms must list the same permissions',
+      )
       const { accessToken, groupId, userId } = await callAsDeveloper(sandbox)
       const own = await openAsDeveloper(sandbox)
       const shown = await submitForm(own, await own.get('/account/token'), '/account/token')
@@ -129,8 +133,8 @@ for (const database of await openDatabases(t)) {
           said.add(permission ?? '')
         }
       }
-      t.strictSame([...walked].sort(), Object.keys(rules).sort(), 'every rule is of a route that is there')
-      t.strictSame([...said].sort(), [...permissions].sort(), 'nothing is said that no route does')
+      t.strictSame([...walked].sort(), Object.keys(rules).sort(), 'every rule must belong to an existing route')
+      t.strictSame([...said].sort(), [...permissions].sort(), 'every permission must belong to a route')
     },
   )
 }

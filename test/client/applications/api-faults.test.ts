@@ -60,7 +60,7 @@ t.test('F-19: if the API is down, the list says so, and the form for a new appli
   t.equal(list.statusCode, 502)
   t.match(textOf(list), upstreamTexts.api.unreachable)
   t.match(list.body, 'href="/applications"')
-  t.equal((await browser.get('/applications/new')).statusCode, 200, 'the visitor types the group')
+  t.equal((await browser.get('/applications/new')).statusCode, 200, 'the form must be shown without the list of groups')
 })
 
 t.test('UP-07, UP-16: a POST whose connection breaks is reported, and not sent again', async t => {
@@ -195,6 +195,6 @@ t.test(
     const page = await browser.get('/applications/app-1', { site: 'same-origin' })
     t.equal(page.statusCode, 200)
     t.match(textOf(page), 'Weather people')
-    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the client must send one exchange and one renewal')
   },
 )

@@ -29,13 +29,17 @@ t.test(
     t.equal(await calls(browser.get('/applications/app-1')), 2)
     const form = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
     const changes = { ...form, redirectUris: 'https://a.test/' }
-    t.equal(await calls(browser.post('/applications/app-1/edit', changes)), 2, 'without a tag it compares first')
+    t.equal(
+      await calls(browser.post('/applications/app-1/edit', changes)),
+      2,
+      'without an ETag the client must read the application first',
+    )
     t.equal(await calls(browser.post('/applications/app-1/edit', { ...changes, etag: '"1"' })), 1)
     t.equal(await calls(browser.get('/applications/new')), 1)
     clock.advance(3_601)
-    t.equal(await calls(browser.get('/applications')), 2, 'the session is renewed')
+    t.equal(await calls(browser.get('/applications')), 2, 'the renewal must add one call')
     clock.advance(3_601)
-    t.equal(await calls(browser.get('/applications/app-1')), 2, 'and the group is not named')
+    t.equal(await calls(browser.get('/applications/app-1')), 2, 'after a renewal the page must not ask for the groups')
   },
 )
 
@@ -119,7 +123,11 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
       platform.answer(call, redirect)
     t.equal((await browser.get('/applications')).statusCode, 502)
     t.equal((await browser.get('/applications/app-1')).statusCode, 502)
-    t.equal((await browser.get('/applications/new')).statusCode, 200, 'groups are only an offer')
+    t.equal(
+      (await browser.get('/applications/new')).statusCode,
+      200,
+      'the form must be shown even if the groups cannot be read',
+    )
     t.equal(listener.connections, 0)
   })
 }

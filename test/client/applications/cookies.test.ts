@@ -31,7 +31,7 @@ t.test('CK-08: no page or form of the applications shows a token or the client s
   await signIn(browser)
   const responses = []
   for (const page of pages) responses.push(await browser.get(page, { site: 'same-origin' }))
-  t.match(responses[0]!.body, 'Weather', 'the crawl was signed in')
+  t.match(responses[0]!.body, 'Weather', 'the visitor must be signed in on these pages')
   const edit = readForm(await browser.get(editPath), editPath)
   for (const [form, status] of [
     [{ ...edit, name: '' }, 422],

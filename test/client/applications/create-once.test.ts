@@ -40,7 +40,11 @@ t.test('PG-15: the same form delivered twice creates one application, and both a
   t.equal(first.headers.location, '/applications/app-1')
   t.equal(second.headers.location, '/applications/app-1')
   t.equal(platform.received('POST /apps/v1').length, 1)
-  t.match((await other.get('/applications/app-1')).body, api.secrets[0]!, 'whichever answer arrived shows the secret')
+  t.match(
+    (await other.get('/applications/app-1')).body,
+    api.secrets[0]!,
+    'the secret must be shown whichever answer arrives',
+  )
 })
 
 t.test('F-41: a form sent twice at the same moment creates one application', async t => {
@@ -204,7 +208,11 @@ for (const [what, answer] of Object.entries({
     const created = await browser.post('/applications', form)
     t.equal(created.headers.location, '/applications/app-1')
     t.match((await browser.get('/applications/app-1')).body, api.secrets[0]!)
-    t.equal((await other.post('/applications', form)).headers.location, '/applications/app-1', 'and that once')
+    t.equal(
+      (await other.post('/applications', form)).headers.location,
+      '/applications/app-1',
+      'the same form must not create another application',
+    )
     t.equal(platform.received('POST /apps/v1').length, 1)
   })
 }

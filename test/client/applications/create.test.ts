@@ -97,7 +97,7 @@ t.test('a visitor in several groups has to choose', async t => {
     body: collection([{ to: 'group-1' }, { to: 'group-2' }, null, { to: 5 }]),
   })
   const several = await browser.get('/applications/new')
-  t.equal(readForm(several, '/applications').groupId, '', 'none is preselected')
+  t.equal(readForm(several, '/applications').groupId, '', 'no group must be preselected')
   t.equal(several.body.match(/<option/g)?.length, 3)
 })
 
@@ -307,14 +307,18 @@ t.test('PG-16: the problems that the API reports are shown next to their fields,
       .map(([label = '', problem = '']) => webTexts.form.problemOf(label, problem))
       .join(' '),
   )
-  t.match(textOf(page, 'problem'), 'Never heard of.', 'a problem of an unknown field is shown as well')
+  t.match(textOf(page, 'problem'), 'Never heard of.', 'the page must show the problem of an unknown field')
   t.notMatch(page.body, 'colour')
   t.same(
     readForm(page, '/applications'),
     { ...form, ...typed, description: 'First line\nsecond “line”' },
     'everything typed, and the same form',
   )
-  t.notMatch(textOf(page, 'problem'), around(webTexts.form.nothingLost)[0], 'the visitor can correct it without help')
+  t.notMatch(
+    textOf(page, 'problem'),
+    around(webTexts.form.nothingLost)[0],
+    'the page must not show a request id, because the visitor can correct the form',
+  )
   platform.answer('POST /apps/v1', { status: 503, body: {} })
   const unavailable = await browser.post('/applications', { ...form, ...typed })
   t.match(unavailable.body, `${around(webTexts.form.nothingLost)[0]}<code>`)
@@ -333,7 +337,7 @@ for (const [status, words] of [
       t.equal(page.statusCode, 422)
       t.equal(faultOf(page, 'groupId'), words)
       t.equal(readForm(page, '/applications').name, typed.name)
-      t.equal(platform.received('POST /api/exchangeToken').length, 1, 'the session is not renewed')
+      t.equal(platform.received('POST /api/exchangeToken').length, 1, 'the session must not be renewed')
     },
   )
 }
@@ -354,7 +358,7 @@ for (const [what, answer, status, words] of [
     t.match(textOf(page, 'problem'), words)
     t.notMatch(page.body, 'secret-of-the-api')
     t.hasStrict(readForm(page, '/applications'), { ...typed, description: 'First line\nsecond “line”' })
-    t.equal(platform.received('POST /apps/v1').length, 1, 'sent once')
+    t.equal(platform.received('POST /apps/v1').length, 1, 'the application must be sent once')
     t.ok(browser.cookie('__Host-session'))
   })
 }

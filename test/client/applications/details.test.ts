@@ -239,7 +239,11 @@ t.test('a form of one application cannot create a secret for another application
   await browser.copy().post('/applications/app-1/secret', form)
   const other = browser.copy()
   await other.post('/applications/app-2/secret', form)
-  t.notMatch((await other.get('/applications/app-2')).body, api.secrets[0]!, 'not the secret of app-1 under app-2')
+  t.notMatch(
+    (await other.get('/applications/app-2')).body,
+    api.secrets[0]!,
+    'the page of app-2 must not show the secret of app-1',
+  )
 
   const removal = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
   await browser.post('/applications/app-1/delete', removal)
@@ -255,7 +259,7 @@ t.test('before a removal, a page says what will stop working and asks for confir
   t.match(textOf(page), applicationsTexts.remove.heading('Name of app-1'))
   t.match(textOf(page), applicationsTexts.remove.noSignIn)
   t.match(textOf(page), applicationsTexts.remove.appTokensStop)
-  t.ok(linksOf(page).includes('/applications/app-1'), 'and a way back')
+  t.ok(linksOf(page).includes('/applications/app-1'), 'the page must link back to the application')
   t.equal(platform.received('DELETE /apps/v1/app-1').length, 0)
 })
 
@@ -307,7 +311,7 @@ for (const action of ['secret', 'delete'] as const) {
       const page = await browser.post(`/applications/app-1/${action}`, form as Record<string, string>)
       t.equal(page.statusCode, 409)
       t.match(textOf(page), webTexts.form.tooOld)
-      t.ok(readForm(page, path).formToken, 'with a form that can be sent')
+      t.ok(readForm(page, path).formToken, 'the page must have a form that can be sent')
     }
     t.equal(platform.received(call).length, 0)
   })

@@ -68,7 +68,7 @@ t.test(
     const again = await browser.get(path!)
     t.hasStrict(readForm(again, '/applications'), typed)
     t.match(textOf(again), webTexts.form.hasDraft)
-    t.same(changes(), [], 'it waits for the visitor')
+    t.same(changes(), [], 'the form must not be sent by itself')
 
     t.equal((await browser.post('/applications', readForm(again, '/applications'))).statusCode, 303)
     t.same(changes(), ['POST /apps/v1'])
@@ -85,7 +85,7 @@ t.test('PG-14: changes that are sent after the session ended are in the form aga
   const again = await browser.get(path!)
   t.hasStrict(readForm(again, action), { name: 'Tides', redirectUris: 'https://typed.test/back' })
   t.match(textOf(again), webTexts.form.hasDraft)
-  t.notMatch(textOf(await browser.get(path!)), 'This is what you typed', 'and that once')
+  t.notMatch(textOf(await browser.get(path!)), 'This is what you typed', 'the draft must be shown only once')
   t.same(changes(), [])
 })
 
@@ -214,6 +214,6 @@ t.test('F-23: a session that can be renewed is renewed when the form is sent', a
   const answer = await browser.post('/applications', { ...form, ...typed })
   t.equal(answer.statusCode, 303)
   t.same(changes(), ['POST /apps/v1'])
-  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the client must send one exchange and one renewal')
   t.ok(setCookieLine(answer, '__Host-session'))
 })

@@ -119,7 +119,11 @@ for (const [what, settings] of Object.entries({
       ['typed', undefined, 'stored'],
       'only where both have changed a field the visitor must choose; elsewhere the one change is kept',
     )
-    t.equal(puts().filter(({ headers }) => headers['if-match'] === undefined).length, 0, 'nothing unconditional')
+    t.equal(
+      puts().filter(({ headers }) => headers['if-match'] === undefined).length,
+      0,
+      'every update must have an If-Match header',
+    )
   })
 
   t.test(`only the values that the visitor chose are saved (${what})`, async t => {
@@ -281,7 +285,7 @@ t.test('the form keeps the typed text if the API fails while the values are comp
     t.match(back, { name: 'Mine', description: 'Also mine' })
     platform.answer('GET /apps/v1/app-1', get)
     const again = await browser.post(action, back)
-    t.equal(again.statusCode, 409, 'what was chosen is asked once more, and not forgotten silently')
+    t.equal(again.statusCode, 409, 'the page must ask for the choices again')
     t.equal(fields().description, 'Theirs')
   }
 })

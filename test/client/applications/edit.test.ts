@@ -49,7 +49,7 @@ t.test('the form has the values of the application, and no field for the group',
   const { clientId: _, ...clientFields } = client
   t.equal(page.statusCode, 200)
   const redirectUris = 'https://weather.test/back\nhttp://localhost:3000/back'
-  t.hasStrict(form, { ...data, ...clientFields, redirectUris }, 'one redirect URI a line')
+  t.hasStrict(form, { ...data, ...clientFields, redirectUris }, 'the field must have one redirect URI on each line')
   t.notOk('groupId' in form)
 })
 
@@ -122,7 +122,7 @@ t.test('if the API does not return the OAuth client, the page says so and asks f
   const refused = await browser.post(action, form)
   t.equal(refused.statusCode, 422)
   t.ok(faultOf(refused, 'redirectUris'))
-  t.equal(platform.received('PUT /apps/v1/app-1').length, 0, 'nothing is guessed')
+  t.equal(platform.received('PUT /apps/v1/app-1').length, 0, 'the client must not send guessed values')
 })
 
 t.test(
@@ -252,7 +252,7 @@ for (const [what, answer, status, words] of [
     t.equal(page.statusCode, status)
     t.match(textOf(page, 'problem'), words)
     t.equal(readForm(page, action).name, 'Typed <at length>')
-    t.equal(platform.received('PUT /apps/v1/app-1').length, 1, 'sent once')
+    t.equal(platform.received('PUT /apps/v1/app-1').length, 1, 'the changes must be sent once')
   })
 }
 

@@ -41,7 +41,7 @@ for (const [what, vector] of Object.entries(hostileTexts)) {
       t.equal(page.statusCode, 200, path)
       const same = await plain.get(path.replace(encodeURIComponent(vector), 'https'))
       t.same(markupOf(page.body), markupOf(same.body), path)
-      t.notMatch(page.body, '40301', 'no template is run')
+      t.notMatch(page.body, '40301', 'the text must not be run as a template')
     }
     t.equal(readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit').description, vector)
   })
@@ -101,8 +101,8 @@ for (const [what, vector] of Object.entries(hostileTexts)) {
   t.test(`PG-07: ${what} as the id of a group and in credentials is shown as text`, async t => {
     for (const [index, page] of (await pagesWith(t, vector)).entries()) {
       t.same(markupOf(page.body), markupOf(plainPages[index]!.body))
-      t.notMatch(page.body, '40301', 'no template is run')
-      t.match(unescapeHtml(page.body), vector, 'and it is there')
+      t.notMatch(page.body, '40301', 'the text must not be run as a template')
+      t.match(unescapeHtml(page.body), vector, 'the page must show the text')
     }
   })
 }

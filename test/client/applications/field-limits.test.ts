@@ -125,7 +125,7 @@ for (const field of ['webPageUrl', 'iconUrl', 'privacyPolicyUrl'] as const) {
     }
     t.equal(platform.received('POST /apps/v1').length, 0)
     const answer = await browser.post('/applications', { ...form, [field]: ' HTTPS://weather.test/ ' })
-    t.equal(answer.statusCode, 303, 'blanks around it and capitals are no harm')
+    t.equal(answer.statusCode, 303, 'spaces and capital letters in an address must be accepted')
   })
 }
 
@@ -168,8 +168,16 @@ t.test('each redirect URI that breaks a rule gets a message about that rule, wit
     t.equal(messages.length, brokenRules.length)
     for (const [index, [uri, rule]] of brokenRules.entries())
       t.equal(unescapeHtml(messages[index]!), summaryLine(labels.redirectUris, rules[rule](uri, 2_048)), uri)
-    t.match(faultOf(page, 'redirectUris'), rules.incomplete('weather.test/back'), 'and beside the field')
-    t.equal(readForm(page, action).redirectUris, redirectUris.replaceAll('\r\n', '\n'), 'as typed')
+    t.match(
+      faultOf(page, 'redirectUris'),
+      rules.incomplete('weather.test/back'),
+      'the problem must be shown next to the field',
+    )
+    t.equal(
+      readForm(page, action).redirectUris,
+      redirectUris.replaceAll('\r\n', '\n'),
+      'the field must keep the typed text',
+    )
   }
   t.same(platform.received('POST /apps/v1'), [])
   t.same(platform.received('PUT /apps/v1/app-1'), [])

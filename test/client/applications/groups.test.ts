@@ -127,8 +127,12 @@ t.test('F-28: a new group whose answer was lost is found by its name instead of 
   const sent = { ...form, groupName: 'Weather people' }
   const page = await browser.post('/applications', sent)
   t.equal(page.statusCode, 502)
-  t.hasStrict(readForm(page, '/applications'), { ...typed, groupId: 'group-1' }, 'the group is there, and chosen')
-  t.equal((await browser.post('/applications', sent)).statusCode, 303, 'also as the browser sends it again by itself')
+  t.hasStrict(readForm(page, '/applications'), { ...typed, groupId: 'group-1' }, 'the new group must be selected')
+  t.equal(
+    (await browser.post('/applications', sent)).statusCode,
+    303,
+    'a repeated request of the browser must have the same result',
+  )
   t.equal(made().length, 1)
   t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.groupId, 'group-1')
 })
@@ -213,7 +217,7 @@ t.test(
       send(response, calls++ === 0 ? { status: 401, body: {} } : { body: collection(groups) }),
     )
     t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
-    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the client must send one exchange and one renewal')
   },
 )
 
@@ -226,8 +230,8 @@ t.test(
       calls++ === 0 ? send(response, { status: 401, body: {} }) : create(request, response),
     )
     t.equal((await browser.post('/applications', { ...form, groupName: 'Weather people' })).statusCode, 303)
-    t.equal(made().length, 2, 'refused, and done')
-    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+    t.equal(made().length, 2, 'the call must be refused once and succeed once')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the client must send one exchange and one renewal')
   },
 )
 
@@ -244,6 +248,6 @@ t.test('if the groups cannot be loaded, the form says why and links to the porta
     const { groupsNotLoaded, portalLink } = applicationsTexts.form
     t.match(textOf(page), around(link => groupsNotLoaded(problem, link))[0] + portalLink)
     t.ok(linksOf(page).includes(config.loginUrl))
-    t.equal(readForm(page, '/applications').groupId, '', 'its ID can be typed')
+    t.equal(readForm(page, '/applications').groupId, '', 'the form must have a field for the id of the group')
   }
 })

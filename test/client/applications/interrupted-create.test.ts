@@ -59,7 +59,7 @@ t.test(
       first.child.kill('SIGKILL')
       void first.exited.then(() => create(request, response))
     })
-    await t.rejects(browser.post('/applications', typed), 'the connection breaks')
+    await t.rejects(browser.post('/applications', typed), 'the connection must break')
     t.same(await first.exited, [null, 'SIGKILL'])
     while (api.records.size === 0) await new Promise(setImmediate)
 

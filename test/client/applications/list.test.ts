@@ -86,7 +86,7 @@ t.test('a query parameter that comes twice is refused with a page, and the API i
     const answer = await browser.get(`/applications?${query}`)
     t.equal(answer.statusCode, 400, query)
     t.match(textOf(answer), webTexts.errors.byStatus[400])
-    t.notMatch(textOf(answer), /querystring|must be/, 'without the words of the validator')
+    t.notMatch(textOf(answer), /querystring|must be/, 'the page must not contain messages of the validator')
   }
   t.equal(platform.received('GET /apps/v1').length, 0)
 })
@@ -114,7 +114,7 @@ t.test('the search finds ids, too', async t => {
   await signIn(browser)
   const found = await browser.get('/applications?q=APP-17')
   t.same(idsOf(found), ['app-17'])
-  t.match(textOf(found), applicationsTexts.list.clientId('app-17'), 'it shows why it was found')
+  t.match(textOf(found), applicationsTexts.list.clientId('app-17'), 'the list must show the id that was found')
 })
 
 t.test('links sort the list and keep the search, and a search keeps the order', async t => {
@@ -156,7 +156,11 @@ t.test('a visitor without applications is invited to create the first one', asyn
   const page = await browser.get('/applications')
   t.equal(page.statusCode, 200)
   t.match(textOf(page), applicationsTexts.list.noneYet.title)
-  t.equal(linksOf(page).filter(link => link === '/applications/new').length, 1, 'one way to the first')
+  t.equal(
+    linksOf(page).filter(link => link === '/applications/new').length,
+    1,
+    'the page must have one link to the form for the first application',
+  )
   t.ok(linksOf(page).includes('/applications/new'))
   t.notMatch(page.body, 'role="search"')
 })

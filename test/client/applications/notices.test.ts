@@ -75,7 +75,7 @@ for (const { notice, text, page, act } of cases) {
     const setting = await withApplications(t)
     const { browser } = setting
     const answer = await act(setting)
-    t.equal(answer.headers.location, page, 'the address says nothing')
+    t.equal(answer.headers.location, page, 'the address must not contain the notice')
     const shown = await browser.get(page, { site: 'same-origin' })
     t.equal(shown.statusCode, 200)
     t.match(textOf(shown), text)
@@ -131,7 +131,7 @@ for (const { notice, text, page, act } of cases) {
 
     const stranger = browser.copy()
     await stranger.post('/logout')
-    t.equal(stranger.cookie(name), undefined, 'signing out takes it away')
+    t.equal(stranger.cookie(name), undefined, 'signing out must delete the cookie')
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-2') }))
     await signIn(stranger)
     const cookie = `${stranger.cookieHeader()}; ${name}=${value}`
@@ -140,7 +140,11 @@ for (const { notice, text, page, act } of cases) {
     t.match(theirs.body, 'visitor-2')
     t.notMatch(textOf(theirs), text)
 
-    t.match(textOf(await browser.get(page, { site: 'same-origin' })), text, 'and it waits there')
+    t.match(
+      textOf(await browser.get(page, { site: 'same-origin' })),
+      text,
+      'the notice must still be shown on its page',
+    )
   })
 }
 

@@ -37,8 +37,8 @@ for (const [path, action, call] of [
     const page = await browser.post(action, { ...form, ...typed })
     t.equal(page.statusCode, 409)
     t.match(textOf(page), webTexts.form.otherVisitor)
-    t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'), 'and as whom')
-    t.ok(linksOf(page).includes(path), 'with the way to a form of one’s own')
+    t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'), 'the page must say who is signed in')
+    t.ok(linksOf(page).includes(path), 'the page must link to a new form')
     t.equal(platform.received(call).length, 0)
     t.equal(platform.received().length, calls)
   })
@@ -97,7 +97,11 @@ t.test('credentials are shown only on the page of their application', async t =>
     t.equal(page.statusCode, 200)
     t.notMatch(page.body, secret, path)
   }
-  t.match((await browser.get('/applications/app-1')).body, secret, 'and they wait there')
+  t.match(
+    (await browser.get('/applications/app-1')).body,
+    secret,
+    'the credentials must still be shown on the page of their application',
+  )
 })
 
 t.test('credentials are shown only to the visitor who created the application', async t => {

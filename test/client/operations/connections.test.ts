@@ -39,21 +39,21 @@ t.test('DO-06: beyond MAX_CONNECTIONS, on all addresses together, a new connecti
 
   const kept = []
   for (const address of [...addresses, ...addresses]) kept.push(await open(t, port, address))
-  t.ok(kept.every(Boolean), 'four are open')
+  t.ok(kept.every(Boolean), 'four connections must be open')
   for (const address of addresses) t.notOk(await open(t, port, address), `no fifth one on ${address}`)
   t.notOk(await scrape(), 'nor on the port of the metrics')
 
   const [first] = kept
   first!.write(health)
-  t.match(`${await once(first!, 'data')}`, '200 OK', 'those that are open are served')
+  t.match(`${await once(first!, 'data')}`, '200 OK', 'open connections must still get answers')
   first!.destroy()
   // The client learns a moment later that it was closed.
   const next = await openSoon(() => open(t, port, addresses[1]!))
-  t.ok(next, 'another one takes its place')
-  t.notOk(await open(t, port, addresses[0]!), 'and four are open again')
+  t.ok(next, 'a new connection must be accepted when one has closed')
+  t.notOk(await open(t, port, addresses[0]!), 'a fifth connection must be refused')
   next?.destroy()
-  t.ok(await openSoon(scrape), 'also one to the metrics')
-  t.notOk(await open(t, port, addresses[0]!), 'connections to the metrics are counted')
+  t.ok(await openSoon(scrape), 'a connection to the metrics must be accepted')
+  t.notOk(await open(t, port, addresses[0]!), 'connections to the metrics must count')
 
   const warnings = client.log().filter(({ event }) => event === 'connections_full')
   t.match(warnings, [{ level: 40, max: 4 }])

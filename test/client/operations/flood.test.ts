@@ -61,7 +61,7 @@ t.test(
     const flood = await openConnections(client, 300)
     // Not all are refused: a connection waits if a file descriptor has become free in the meantime.
     t.ok(flood.refused() > 0, `${flood.refused()} refused`)
-    t.same(await visit(), [200, 200, 200], 'on a connection that is there')
+    t.same(await visit(), [200, 200, 200], 'requests on an open connection must succeed')
 
     flood.end()
     while (!(await client.client.inject({ url: '/health/live' }).catch(() => undefined)));

@@ -71,7 +71,7 @@ for (const address of addresses) {
     const answer = text(socket)
     client.child.kill('SIGTERM')
     for (const one of addresses) while (await accepts(client.url, one)) await setTimeout(10)
-    t.notMatch(client.output(), 'pool_closing', 'a request is open')
+    t.notMatch(client.output(), 'pool_closing', 'onClose must not run while a request is open')
     socket.write('b')
     t.match(await answer, /^HTTP\/1\.1 303 /)
     t.same(await client.exited, [0, null])

@@ -169,7 +169,7 @@ t.test(
 
     t.equal((await read('/')).statusCode, 404)
     t.equal((await read('/metrics', 'POST')).statusCode, 404)
-    t.equal((await client.get('/metrics')).statusCode, 404, 'and nothing of it where visitors come')
+    t.equal((await client.get('/metrics')).statusCode, 404, 'the public port must not serve the metrics')
 
     client.child.kill('SIGTERM')
     t.same(await client.exited, [0, null])

@@ -50,7 +50,7 @@ t.test(
     t.equal(ready.statusCode, 503)
     t.match(JSON.parse(ready.body), { status: 'draining' })
     t.equal((await client.get('/health/live')).statusCode, 200)
-    t.equal((await client.get('/')).statusCode, 200, 'a load balancer that has not noticed yet is served')
+    t.equal((await client.get('/')).statusCode, 200, 'new requests must still get answers during the delay')
 
     client.child.kill('SIGUSR2')
     await refusesConnections(client)
@@ -138,7 +138,7 @@ t.test('LG-07: the client keeps working if nobody reads its log', async t => {
   t.equal((await askOften(client.url, '/nowhere', 1_000)).match(/HTTP\/1\.1 404 /g)?.length, 1_000)
   t.equal((await client.get('/')).statusCode, 200)
   client.child.kill('SIGTERM')
-  t.same(await client.exited, [0, null], 'not even the end of the process')
+  t.same(await client.exited, [0, null], 'the process must end with 0')
 })
 
 t.test('F-39, LG-07: the client keeps working, and can stop, with its log on a full disk', async t => {

@@ -27,7 +27,11 @@ t.test('CL-26: a login ends with 200 and a page that continues by itself, not wi
   t.equal(page.headers.refresh, undefined)
   t.match(page.headers['content-type'], 'text/html; charset=utf-8')
   t.equal(refreshTarget(page), '/page')
-  t.match(page.body, /<a href="\/page">[^<]+<\/a>/, 'a link for a browser that does not go on')
+  t.match(
+    page.body,
+    /<a href="\/page">[^<]+<\/a>/,
+    'the page must have a link for browsers that do not continue by themselves',
+  )
 })
 
 t.test(
@@ -63,7 +67,7 @@ t.test('the page that continues links its icon, because otherwise browsers ask f
     const answer = await client.inject(icon ?? '/no-icon')
     t.equal(answer.statusCode, 200)
     t.equal(answer.headers['content-type'], 'image/svg+xml')
-    t.match(page.headers['content-security-policy'], "img-src 'self'", 'and the policy of the page allows it')
+    t.match(page.headers['content-security-policy'], "img-src 'self'", 'the policy of the page must allow the icon')
   }
 })
 
@@ -87,7 +91,7 @@ t.test('CL-33: a browser that keeps no cookies gets an explanation after at most
   const login = await client.inject({ url: String(page.headers.location), headers })
   t.equal(login.statusCode, 302)
   const started = new URL(String(login.headers.location))
-  t.equal(started.origin, platform.url, 'the second hop leaves for the portal')
+  t.equal(started.origin, platform.url, 'the second redirect must lead to the portal')
   const back = await client.inject({ url: callbackUrl(started.searchParams), headers })
   t.equal(back.statusCode, 400)
   t.match(back.body, signInTexts.loginErrors.login_without_cookies)
@@ -114,7 +118,7 @@ t.test('CL-33: if the API refuses every access token, the visitor gets an explan
   t.equal(page.statusCode, 401)
   t.match(page.body, signInTexts.couldNotStaySignedIn.title)
   t.equal(browser.cookie('__Host-session'), undefined)
-  t.same(browser.names(), [], 'nor does the refresh token stay that came in between')
+  t.same(browser.names(), [], 'all cookies of the session must be deleted')
   t.ok(platform.received().length <= 6, `${platform.received().length} requests`)
 })
 

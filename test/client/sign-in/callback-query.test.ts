@@ -19,7 +19,7 @@ for (const name of ['code', 'state', 'client_id', 'subject', 'redirect_uri', 'er
     t.equal(response.statusCode, 400)
     t.match(response.body, signInTexts.loginErrors.login_callback_invalid)
     t.equal(exchanges.length, 0)
-    t.equal(response.headers['set-cookie'], undefined, 'the login is not used up')
+    t.equal(response.headers['set-cookie'], undefined, 'the login must stay valid')
   })
 }
 
@@ -165,7 +165,7 @@ for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'er
     const response = await browser.get(url, { site: 'cross-site' })
     t.equal(response.statusCode, 400)
     t.match(response.body, signInTexts.loginErrors.login_callback_invalid)
-    t.equal(response.headers['set-cookie'], undefined, 'the login is not used up')
+    t.equal(response.headers['set-cookie'], undefined, 'the login must stay valid')
     t.equal(platform.received('POST /api/exchangeToken').length, 0)
   })
 }

@@ -41,7 +41,11 @@ t.test(
     const victim = new TestBrowser(test.client, publicUrl, test.clock.read)
     const victims = await beginLogin(victim)
     refused(t, test, await victim.get(callbackUrl(attackers), { site: 'cross-site' }))
-    t.equal((await victim.get(callbackUrl(victims), { site: 'cross-site' })).statusCode, 200, 'the own login goes on')
+    t.equal(
+      (await victim.get(callbackUrl(victims), { site: 'cross-site' })).statusCode,
+      200,
+      'the visitor’s own login must still succeed',
+    )
   },
 )
 

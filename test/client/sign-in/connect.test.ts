@@ -89,7 +89,11 @@ t.test('CL: the callback of a connection is checked like the callback of a login
   const before = platform.received('POST /api/exchangeToken').length
   const stranger = browser.copy()
   stranger.cookies.clear()
-  t.equal((await stranger.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 400, 'another browser')
+  t.equal(
+    (await stranger.get(callbackUrl(started), { site: 'cross-site' })).statusCode,
+    400,
+    'a callback in another browser must be refused',
+  )
   for (const change of [
     { state: 'x'.repeat(22) },
     { iss: 'https://evil.test' },

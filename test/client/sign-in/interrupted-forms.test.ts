@@ -58,7 +58,7 @@ t.test(
     const again = await browser.get(path!, { site: 'same-origin' })
     t.equal(readForm(again, '/note').note, note)
     t.match(textOf(again), webTexts.form.hasDraft)
-    t.same(sent(), [], 'only the visitor sends it')
+    t.same(sent(), [], 'the form must not be sent by itself')
 
     t.equal((await browser.post('/note', readForm(again, '/note'))).statusCode, 303)
     t.same(sent(), [note])
@@ -157,7 +157,7 @@ t.test('F-23: a session that ran out while the form was open is renewed, and the
   const answer = await browser.post('/note', { ...form, note })
   t.equal(answer.statusCode, 303)
   t.same(sent(), [note])
-  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the client must send one exchange and one renewal')
   t.ok(setCookieLine(answer, '__Host-session'))
 })
 
@@ -180,7 +180,7 @@ t.test('F-42: a form that was opened by an earlier visitor is refused, and does 
   t.equal(page.statusCode, 409)
   t.match(textOf(page), webTexts.form.otherVisitor)
   t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'), 'the page says who is signed in')
-  t.ok(linksOf(page).includes('/note'), 'and links to a new form')
+  t.ok(linksOf(page).includes('/note'), 'the page must link to a new form')
   t.equal(platform.received().length, calls)
 })
 
@@ -409,7 +409,11 @@ for (const [when, open] of Object.entries({
     t.equal(page.statusCode, 401)
     t.match(textOf(page), `${signInTexts.sessionEnded.title} ${signInTexts.sessionEnded.message}`)
     t.notMatch(page.body, /Signed in as/)
-    t.equal(await signInAgain(page), '/page', 'not to the address of the POST, which may have no page')
+    t.equal(
+      await signInAgain(page),
+      '/page',
+      'the login must not lead to the address of the POST, which may have no page',
+    )
     platform.answer('POST /things', { status: 201, body: {} })
     t.equal((await browser.post('/plain')).statusCode, 303)
   })

@@ -136,7 +136,11 @@ t.test('metadata-kept: the client reads the document at its start and keeps it f
   t.equal(platform.received(route).length, 1)
   platform.answer(route, documentWith({}))
   clock.advance(2 * 60)
-  t.equal((await beginLogin(browser)).get('code_challenge'), null, 'what the portal takes back is not sent')
+  t.equal(
+    (await beginLogin(browser)).get('code_challenge'),
+    null,
+    'when the portal no longer lists PKCE, the client must not send a challenge',
+  )
   t.equal(platform.received(route).length, 2)
 })
 
@@ -167,7 +171,7 @@ for (const [what, document] of Object.entries(unreadable)) {
       await browser.post('/logout')
       t.equal(platform.received('POST /api/revokeToken').length, 1)
       const reads = platform.received(route).length
-      t.ok(reads <= 3, 'one more, and one repeated where its connection dropped: not with every login')
+      t.ok(reads <= 3, 'the document must not be read at every login')
       platform.answer(route, documentWith({}))
       clock.advance(31)
       t.equal((await beginLogin(browser)).get('code_challenge'), null)
@@ -238,7 +242,7 @@ for (const [what, [document, logged]] of Object.entries(failing)) {
     platform.answer(route, document)
     clock.advance(61 * 60)
     await beginLogin(browser)
-    t.equal(lines().length, before + 1, 'later, too')
+    t.equal(lines().length, before + 1, 'the log must have one line for each failed read')
     t.match(lines().at(-1), { level: 40, ...logged })
   })
 }
@@ -276,7 +280,11 @@ t.test('metadata-optional: a portal without a document causes no warning, and no
   platform.answer(route, { status: 404, body: {} })
   clock.advance(61 * 60)
   await beginLogin(browser)
-  t.match(lines().at(-1), { level: 40, cause: 'status 404' }, 'it had one before')
+  t.match(
+    lines().at(-1),
+    { level: 40, cause: 'status 404' },
+    'the log must have a warning if the document has disappeared',
+  )
 })
 
 t.test('CL-04: for a callback with an unknown state the client does not even read the document', async t => {

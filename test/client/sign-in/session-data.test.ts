@@ -56,7 +56,7 @@ t.test('session data is loaded once, at the sign-in, and every request can read 
 
 t.test('links can read the session data, in the signed-in scope and on public pages', async t => {
   const { browser } = await start(t)
-  t.notOk(linksOf(await browser.get('/')).includes('/admin'), 'a stranger')
+  t.notOk(linksOf(await browser.get('/')).includes('/admin'), 'a stranger must not see the link')
   const { body } = await signIn(browser)
   t.notMatch(body, 'admin', 'the page that continues has no header')
   for (const path of ['/', '/page', '/note']) {
@@ -163,10 +163,14 @@ t.test('if the API refuses the access token while session data is loaded, the re
   t.same(await read(), { role: 'admin' })
   t.equal(renewals(), 1)
   t.same(await read(), { role: 'admin' })
-  t.equal(timesLoaded(), 2, 'the data is in the renewed session')
+  t.equal(timesLoaded(), 2, 'the renewed session must contain the data')
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
   t.equal(platform.received('GET /things').at(-1)?.headers.authorization, `Bearer ${renewed}`)
-  t.equal(browser.names().filter(name => name.startsWith('__Host-refresh-')).length, 1, 'with its refresh token')
+  t.equal(
+    browser.names().filter(name => name.startsWith('__Host-refresh-')).length,
+    1,
+    'the session must keep its refresh token',
+  )
 })
 
 t.test('a session whose access token leaves no room for the data works without it in the cookie', async t => {
@@ -176,7 +180,7 @@ t.test('a session whose access token leaves no room for the data works without i
   t.equal((await signIn(browser)).statusCode, 200)
   t.same(await read(), { role: 'x'.repeat(480) })
   t.same(await read(), { role: 'x'.repeat(480) })
-  t.equal(timesLoaded(), 3, 'it did not fit, so it is loaded for each request')
+  t.equal(timesLoaded(), 3, 'data that does not fit must be loaded for each request')
   t.ok(log.some(line => JSON.parse(line).event === 'session_data_too_long'))
 })
 

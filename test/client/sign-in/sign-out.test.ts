@@ -173,7 +173,7 @@ for (const [what, beforeSignOut] of [
     t.same(browser.names(), ['__Host-signed-out'])
     t.equal(platform.received(revokeRoute).length, 1)
     t.notMatch(log.join(''), 'revocation_failed')
-    t.match(log.join(''), '"event":"hook_failed"', 'and the operator learns of it')
+    t.match(log.join(''), '"event":"hook_failed"', 'the log must have the failure')
   })
 
 t.test('RF-11: if the portal’s metadata does not list revocation, the client does not revoke tokens', async t => {
@@ -208,7 +208,7 @@ for (const [what, revoke] of Object.entries({
     t.ok(took.own < 3, `${took.own} s`)
     t.equal(response.statusCode, 303)
     t.same(browser.names(), ['__Host-signed-out'])
-    t.match(log.join(''), '"event":"revocation_failed"', 'and the operator learns of it')
+    t.match(log.join(''), '"event":"revocation_failed"', 'the log must have the failure')
   })
 }
 
@@ -280,11 +280,11 @@ for (const [what, site, headers] of [
       t.equal(page.headers.location, undefined)
       t.match(page.body, signInTexts.signedOut.title)
       t.match(page.body, `href="${url}"`)
-      t.same(setCookieLines(page), [], 'no login has begun')
+      t.same(setCookieLines(page), [], 'no login may begin')
       const chosen = site
         ? await browser.get(url, { site: 'same-origin' })
         : await client.inject({ url, headers: { cookie, referer: 'http://localhost:3000/login' } })
-      t.equal(chosen.statusCode, 302, 'the button goes on')
+      t.equal(chosen.statusCode, 302, 'the button must begin a login')
     },
   )
 

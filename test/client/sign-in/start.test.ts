@@ -243,7 +243,7 @@ t.test('CL-07: signing out deletes the real login cookies first, however many lo
   plantCookies(browser, '__Host-login-', 22, forged)
   logins.push(await beginLogin(browser), await beginLogin(browser))
   await browser.post('/logout')
-  t.ok(loginCookies(browser.names()).length > 50, 'others wait for the next answers')
+  t.ok(loginCookies(browser.names()).length > 50, 'the other cookies must be deleted with later answers')
   for (const login of logins) t.equal(browser.cookie(`__Host-login-${login.get('state')}`), undefined)
 })
 

@@ -33,7 +33,7 @@ export async function holdWithSlowReaders(t: Test, client: SpawnedClient, path: 
   const before = workOf(client.child.pid)
   t.equal((await client.browser.get(path)).statusCode, 200)
   t.equal((await client.get('/health/ready')).statusCode, 200)
-  t.ok(workOf(client.child.pid) - before <= 1, 'others are served meanwhile')
+  t.ok(workOf(client.child.pid) - before <= 1, 'other requests must get answers meanwhile')
   const memory = memoryOf(client.child.pid)
   t.ok(memory < 256, `${memory} MiB`)
   for (const socket of sockets) socket.destroy()

@@ -101,8 +101,12 @@ t.test('UP-03: one deadline limits the total time of all calls of a request', as
   t.equal(page.statusCode, 504)
   t.ok(took.own < 2.4, `${took.own} s`)
   t.equal(readForm(page, '/note').note, 'a thought')
-  t.ok(setCookieLine(page, '__Host-refresh-'), 'what was renewed by then is delivered')
-  t.equal(platform.received('POST /things').length, 2, 'refused once, and cut off at the end')
+  t.ok(setCookieLine(page, '__Host-refresh-'), 'the answer must have the cookies of the renewed session')
+  t.equal(
+    platform.received('POST /things').length,
+    2,
+    'the call must be sent twice: refused once, and cut off at the deadline',
+  )
 })
 
 t.test('UP-03: the deadline of a request is shorter than the timeout of its socket', async t => {
@@ -173,7 +177,7 @@ for (const code of ['ENOTFOUND', 'EAI_AGAIN'])
       t.ok(took.own < 1, `${took.own} s`)
 
       isKnown = true
-      t.equal((await signIn(browser)).statusCode, 400, 'the portal is asked, and refuses this code')
+      t.equal((await signIn(browser)).statusCode, 400, 'the portal must be asked, and refuse this code')
       t.equal(portal.requests.length, 1)
     },
   )

@@ -141,7 +141,7 @@ t.test('DO-14: a page makes one call, and one more if the session is renewed', a
     return total() - before
   }
   t.equal(await calls(browser.get('/login')), 0)
-  t.equal(await calls(signIn(browser)), 2, 'the exchange and the visitor’s name')
+  t.equal(await calls(signIn(browser)), 2, 'a login must make two calls: the exchange and the name')
   t.equal(await calls(browser.get('/')), 0)
   t.equal(await calls(browser.get('/page')), 1)
   t.equal(await calls(browser.get('/page/1')), 1)
@@ -149,8 +149,8 @@ t.test('DO-14: a page makes one call, and one more if the session is renewed', a
   t.equal(await calls(browser.get('/note')), 0)
   t.equal(await calls(browser.post('/note', readForm(page, '/note'))), 1)
   clock.advance(3_601)
-  t.equal(await calls(browser.get('/page')), 2, 'the session is renewed')
+  t.equal(await calls(browser.get('/page')), 2, 'the renewal must add one call')
   platform.answer('GET /things', { status: 401, body: {} })
   clock.advance(11)
-  t.equal(await calls(browser.get('/page')), 3, 'a call, a renewal and the call once more')
+  t.equal(await calls(browser.get('/page')), 3, 'the page must make a call, a renewal, and the call again')
 })

@@ -51,7 +51,7 @@ for (const status of [301, 302, 303, 307, 308]) {
     await signIn(browser)
     clock.advance(3_590)
     platform.answer('POST /api/exchangeToken', redirect)
-    t.equal((await browser.get('/page')).statusCode, 200, 'the old access token still does')
+    t.equal((await browser.get('/page')).statusCode, 200, 'the old access token must still work')
     clock.advance(60)
     t.equal((await browser.get('/page')).statusCode, 502)
     t.ok(
@@ -104,16 +104,24 @@ t.test('UP-01: the client calls no address that it finds in a request, token, ca
   await browser.get(callbackUrl(started, { redirect_uri: evil, subject: evil }), { site: 'cross-site', headers })
   await browser.get(callbackUrl(await beginLogin(browser), { iss: evil }), { site: 'cross-site' })
   await browser.get(callbackUrl(await beginLogin(browser), { client_id: evil }), { site: 'cross-site' })
-  t.ok(browser.cookie('__Host-session'), 'signed in by the first')
+  t.ok(browser.cookie('__Host-session'), 'the first callback must sign in')
 
   const other = `/things/${encodeURIComponent(evil)}`
   platform.answer(`GET ${other}`, { status: 404, body: {} })
   for (const path of ['/page', '/page/1', `/page?q=${evil}`, `/page/${encodeURIComponent(evil)}`])
     await browser.get(path, { headers })
-  t.equal(platform.received(`GET ${other}`).length, 1, 'a name in a path, and no address')
+  t.equal(
+    platform.received(`GET ${other}`).length,
+    1,
+    'the text must be used as a name in the path, and not as an address',
+  )
   const form = readForm(await browser.get('/note'), '/note')
   t.equal((await browser.post('/note', { ...form, note: evil }, { headers })).statusCode, 303)
   await browser.post('/logout')
-  t.equal(platform.received('POST /api/revokeToken').length, 1, 'revoked at the portal of the settings')
+  t.equal(
+    platform.received('POST /api/revokeToken').length,
+    1,
+    'the token must be revoked at the portal of the settings',
+  )
   t.equal(listener.connections, 0)
 })

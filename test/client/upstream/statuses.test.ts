@@ -76,7 +76,7 @@ t.test(
     const answer = await browser.get('/page')
     t.equal(answer.statusCode, 302)
     t.equal(answer.headers.location, '/login?returnTo=%2Fpage')
-    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login and one renewal')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the client must send one exchange and one renewal')
     t.equal(platform.received('GET /things').length, 2)
     t.same(
       browser.names().filter(name => /session|refresh/.test(name)),
@@ -143,7 +143,11 @@ t.test('UP-14: a 422 of the API shows the reasons, next to their fields where th
   t.equal(formRefused.statusCode, 422)
   t.match(textOf(formRefused, 'problem'), signInTexts.api.refused('Only <b>five notes.'))
   platform.answer('POST /things', { status: 422, body: { error: { message: 'x'.repeat(501) } } })
-  t.match((await browser.post('/note', form)).body, /\bx{500}(?!x)/, 'at most 500 characters of it')
+  t.match(
+    (await browser.post('/note', form)).body,
+    /\bx{500}(?!x)/,
+    'the page must show at most 500 characters of the message',
+  )
   for (const page of [fieldRefused, formRefused]) {
     t.notMatch(page.body, canary)
     t.equal(readForm(page, '/note').note, 'typed')
@@ -235,7 +239,7 @@ t.test('UP-12: from the browser’s request the client sends only a harmless req
   await browser.post('/note', form, { headers })
   await signIn(browser)
   const calls = platform.received().slice(before)
-  t.equal(calls.length, 4, 'two pages, a login and the visitor’s name')
+  t.equal(calls.length, 4, 'the client must make four calls: two pages, the exchange and the name')
   for (const { headers, url } of calls) {
     t.notMatch(JSON.stringify(headers), canary, url)
     t.notOk('cookie' in headers, url)
@@ -259,8 +263,8 @@ for (const id of ['<script>alert(1)</script>', 'a b', 'x'.repeat(65), '../../etc
     const page = await browser.get('/page', { headers: { 'x-request-id': id } })
     const sent = platform.received('GET /things').at(-1)!.headers['x-request-id']
     t.match(sent, /^[0-9a-f-]{36}$/)
-    t.match(page.body, `<code>${sent}</code>`, 'and it is shown')
-    for (const line of log.slice(lines)) t.equal(JSON.parse(line).reqId, sent, 'and it is logged')
+    t.match(page.body, `<code>${sent}</code>`, 'the page must show the request id')
+    for (const line of log.slice(lines)) t.equal(JSON.parse(line).reqId, sent, 'the log must have the request id')
   })
 }
 

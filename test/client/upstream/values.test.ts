@@ -30,7 +30,7 @@ t.test('UP-04: a list of 250,000 values is read, and a list with one more value 
     t.equal(await status(listOf(249_999, value)), 200, value)
     t.equal(await status(listOf(250_000, value)), 502, value)
   }
-  t.equal(await status(listOf(124_999, '{"a" : 1}')), 200, 'a name is no value')
+  t.equal(await status(listOf(124_999, '{"a" : 1}')), 200, 'the name of a member must not count as a value')
   t.equal(await status(listOf(125_000, '{"a" : 1}')), 502)
 })
 
@@ -39,8 +39,8 @@ t.test('UP-04: an answer with 32 levels is read, and an answer with 33 levels is
   const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
   t.equal(await status(nested(32)), 200)
   t.equal(await status(nested(33)), 502)
-  t.equal(await status(`[${'[[]],'.repeat(1_000)}0]`), 200, 'one beside another is no level')
-  t.equal(await status(`["${'['.repeat(1_000)}"]`), 200, 'brackets in a text are none')
+  t.equal(await status(`[${'[[]],'.repeat(1_000)}0]`), 200, 'lists next to each other must not count as levels')
+  t.equal(await status(`["${'['.repeat(1_000)}"]`), 200, 'brackets in a text must not count as levels')
 })
 
 t.test('UP-04: an answer that is not JSON is unusable, whatever it begins with', async t => {
@@ -98,10 +98,10 @@ t.test('UP-04: answers that are read at the same time take at most 64 MiB of mem
   })
   const asking = Array.from({ length: 12 }, () => browser.copy().get('/page'))
   const first = await Promise.race(asking)
-  t.equal(first.statusCode, 503, 'said at once, while the others wait')
+  t.equal(first.statusCode, 503, 'the refusal must be sent while the other requests wait')
   t.match(textOf(first), upstreamTexts.api.overloaded)
   goOn.resolve()
   const statuses = (await Promise.all(asking)).map(({ statusCode }) => statusCode)
   t.ok(statuses.filter(status => status === 200).length >= 8, statuses.join(' '))
-  t.equal((await browser.get('/page')).statusCode, 200, 'and what was held is let go')
+  t.equal((await browser.get('/page')).statusCode, 200, 'the memory must be free again')
 })

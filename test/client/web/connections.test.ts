@@ -142,7 +142,7 @@ t.test('DO-02: a request whose body arrives after its 408 is not carried out', a
   socket.write(`b${health}`)
   t.match(await answer, /^HTTP\/1\.1 408 /)
   t.match(await exchangeRaw(client, rawGet('/')), /^HTTP\/1\.1 200 /)
-  t.same(handled, ['/'], 'neither the form nor what followed it')
+  t.same(handled, ['/'], 'the client must handle neither the form nor the request after it')
 })
 
 t.test('DO-03: a sender that continues gets the whole 431 before the connection is reset', async t => {

@@ -131,7 +131,7 @@ t.test('PG-04: GET and HEAD change nothing, even with the Strict cookies', async
   const logout = await browser.get('/logout')
   t.equal(logout.statusCode, 405)
   t.equal(logout.headers.allow, 'POST')
-  t.equal((await browser.get('/page')).statusCode, 200, 'still signed in')
+  t.equal((await browser.get('/page')).statusCode, 200, 'the visitor must still be signed in')
 })
 
 t.test('PG-04: a link cannot fill in a form', async t => {
@@ -182,7 +182,7 @@ t.test('CT-07: forwarded headers do not change the address, host and scheme of a
     forwarded: 'for=203.0.113.77;host=evil.test;proto=https',
     'x-real-ip': '203.0.113.77',
   })
-  t.same(spoofed, plain, 'the same page')
+  t.same(spoofed, plain, 'both pages must be the same')
   t.same(seen.at(-1), { ip: '127.0.0.1', ips: undefined, host: 'localhost:3000', protocol: 'http' })
   t.same(seen.at(-1), seen.at(-2))
   t.notMatch(log.join(''), /203\.0\.113\.77|evil\.test/)

@@ -28,7 +28,7 @@ t.test('F-40: if the tab is closed during the exchange, there is no session and 
   t.equal(again.statusCode, 400)
   t.match(again.body, signInTexts.loginErrors.login_used)
   t.equal(browser.cookie('__Host-session'), undefined)
-  t.equal((await browser.get('/page')).statusCode, 302, 'signed in by nothing')
+  t.equal((await browser.get('/page')).statusCode, 302, 'the visitor must not be signed in')
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
   t.notMatch(log.join(''), '"event":"internal"')
 })

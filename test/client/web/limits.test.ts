@@ -149,7 +149,7 @@ for (const [what, request] of [
     const head = `POST /logout HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\ncontent-type: ${form}\r\n`
     const answer = await exchangeRaw(client, `${head}connection: close\r\n${request}`)
     t.match(answer, /^HTTP\/1\.1 400 /)
-    t.equal(answer.match(/HTTP\/1\.1/g)!.length, 1, 'one answer')
+    t.equal(answer.match(/HTTP\/1\.1/g)!.length, 1, 'the client must send one answer')
     t.match(answer, '\r\nX-Content-Type-Options: nosniff\r\n')
     t.match(answer, '\r\nContent-Type: text/plain; charset=utf-8\r\n')
   })

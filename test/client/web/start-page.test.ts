@@ -15,7 +15,7 @@ t.test('a stranger gets only a link for signing in', async t => {
   const page = await browser.get('/')
   t.same(onward(page), ['/login'])
   t.notMatch(textOf(page), signInTexts.signedOut.title)
-  t.notMatch(page.body, webTexts.page.cookie, 'no sign-in is kept')
+  t.notMatch(page.body, webTexts.page.cookie, 'the page must not say that a sign-in is kept')
   await signIn(browser)
   t.match((await browser.get('/')).body, webTexts.page.cookie)
 })

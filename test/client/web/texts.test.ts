@@ -146,7 +146,7 @@ t.test('no template contains words', async t => {
     )
   }
   const script = readFileSync('views/client/assets/script.js', 'utf8').replace(/\/\/.*/g, '')
-  t.same(script.match(/'[A-Z][a-z]+[^']*'/g) ?? [], [], 'nor does the script')
+  t.same(script.match(/'[A-Z][a-z]+[^']*'/g) ?? [], [], 'the script must contain no words')
 })
 
 t.test('every page of the login, of forms and of errors shows nothing but texts and data', async t => {

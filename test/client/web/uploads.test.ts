@@ -51,7 +51,11 @@ t.test('a visitor uploads a file of 3 MiB to a route that raises its limit', asy
   const { browser } = await start(t)
   const answer = await browser.fetch('/upload', { method: 'POST', form: file(3 * megabyte) })
   t.same(answer.json(), { bytes: 3 * megabyte, name: 'photo.png' })
-  t.equal((await browser.post('/upload', file(10))).json().bytes, 10, 'also with a form of a page')
+  t.equal(
+    (await browser.post('/upload', file(10))).json().bytes,
+    10,
+    'the upload must also work with the form of a page',
+  )
 })
 
 t.test('a file that is longer than the route allows is a 413 in JSON for a script', async t => {
@@ -98,7 +102,7 @@ for (const [what, headers] of [
     socket.write('x')
     const closed = once(socket, 'close').then(() => 'closed')
     t.equal(await Promise.race([closed, setTimeout(5_000, 'still open', { ref: false })]), 'closed')
-    t.equal(platform.received().length, calls, 'nobody was asked')
+    t.equal(platform.received().length, calls, 'the client must make no calls')
   })
 
 t.test('a stranger may still send a form within the limit, and reads what to do in a page', async t => {
@@ -110,7 +114,7 @@ t.test('a stranger may still send a form within the limit, and reads what to do 
     headers: { origin: publicUrl, 'content-type': 'application/x-www-form-urlencoded' },
   })
   t.equal(answer.statusCode, 401)
-  t.match(answer.body, 'milk', 'it shows what was typed')
+  t.match(answer.body, 'milk', 'the page must show the typed text')
   const upload = await client.inject({
     method: 'POST',
     url: '/upload',
@@ -155,5 +159,5 @@ t.test('a route can raise its deadline: the time for calls, and the time for the
   t.match(await usual.answer, /^HTTP\/1\.1 408 /)
   patient.socket.write('b')
   t.match(await patient.answer, /^HTTP\/1\.1 200 /, 'the body arrived after the usual time')
-  t.match(await late.answer, /^HTTP\/1\.1 408 /, 'and no later than the deadline of the route')
+  t.match(await late.answer, /^HTTP\/1\.1 408 /, 'a body that arrives after the deadline of the route must get a 408')
 })

@@ -40,7 +40,11 @@ for (const database of await openDatabases(t)) {
   t.test(`api-app-token: an app access token reads only its application (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { developer, appId, callers } = await makeThroughClient(sandbox)
-    t.equal((await developer.call('GET', '/apps/v1')).json().ItemList.length, 2, 'the user has another one')
+    t.equal(
+      (await developer.call('GET', '/apps/v1')).json().ItemList.length,
+      2,
+      'the user must still see both applications',
+    )
     for (const { call, accessToken } of callers) {
       const list = await call('GET', '/apps/v1')
       t.match(list, { statusCode: 200 })
@@ -82,9 +86,13 @@ for (const database of await openDatabases(t)) {
         url: `/apps/v1/${seeded.clientId}`,
         headers: { authorization: `Bearer ${accessToken}` },
       })
-      t.equal(head.statusCode, 403, 'HEAD is no way around')
+      t.equal(head.statusCode, 403, 'HEAD must be refused like GET')
     }
-    t.equal((await developer.call('GET', '/apps/v1')).json().ItemList.length, 2, 'nothing was made or removed')
+    t.equal(
+      (await developer.call('GET', '/apps/v1')).json().ItemList.length,
+      2,
+      'no application may be created or removed',
+    )
     t.equal((await developer.call('GET', `/apps/v1/${appId}`)).json().data.name, 'Weather')
     t.match(await me(sandbox, developer.accessToken), { statusCode: 200 })
   })
@@ -113,9 +121,9 @@ for (const database of await openDatabases(t)) {
         t.match(await revoke(sandbox, { token: first, ...own }), { statusCode: 200, body: '' }, time)
       t.equal(await accepted(first), 401)
       t.equal((await me(other, first)).statusCode, 403)
-      t.equal(await accepted(second), 200, 'the other token lives on')
+      t.equal(await accepted(second), 200, 'the other token must stay valid')
       t.match(await developer.call('DELETE', `/apps/v1/${appId}`), { statusCode: 204 })
-      t.equal(await accepted(second), 401, 'removing the application ends it')
+      t.equal(await accepted(second), 401, 'removing the application must end the token')
     },
   )
 
@@ -146,7 +154,7 @@ for (const database of await openDatabases(t)) {
         const again = openBrowser(sandbox)
         const page = await signIn(again)
         if (way === 'withdrawal') t.match(page.body, 'wants to sign you in')
-        else t.match(locationOf(page), /code=/, 'what was allowed is still allowed')
+        else t.match(locationOf(page), /code=/, 'the consent must still be valid')
       }
     },
   )

@@ -84,8 +84,12 @@ for (const database of await openDatabases(t)) {
       }
 
       const read = await call('GET', `/apps/v1/${id}`)
-      t.strictSame(read.json(), { ...app, client }, 'SE-01: get has no secret')
-      t.equal(read.headers['client-secrets-created'], app.metadata.createdAt, 'it says how old the secret is')
+      t.strictSame(read.json(), { ...app, client }, 'SE-01: the answer to GET must contain no secret')
+      t.equal(
+        read.headers['client-secrets-created'],
+        app.metadata.createdAt,
+        'the answer must have the time of the secret',
+      )
       const list = (await call('GET', '/apps/v1')).json()
       t.strictSame(Object.keys(list), ['@context', '@type', 'ItemList'])
       t.match(list, { '@context': 'https://schema.org/', '@type': 'collection' })
@@ -237,7 +241,7 @@ t.test('AP-08: unsafe redirect URIs are refused', async t => {
     const both = await call('POST', '/apps/v1', makeCreateBody(groupId, { redirectUris, defaultRedirectUri: 'x' }))
     t.strictSame(Object.keys(both.json().error.message).sort(), ['defaultRedirectUri', 'redirectUris'])
     const one = await call('POST', '/apps/v1', makeCreateBody(groupId, { redirectUris }))
-    t.strictSame(Object.keys(one.json().error.message), ['redirectUris'], 'a correct field is not named')
+    t.strictSame(Object.keys(one.json().error.message), ['redirectUris'], 'the answer must not name correct fields')
   }
 })
 
@@ -281,7 +285,7 @@ t.test('AP-09: neither the API nor the portal sends a request to an address of a
   await call('PUT', `/apps/v1/${id}`, { name: 'Weather', ...addresses })
   await call('GET', `/apps/v1/${id}`)
   const consent = await signIn(openBrowser(sandbox), { client_id: id, redirect_uri: url, cancel_url: url })
-  t.match(consent.body, url, 'the consent page shows them')
+  t.match(consent.body, url, 'the consent page must show the addresses')
   t.strictSame(hits, [])
 })
 
@@ -297,7 +301,7 @@ t.test('AP-05: creating an application needs the id of a group of which the call
     const unknown = await call('POST', '/apps/v1', makeCreateBody(groupId))
     t.strictSame(unknown.json(), { error: { status: 404, message: 'Group not found.' } }, groupId)
   }
-  t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'nothing was made')
+  t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'no application may be created')
 })
 
 t.test(

@@ -48,12 +48,12 @@ for (const database of await openDatabases(t)) {
     await link(maker, friend.userId, groupId)
     const [firstOfFriend = ''] = await addGroups(sandbox, friend.userId, 19)
     const newGroup = () => friend.call('POST', '/identities/v1', makeGroupBody('One more'))
-    t.equal((await newGroup()).statusCode, 201, 'the twentieth; invitations count for no bound')
+    t.equal((await newGroup()).statusCode, 201, 'the twentieth group must be created, because invitations do not count')
     t.strictSame((await newGroup()).json(), tooManyGroups)
     t.strictSame((await link(friend, friend.userId, groupId)).json(), tooManyGroups)
     t.equal((await listLinks(friend)).length, 20)
     t.equal((await unlink(friend, friend.userId, firstOfFriend)).statusCode, 204)
-    t.equal((await link(friend, friend.userId, groupId)).statusCode, 201, 'the invitation was not lost')
+    t.equal((await link(friend, friend.userId, groupId)).statusCode, 201, 'the invitation must still be valid')
     t.strictSame((await newGroup()).json(), tooManyGroups)
   })
 
@@ -63,11 +63,11 @@ for (const database of await openDatabases(t)) {
     const users = await addUsers(sandbox, 20)
     for (const userId of users) t.equal((await link(maker, userId, groupId)).statusCode, 201)
     t.strictSame((await link(maker, friend.userId, groupId)).json(), tooManyInvitations)
-    t.equal((await link(maker, users[0] ?? '', groupId)).statusCode, 409, 'one of them again')
+    t.equal((await link(maker, users[0] ?? '', groupId)).statusCode, 409, 'inviting the same user again must get 409')
     t.equal((await unlink(maker, users[0] ?? '', groupId)).statusCode, 204)
     t.equal((await link(maker, friend.userId, groupId)).statusCode, 201)
     t.equal((await link(friend, friend.userId, groupId)).statusCode, 201)
-    t.equal((await link(maker, users[0] ?? '', groupId)).statusCode, 201, 'an accepted one is not open any more')
+    t.equal((await link(maker, users[0] ?? '', groupId)).statusCode, 201, 'an accepted invitation must no longer count')
   })
 
   t.test(
@@ -105,10 +105,14 @@ for (const database of await openDatabases(t)) {
     const developer = await callAsDeveloper(sandbox)
     const { groupId, userId } = developer
     const [id] = await addApplications(sandbox, { groupId, userId, count: 98 })
-    t.equal((await create(developer, groupId)).statusCode, 201, 'the hundredth, with the seeded one')
+    t.equal((await create(developer, groupId)).statusCode, 201, 'the hundredth application must be created')
     t.strictSame((await create(developer, groupId)).json(), tooManyApplications)
     const changes = { name: 'A longer name than before', redirectUris: 'https://a.example.test/' }
-    t.equal((await developer.call('PUT', `/apps/v1/${id}`, changes)).statusCode, 200, 'they can be changed')
+    t.equal(
+      (await developer.call('PUT', `/apps/v1/${id}`, changes)).statusCode,
+      200,
+      'applications in a full group can be changed',
+    )
     t.equal((await developer.call('DELETE', `/apps/v1/${id}`)).statusCode, 204)
     t.equal((await create(developer, groupId)).statusCode, 201)
     const [other = ''] = await addGroups(sandbox, userId, 1)
@@ -138,9 +142,13 @@ for (const database of await openDatabases(t)) {
       const path = `/apps/v1/${ids.at(-1)}`
       const { name, redirectUris } = bodies.at(-1)?.data ?? { name: '', redirectUris: '' }
       const longer = { name: `${name}!`, redirectUris }
-      t.strictSame((await call('PUT', path, longer)).json(), tooManyBytes, 'no application may grow')
+      t.strictSame((await call('PUT', path, longer)).json(), tooManyBytes, 'no application may become larger')
       t.equal((await call('GET', path)).json().data.name, name)
-      t.equal((await call('PUT', path, { name, redirectUris, description: '' })).statusCode, 200, 'the same again')
+      t.equal(
+        (await call('PUT', path, { name, redirectUris, description: '' })).statusCode,
+        200,
+        'an update without growth must be accepted',
+      )
       t.equal((await call('PUT', path, { name: 'Less', redirectUris })).statusCode, 200)
       t.equal((await call('PUT', path, { name, redirectUris })).statusCode, 200)
       t.strictSame((await call('PUT', path, longer)).json(), tooManyBytes)
@@ -192,10 +200,14 @@ for (const database of await openDatabases(t)) {
       t.ok(turns > 30, `${turns} turns`)
       const listed = answer.json().ItemList.map((item: { '@id': string }) => item['@id'])
       t.equal(listed.length, 2000)
-      t.strictSame(new Set(listed.slice(1)), new Set(ids), 'each once, the seeded one first')
+      t.strictSame(
+        new Set(listed.slice(1)),
+        new Set(ids),
+        'the list must have each application once, with the seeded application first',
+      )
       const times = answer.json().ItemList.map((item: { metadata: { createdAt: string } }) => item.metadata.createdAt)
-      t.strictSame(times, times.toSorted(), 'the oldest first')
-      t.ok(answer.body.length < 8 * 1024 * 1024, 'the limit of a client')
+      t.strictSame(times, times.toSorted(), 'the oldest application must come first')
+      t.ok(answer.body.length < 8 * 1024 * 1024, 'the list must be shorter than the limit of a client')
     },
   )
 }

@@ -37,7 +37,7 @@ for (const database of await openDatabases(t)) {
       const { call, path, firstTag, readTag, update } = await createOne(sandbox)
       t.match(firstTag, /^"[^"]+"$/)
       t.equal(await readTag(), firstTag)
-      t.equal(await readTag(), firstTag, 'reading changes nothing')
+      t.equal(await readTag(), firstTag, 'reading must not change the tag')
       t.notOk('etag' in (await call('GET', '/apps/v1')).headers)
       t.notOk('etag' in (await update()).headers)
       const { accessToken } = await callAsDeveloper(sandbox)
@@ -75,7 +75,7 @@ for (const database of await openDatabases(t)) {
     await submitForm(browser, await browser.get('/account/applications'), '/account/applications/renew')
     const answer = await (await callFromPortal(sandbox, browser)).call('GET', path)
     t.equal(answer.statusCode, 200)
-    t.notOk(seen.has(String(answer.headers.etag)), 'a new secret that the portal made')
+    t.notOk(seen.has(String(answer.headers.etag)), 'a new secret from the portal must change the tag')
   })
 
   t.test(

@@ -58,7 +58,11 @@ for (const database of await openDatabases(t)) {
     const failures = await failEverywhere(t, sandbox, () => call('POST', '/apps/v1', makeCreateBody(groupId)))
     // The six statements: group, member, existing applications, application, secret, tokens.
     t.equal(failures, 6)
-    t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 2, 'the seeded one, and then the new one')
+    t.equal(
+      (await call('GET', '/apps/v1')).json().ItemList.length,
+      2,
+      'there must be two applications: the seeded and the new one',
+    )
   })
 
   t.test(
@@ -91,6 +95,10 @@ for (const database of await openDatabases(t)) {
     }
     const answer = await call('POST', '/apps/v1', makeCreateBody(groupId))
     t.equal(answer.statusCode, 403)
-    t.equal((await sandbox.store.read.selectFrom('applications').selectAll().execute()).length, 1, 'the seeded one')
+    t.equal(
+      (await sandbox.store.read.selectFrom('applications').selectAll().execute()).length,
+      1,
+      'only the seeded application may exist',
+    )
   })
 }

@@ -129,7 +129,7 @@ t.test('api-descriptions: the RAML 1.0 document is valid, and readable without a
   t.strictSame([conforms, problems], [true, []])
   t.match(raml.body, `\nbaseUri: ${apiUrl}\n`)
   const broken = await readRaml(raml.body.replace('body: AppCollection', 'body: Nothing'))
-  t.equal(broken.conforms, false, 'this test would notice')
+  t.equal(broken.conforms, false, 'the test must notice a broken document')
 })
 
 t.test('both descriptions have the same operations, fields and statuses', async t => {
@@ -159,7 +159,11 @@ t.test('api-operations: the descriptions have every operation with its statuses'
     ['get', '/identities/v1/{user_id}/links', [200, 401, 403, 404, 422]],
   ]
   for (const [method, path, expected] of operations) t.strictSame(statuses(method, path), expected, `${method} ${path}`)
-  t.equal(Object.values(paths).flatMap(methods => Object.keys(methods)).length, operations.length, 'and no other')
+  t.equal(
+    Object.values(paths).flatMap(methods => Object.keys(methods)).length,
+    operations.length,
+    'the description must have no other operations',
+  )
 })
 
 t.test('the page that describes the calls is public, and loads nothing from other sites', async t => {

@@ -170,7 +170,7 @@ t.test('AP-12: a body that is not application/json gets 415', async t => {
   }
   t.equal((await send('application/json', '')).statusCode, 400, 'no body')
   t.equal((await send('application/json', '  ')).statusCode, 400, 'only spaces')
-  t.equal((await send('application/json', `${body}{}`)).statusCode, 400, 'something behind it')
+  t.equal((await send('application/json', `${body}{}`)).statusCode, 400, 'text after the JSON must be refused')
   const twice = body.replace('"name":', '"name":"First","name":')
   t.equal(
     (await send('application/json', twice)).json().data.name,
@@ -186,7 +186,7 @@ t.test('DO-01: a body over 64 KiB is cut off with 413, even if it has no Content
   const headers = [...closing, 'Content-Type: application/json', `Authorization: Bearer ${accessToken}`]
   const tooLarge = /^HTTP\/1\.1 413 .*"message":"The request body is larger than 64 KiB\."/s
   const told = await raw(['POST /apps/v1 HTTP/1.1', ...headers, 'Content-Length: 102400'], 'x')
-  t.match(told, tooLarge, 'before it is sent')
+  t.match(told, tooLarge, 'the body must be refused before it is sent')
   const chunk = `${(8192).toString(16)}\r\n${'x'.repeat(8192)}\r\n`
   t.match(await raw(['POST /apps/v1 HTTP/1.1', ...headers, 'Transfer-Encoding: chunked'], chunk.repeat(9)), tooLarge)
   const fits = makeCreateBody(groupId, { unknown: 'x'.repeat(64 * 1024 - 1000) })

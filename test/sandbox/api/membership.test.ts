@@ -27,7 +27,11 @@ for (const database of await openDatabases(t)) {
       const { '@id': appId } = (await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
       t.equal((await friend.call('GET', `/apps/v1/${appId}`)).statusCode, 404)
       t.equal((await friend.call('DELETE', `/apps/v1/${appId}`)).statusCode, 403)
-      t.strictSame((await link(friend, unknownId, groupId)).json(), denied, 'nor invites others')
+      t.strictSame(
+        (await link(friend, unknownId, groupId)).json(),
+        denied,
+        'an invited user must not be able to invite others',
+      )
 
       sandbox.passTime(1000)
       const accepted = await link(friend, friend.userId, groupId)
@@ -52,7 +56,11 @@ for (const database of await openDatabases(t)) {
       const { maker, friend, groupId } = await openTwo(sandbox)
       t.strictSame((await link(friend, friend.userId, groupId)).json(), denied)
       t.strictSame((await link(friend, maker.userId, groupId)).json(), denied)
-      t.strictSame((await link(friend, unknownId, groupId)).json(), denied, 'nor do strangers learn who has an account')
+      t.strictSame(
+        (await link(friend, unknownId, groupId)).json(),
+        denied,
+        'the answer must not say whether an account exists',
+      )
       t.strictSame((await unlink(friend, maker.userId, groupId)).json(), denied)
       t.strictSame((await unlink(friend, unknownId, groupId)).json(), denied)
       for (const call of [link, unlink]) {
@@ -89,7 +97,11 @@ for (const database of await openDatabases(t)) {
     const other = await openAnother(sandbox, 'other@example.test')
     for (const side of [maker, friend]) {
       await link(maker, friend.userId, groupId)
-      t.equal((await unlink(other, friend.userId, groupId)).statusCode, 403, 'nobody else does')
+      t.equal(
+        (await unlink(other, friend.userId, groupId)).statusCode,
+        403,
+        'other users must not be able to end the invitation',
+      )
       const ended = await unlink(side, friend.userId, groupId)
       t.equal(ended.statusCode, 204)
       t.equal(ended.body, '')
@@ -185,7 +197,7 @@ for (const database of await openDatabases(t)) {
       t.match((await maker.call('POST', '/apps/v1', makeCreateBody(id))).json(), {
         error: { status: 422, message: { groupId: [String] } },
       })
-    t.equal((await listLinks(maker)).length, 2, 'nothing was harmed')
+    t.equal((await listLinks(maker)).length, 2, 'the links must not change')
   })
 }
 

@@ -36,12 +36,16 @@ for (const database of await openDatabases(t)) {
 
     for (const instance of instances) {
       t.match(await exchange(instance, { code }), { statusCode: 401 })
-      t.match((await exchange(instance, { code })).json(), { error: 'invalid_client' }, 'its secret and its code')
+      t.match(
+        (await exchange(instance, { code })).json(),
+        { error: 'invalid_client' },
+        'the secret and the code of the client must end',
+      )
       t.match((await refresh(instance, tokens.refresh_token)).json(), { error: 'invalid_client' })
-      t.notOk(await isAccepted(instance, tokens.access_token), 'a token issued to it')
-      t.ok(await isAccepted(instance, otherToken), 'a token issued to another client')
+      t.notOk(await isAccepted(instance, tokens.access_token), 'a token of the client must end')
+      t.ok(await isAccepted(instance, otherToken), 'a token of another client must stay valid')
       const start = new URLSearchParams({ client_id: seeded.clientId, redirect_uri: seeded.redirectUri })
-      t.equal((await instance.portal.inject(`/?${start}`)).statusCode, 400, 'no login begins')
+      t.equal((await instance.portal.inject(`/?${start}`)).statusCode, 400, 'no login may begin')
     }
     t.equal((await call('GET', '/apps/v1')).statusCode, 401, 'even listing applications is refused')
 

@@ -70,7 +70,7 @@ for (const database of await openDatabases(t)) {
         t.notMatch(text, /"(clientSecrets?|tokens?|access_token)":/, place)
       }
       for (const token of [told['an access token of the application'], told['its other access token']])
-        t.ok(await isAccepted(sandbox, token), 'they work')
+        t.ok(await isAccepted(sandbox, token), 'the tokens must work')
       for (const client_secret of [secret, renewed.clientSecret]) {
         const tried = await exchange(sandbox, { client_id: created['@id'], client_secret, code: 'x'.repeat(30) })
         t.match(tried.json(), { error: 'invalid_grant' }, 'the secret is right, the code is not')
@@ -87,7 +87,7 @@ for (const database of await openDatabases(t)) {
     for (const groupId of await addGroups(sandbox, userId, 3))
       await addApplications(sandbox, { groupId, userId, count: 100, fields })
     const list = await call('GET', '/apps/v1')
-    t.equal(list.json().ItemList.length, 301, 'and the seeded one')
+    t.equal(list.json().ItemList.length, 301, 'the list must have the 300 applications and the seeded one')
     t.ok(list.body.length < 300 * 1500, `${list.body.length / 300} bytes each`)
   })
 
@@ -121,9 +121,13 @@ for (const database of await openDatabases(t)) {
         .sort(),
       [own, seeded.clientId].sort(),
     )
-    t.ok(list.body.length < 4096, 'they are not counted either')
+    t.ok(list.body.length < 4096, 'the answer must not grow with the applications of others')
     t.equal((await call('GET', '/apps/v1/other-5000')).statusCode, 404)
-    t.equal((await stranger.call('GET', '/apps/v1/other-5000')).statusCode, 200, 'they are there')
+    t.equal(
+      (await stranger.call('GET', '/apps/v1/other-5000')).statusCode,
+      200,
+      'the applications of others must exist',
+    )
   })
 }
 
@@ -154,9 +158,9 @@ for (const database of await openDatabases(t)) {
       t.match(await exchange(sandbox, { client_secret: secrets[0], code: 'x' }), { statusCode: 401 })
       t.match((await exchange(sandbox, { client_secret: secrets[0], code: 'x' })).json(), { error: 'invalid_client' })
 
-      t.ok(await isAccepted(sandbox, tokens.access_token), 'sessions go on')
+      t.ok(await isAccepted(sandbox, tokens.access_token), 'the tokens of a login must stay valid')
       const renewed = await refresh(sandbox, tokens.refresh_token, { client_secret: secrets[2] })
-      t.equal(renewed.statusCode, 200, 'with a secret that is valid')
+      t.equal(renewed.statusCode, 200, 'a renewal with a valid secret must succeed')
     },
   )
 

@@ -57,7 +57,7 @@ t.test('new logins wait behind a button, and rows change without disturbing the 
     ),
     ['text', 'half a wo', 0, 'refused', true],
   )
-  t.equal((await seen.boundingBox())!.y, place, 'what the visitor reads is where it was')
+  t.equal((await seen.boundingBox())!.y, place, 'the row that the visitor reads must not move')
   t.ok((await button.boundingBox())!.y >= 0, 'the button is in view')
 
   await button.click()
@@ -67,7 +67,7 @@ t.test('new logins wait behind a button, and rows change without disturbing the 
   t.ok(await first.evaluate(link => link === link.ownerDocument.activeElement), 'the first new row has the focus')
   await startMany(sandbox, 1)
   await page.getByRole('button', { name: '1 new: show' }).waitFor()
-  t.ok(await first.evaluate(link => link === link.ownerDocument.activeElement), 'and keeps it')
+  t.ok(await first.evaluate(link => link === link.ownerDocument.activeElement), 'the row must keep the focus')
   t.same(troubles, [])
 })
 

@@ -117,7 +117,7 @@ t.test(
     await page.goto(`${labUrl}/faults?clientId=${seeded.clientId}`)
     await page.getByLabel('Find a fault').pressSequentially('exchange late')
     await saysNow('2 faults found')
-    t.equal(await page.evaluate(focused), 'words', 'typing goes on')
+    t.equal(await page.evaluate(focused), 'words', 'the search field must keep the focus')
     t.match(page.url(), 'words=exchange+late', 'a reload shows the same')
 
     await page.locator('#fault-exchange-late summary').click()
@@ -128,7 +128,7 @@ t.test(
     await page.keyboard.press('Enter')
     await saysNow('Not ordered. This must be a number from 0 to 60.')
     t.equal(await page.evaluate(focused), 'exchange-late-seconds', 'the wrong field has the focus')
-    t.equal(await page.locator('#exchange-late-times').inputValue(), '2', 'nothing that was typed is lost')
+    t.equal(await page.locator('#exchange-late-times').inputValue(), '2', 'the fields must keep the typed values')
 
     await page.keyboard.press('Control+A')
     await page.keyboard.type('0.1')
@@ -137,7 +137,7 @@ t.test(
     await page.keyboard.press('Enter')
     await saysNow('Ordered exchange-late.')
     t.equal(await page.evaluate(focused), 'Order exchange-late', 'the focus stays on the button')
-    t.ok(Math.abs(Number(await page.evaluate('scrollY')) - Number(top)) < 300, 'and the page stays where it is')
+    t.ok(Math.abs(Number(await page.evaluate('scrollY')) - Number(top)) < 300, 'the page must not scroll')
     t.equal(await page.locator('[aria-invalid], .field-problem').count(), 0)
     await page.locator('#ordered').getByText('2 uses remain').waitFor()
 

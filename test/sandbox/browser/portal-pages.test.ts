@@ -27,7 +27,11 @@ t.test(
     await fillSignUp(page, 'nojs@example.test')
     await page.getByRole('button', { name: 'Create account' }).click()
     await page.getByRole('heading', { name: 'Your account' }).waitFor()
-    t.equal(await page.getByRole('button', { name: /^Copy/ }).count(), 0, 'no button that would do nothing')
+    t.equal(
+      await page.getByRole('button', { name: /^Copy/ }).count(),
+      0,
+      'without JavaScript there must be no such button',
+    )
     await page.getByRole('link', { name: 'Groups', exact: true }).click()
     await page.getByLabel('Name').fill('Weather')
     await page.getByRole('button', { name: 'Create group' }).click()
@@ -78,7 +82,11 @@ t.test(
     await fillSignUp(page, seeded.email)
     await signUpForm.getByRole('button').click()
     await page.getByRole('alert').waitFor()
-    t.strictSame([await signInForm.isVisible(), await signUpForm.isVisible()], [false, true], 'after a problem')
+    t.strictSame(
+      [await signInForm.isVisible(), await signUpForm.isVisible()],
+      [false, true],
+      'after a problem the form for a new account must be visible',
+    )
     await page.getByRole('link', { name: 'Sign in', exact: true }).click()
     await page.locator('#email').fill(seeded.email)
     await page.locator('#password').fill(seeded.password)
@@ -149,13 +157,17 @@ t.test('a button shows the password, also by keyboard, and hides it again when t
   await page.keyboard.press('Enter')
   t.equal(await password.getAttribute('type'), 'text')
   t.equal(await page.evaluate('document.activeElement.textContent'), 'Hide password')
-  t.equal(await password.inputValue(), seeded.password, 'and the form was not sent')
+  t.equal(await password.inputValue(), seeded.password, 'the form must not be sent')
   await page.evaluate('document.forms[0].addEventListener("submit", event => event.preventDefault())')
   await password.press('Enter')
   t.equal(await password.getAttribute('type'), 'password')
   const plain = await openPage(t, { javaScriptEnabled: false })
   await plain.page.goto(portal.startUrl)
-  t.equal(await plain.page.getByRole('button', { name: 'Show' }).count(), 0, 'no button that would do nothing')
+  t.equal(
+    await plain.page.getByRole('button', { name: 'Show' }).count(),
+    0,
+    'without JavaScript there must be no such button',
+  )
   t.strictSame(troubles, [])
 })
 
@@ -214,7 +226,7 @@ t.test(
     const [arrival] = portal.arrivals
     t.match(arrival, { method: 'GET', url: /^\/exchangeToken\?code=/, body: '' })
     t.notMatch(JSON.stringify(portal.arrivals), /correct horse|correct\+horse|correct%20horse/)
-    t.strictSame(troubles, [], 'Chromium stopped nothing')
+    t.strictSame(troubles, [], 'Chromium must report no violation of the policy')
     const error = await page.goto(`${portal.portalUrl}/?client_id=nobody`)
     t.match(error?.headers()['content-security-policy'], "form-action 'self';", 'error pages name no client')
   },
@@ -292,5 +304,5 @@ t.test('AZ-16: a consent page that is sent again after Back gets a page with a n
   }
   while (portal.arrivals.length === length) await setImmediate()
   await page.getByRole('heading', { name: 'Client' }).waitFor()
-  t.equal(portal.arrivals.at(-1)?.method, 'GET', 'asking the portal again, which has been answered')
+  t.equal(portal.arrivals.at(-1)?.method, 'GET', 'the second start must lead to the client by GET')
 })

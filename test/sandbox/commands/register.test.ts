@@ -44,9 +44,9 @@ for (const database of await openDatabases(t)) {
       const { CLIENT_ID: id, CLIENT_SECRET: secret } = settings
       t.equal((await call('GET', `/apps/v1/${id}`)).json().client.redirectUris, `${redirectUri},https://b.test/`)
       const start = startUrl({ client_id: id, redirect_uri: redirectUri, cancel_url: redirectUri })
-      t.match((await openBrowser(sandbox).get(start)).body, 'My client', 'the running sandbox knows it')
+      t.match((await openBrowser(sandbox).get(start)).body, 'My client', 'the running sandbox must know the client')
       const answer = await exchange(sandbox, { client_id: id, client_secret: secret, code: 'a'.repeat(30) })
-      t.equal(answer.json().error, 'invalid_grant', 'and its secret')
+      t.equal(answer.json().error, 'invalid_grant', 'the running sandbox must accept the secret')
     },
   )
 }

@@ -50,7 +50,7 @@ for (const database of await openDatabases(t)) {
           t.ok(await jwtVerify(access_token, createLocalJWKSet(keys), { currentDate: sandbox.now() }))
         const endMs = (decodeJwt(old.access_token).exp ?? 0) * 1000
         sandbox.passTime(endMs - sandbox.now().getTime() - 1000)
-        t.equal(await isAccepted(sandbox, old.access_token), true, 'until it expires')
+        t.equal(await isAccepted(sandbox, old.access_token), true, 'the old token must stay valid until it expires')
         // The token has one more second, and the API accepts it for a minute longer because clocks differ.
         sandbox.passTime(1000 + 60_000)
         t.equal(await isAccepted(sandbox, old.access_token), false)
@@ -67,7 +67,7 @@ for (const database of await openDatabases(t)) {
     sandbox.passTime(5000)
     const fresh = (await refresh(sandbox, old.refresh_token)).json()
     t.equal(await isAccepted(sandbox, old.access_token), false)
-    t.equal(await isAccepted(sandbox, fresh.access_token), true, 'the login goes on with a new token')
+    t.equal(await isAccepted(sandbox, fresh.access_token), true, 'a renewal must return a valid token')
     t.equal((await getKeys(sandbox)).keys.length, 1)
   })
 }

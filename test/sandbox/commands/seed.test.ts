@@ -41,7 +41,7 @@ for (const database of await openDatabases(t)) {
       exitCode: 0,
       stdout: 'Applied: SEED_REDIRECT_URIS, SEED_CLIENT_SECRET.\n',
     })
-    t.equal(await isValid(sandbox), true, 'while the sandbox runs')
+    t.equal(await isValid(sandbox), true, 'the running sandbox must accept the secret')
 
     await call('DELETE', `/apps/v1/${seeded.clientId}`)
     t.match(await seed(env, '--force'), { exitCode: 0, stdout: /^Applied: SEED_CLIENT_ID/ })

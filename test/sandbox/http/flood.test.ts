@@ -121,7 +121,7 @@ t.test(
     for (let last = -1; refused === 0 || last !== refused; await setTimeout(300)) last = refused
     // Not all are refused: a connection waits if a file descriptor has become free in the meantime.
     t.ok(refused > 0, `${refused} refused`)
-    t.strictSame(await visits(), [200, 200], 'on a connection that is there')
+    t.strictSame(await visits(), [200, 200], 'requests on an open connection must succeed')
 
     for (const socket of flood) socket.destroy()
     const isBack = () =>

@@ -40,7 +40,7 @@ t.test('both ports share the result of a probe', async t => {
   t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
   await sandbox.store.close()
   for (const listener of [sandbox.portal, sandbox.api])
-    t.equal((await listener.inject('/health/ready')).statusCode, 200, 'known for a second')
+    t.equal((await listener.inject('/health/ready')).statusCode, 200, 'the result must be kept for a second')
   sandbox.passTime(1000)
   for (const listener of [sandbox.api, sandbox.portal])
     t.equal((await listener.inject('/health/ready')).statusCode, 503)

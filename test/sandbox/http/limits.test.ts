@@ -64,7 +64,7 @@ t.test('DO-07: an answer that nobody reads holds its connection for 70 seconds a
   t.teardown(() => server.close())
   server.get('/', async () => Buffer.alloc(16 * 1024 * 1024))
   t.ok(server.server.timeout > 20_000, 'longer than an answer may take')
-  t.ok(server.server.timeout <= 35_000, 'which may pass twice')
+  t.ok(server.server.timeout <= 35_000, 'twice the timeout must be at most 70 seconds')
   server.server.timeout = 500
   const served = once(server.server, 'connection') as Promise<[Socket]>
   const socket = await openSocket(server)
@@ -204,7 +204,7 @@ t.test('DO-02: a request whose body arrives after its 408 creates no group', asy
   const inTime = await openSocket(sandbox.api)
   t.match(await ask(inTime, head + body), /^HTTP\/1\.1 201 /)
   inTime.destroy()
-  t.equal(await groups(), before + 1, 'the same request makes one in time')
+  t.equal(await groups(), before + 1, 'the same request must create a group if it arrives in time')
 
   beImpatient(sandbox.api)
   const late = await openSocket(sandbox.api)

@@ -49,7 +49,7 @@ t.test(
       for (const { sendRest, answer } of senders.filter(sender => sender.address === address)) {
         while (await accepts(port, address));
         sendRest()
-        t.match(await answer, /^HTTP\/1.1 401 /, 'the store is still there')
+        t.match(await answer, /^HTTP\/1.1 401 /, 'the request must reach the store')
       }
     }
     t.equal(await code, 0)
@@ -118,14 +118,14 @@ t.test(
     }
     const kept = []
     for (const door of doors) kept.push(await open(door))
-    t.ok(kept.every(Boolean), 'six are open')
+    t.ok(kept.every(Boolean), 'six connections must be open')
     for (const door of doors) t.notOk(await open(door), `no seventh one on ${door.address} ${door.port}`)
     kept[0]!.destroy()
     // The sandbox learns a moment later that it was closed.
     let next: Socket | undefined
     for (let tries = 0; tries < 200 && !next; tries += 1) next = await open(doors[5]!)
-    t.ok(next, 'another one takes its place')
-    t.notOk(await open(doors[0]!), 'and six are open again')
+    t.ok(next, 'a new connection must be accepted when one has closed')
+    t.notOk(await open(doors[0]!), 'a seventh connection must be refused')
     const warnings = sandbox.logLines.filter(line => line.includes('connections-full'))
     t.equal(warnings.length, 1, 'one line, however many are refused')
     t.match(JSON.parse(warnings[0]!), { level: 40, most: 6 })

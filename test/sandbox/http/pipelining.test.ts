@@ -100,7 +100,7 @@ t.test(
     t.ok(peak < 384, `${peak} MiB`)
     for (const socket of flooders) socket.destroy()
     t.equal((await sandbox.api.inject('/health/live')).statusCode, 200)
-    t.equal(await sandbox.stop(), 0, 'nobody waits for what nobody reads any more')
+    t.equal(await sandbox.stop(), 0, 'the sandbox must stop although answers are not read')
   },
 )
 

@@ -167,8 +167,8 @@ t.test(
       order,
       order.toSorted((one, other) => one - other),
     )
-    t.equal(tree.match(/- list:/g)?.length, 1, 'it is one list')
-    t.notMatch(tree, 'img', 'and no image')
+    t.equal(tree.match(/- list:/g)?.length, 1, 'the diagram must be one list')
+    t.notMatch(tree, 'img', 'the diagram must not be an image')
 
     const outlineOf = (id: string) => page.evaluate(`getComputedStyle(document.querySelector('${id}')).outlineStyle`)
     const step = (await page.locator('.verdict .sentence a').getAttribute('href'))!

@@ -191,7 +191,7 @@ t.test(
     t.match(hostile.ItemList[0].data.name, '<script>')
     t.match(hostile.ItemList[0]['@id'], /^[\w-]{36}$/)
     t.equal(hostile.ItemList.length, usual.json().ItemList.length)
-    t.notOk(JSON.stringify(hostile).includes('Weather'), 'in every field')
+    t.notOk(JSON.stringify(hostile).includes('Weather'), 'every field must have the hostile text')
     t.ok((await ask('get', 'hostile-texts')).data.description.length > 20)
     t.match((await ask('groups', 'hostile-texts')).ItemList[0].data.name, '<script>')
 

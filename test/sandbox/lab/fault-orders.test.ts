@@ -26,7 +26,7 @@ t.test(
       options: { retryAfter: { allowed: /whole number/, default: null } },
     })
     t.match(find('exchange-late'), { options: { seconds: { allowed: 'a number from 0 to 60', default: 5 } } })
-    t.equal(find('list-503-after'), undefined, 'reading changes nothing')
+    t.equal(find('list-503-after'), undefined, 'reading must not change the fault')
     t.match(find('list-cut'), { acted: 'after' })
     const ofList = (await call('GET', '/lab/v1/faults/catalogue?place=list')).json().faults
     t.ok(ofList.length > 20)

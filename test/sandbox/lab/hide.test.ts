@@ -15,7 +15,11 @@ t.test('a secret is replaced by a hash that shows which secrets are equal, but n
   const value = hide.value('client_secret', secret, at)
   t.equal(identityOf(value), identityOf(hide.value('client_secret', secret, at)))
   t.not(identityOf(value), identityOf(hide.value('client_secret', `${secret}x`, at)))
-  t.not(identityOf(value), identityOf(createHide().value('client_secret', secret, at)), 'another process, another hash')
+  t.not(
+    identityOf(value),
+    identityOf(createHide().value('client_secret', secret, at)),
+    'another process must make another hash',
+  )
   t.notMatch(JSON.stringify(value), secret.slice(0, 6))
 })
 

@@ -376,7 +376,7 @@ t.test('an unknown address is answered with a page for browsers, and with JSON f
   t.match([elsewhere.statusCode, elsewhere.headers['content-type']], [403, 'text/html'])
   t.match(elsewhere.body, '<p>The laboratory is not served under this name.')
   for (const { body } of [refused, elsewhere])
-    t.notMatch(body, /<(link|script|img|a)\b/, 'whose style and links would be refused likewise')
+    t.notMatch(body, /<(link|script|img|a)\b/, 'the page must have no style sheet, script, image or link')
 })
 
 t.test('the pages escape what clients send, and load nothing but their own style and script', async t => {
@@ -410,5 +410,5 @@ t.test('a long poll does not keep the laboratory from stopping', async t => {
   const started = performance.now()
   await lab.server.close()
   t.match(await (await answer).json(), { logins: [] })
-  t.ok(performance.now() - started < 8_000, 'before it would be cut')
+  t.ok(performance.now() - started < 8_000, 'the stop must not wait until the poll is cut off')
 })

@@ -131,7 +131,11 @@ t.test(
     for (const [text, found] of rows) {
       const { url, page } = await search(text)
       t.same(idsOn(page), found, text)
-      t.match(page.body, '<input id="text" name="text" type="search" aria-describedby="text-hint"', 'it has no value')
+      t.match(
+        page.body,
+        '<input id="text" name="text" type="search" aria-describedby="text-hint"',
+        'the field must be empty',
+      )
       for (const secret of [state, code, otherState, otherCode, tokens.access_token, tokens.refresh_token])
         for (const shown of [url, page.body]) t.notOk(shown.includes(secret), text)
       const { logins, total } = (await searchCall(text)).json()
@@ -142,7 +146,7 @@ t.test(
       )
       t.equal(total, found.length)
     }
-    t.notOk(sandbox.logLines.join('').includes(otherState), 'nothing of it is in the log')
+    t.notOk(sandbox.logLines.join('').includes(otherState), 'the log must not contain the search')
   },
 )
 
@@ -275,7 +279,7 @@ t.test('the laboratory accepts a search only from its own form', async t => {
   const unknown = { host, 'content-type': 'application/x-www-form-urlencoded' }
   const post = (url: string, headers: object) =>
     sandbox.lab!.inject({ method: 'POST', url, headers: { ...headers }, payload: 'text=a' })
-  t.equal((await post('/search', unknown)).statusCode, 403, 'a form that no browser vouches for')
+  t.equal((await post('/search', unknown)).statusCode, 403, 'a form without Sec-Fetch-Site and Origin must be refused')
   t.equal(
     (await post('/lab/v1/faults', { ...unknown, origin: `http://${host}` })).statusCode,
     415,

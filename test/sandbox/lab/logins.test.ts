@@ -109,7 +109,7 @@ t.test('logins are listed newest first, and can be selected by client, by state 
   const seen = logins.newest()
   t.same(ids({ after: seen }), [])
   begin('app-1', state)
-  t.same(ids({ after: seen }), [one.id], 'a new step brings a login back')
+  t.same(ids({ after: seen }), [one.id], 'a login with a new step must be listed')
 })
 
 t.test('a busy client, and made-up client ids, remove only their own older logins', async t => {
@@ -119,7 +119,7 @@ t.test('a busy client, and made-up client ids, remove only their own older login
   for (let index = 0; index < 30; index++) begin(`made-up-${index}`, random(), { reason: 'client-unknown' })
   t.equal(logins.list({}).length, 10)
   for (const { id } of quiet) t.ok(logins.find(id), 'the quiet client keeps its logins')
-  t.ok(logins.list({ clientId: 'busy' }).length >= 3, 'and the busy one a fair share')
+  t.ok(logins.list({ clientId: 'busy' }).length >= 3, 'the busy client must keep some logins')
 })
 
 t.test('when a login has too many steps, successful calls are removed first', async t => {
@@ -162,7 +162,7 @@ t.test('a login of one huge step and a login of many small steps are both within
   const { keys, steps } = long as RecordedLogin & { keys: Set<string> }
   t.ok(Buffer.byteLength(JSON.stringify(steps)) + [...keys].join('').length <= 16 * 1024)
   t.ok(keys.size <= 50, `${keys.size} keys`)
-  t.equal(begin('app-1', state).id, long.id, 'it is still found by how it began')
+  t.equal(begin('app-1', state).id, long.id, 'the login must still be found by its start')
 })
 
 t.test('thousands of huge requests do not end a process with a small heap', async t => {

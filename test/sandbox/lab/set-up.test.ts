@@ -166,7 +166,7 @@ for (const database of await openDatabases(t)) {
       const answer = await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${first}` } })
       t.match([answer.statusCode, answer.headers['www-authenticate']], [401, /error="invalid_token"/])
       t.equal(lastReason(sandbox), 'token-expired')
-      t.ok(await isAccepted(sandbox, other.tokens.access_token), 'that of another login lives on')
+      t.ok(await isAccepted(sandbox, other.tokens.access_token), 'the token of another login must stay valid')
       const renewed = (await renew(sandbox, all)).json()
       t.ok(await isAccepted(sandbox, renewed.access_token), 'at the very same moment by the clock')
       t.notOk(await isAccepted(sandbox, first))
@@ -177,7 +177,11 @@ for (const database of await openDatabases(t)) {
       const own = (await lab('POST', 'sign-in', { userId: all.person.userId })).json().accessToken
       await lab('POST', 'expire', { what: 'access-token', value: own })
       t.notOk(await isAccepted(sandbox, own))
-      t.equal((await lab('POST', 'expire', { what: 'access-token', value: first })).statusCode, 404, 'it has expired')
+      t.equal(
+        (await lab('POST', 'expire', { what: 'access-token', value: first })).statusCode,
+        404,
+        'the token must have expired',
+      )
     },
   )
 
@@ -190,7 +194,7 @@ for (const database of await openDatabases(t)) {
     })
     t.match((await renew(sandbox, all)).json(), { error: 'invalid_grant' })
     t.equal(lastReason(sandbox), 'refresh-token-expired')
-    t.ok(await isAccepted(sandbox, all.tokens.access_token), 'the access token lives on')
+    t.ok(await isAccepted(sandbox, all.tokens.access_token), 'the access token must stay valid')
 
     const begin = async () => {
       const url = `${portalUrl}${startOf(all.clientId)}`
@@ -259,7 +263,7 @@ for (const database of await openDatabases(t)) {
       t.strictSame((await lab('POST', 'reset', { suite: 'another' })).json(), {
         removed: { people: 0, groups: 0, applications: 0 },
       })
-      t.ok(await isAccepted(sandbox, accessToken), 'who resets a suite leaves the seeds alone')
+      t.ok(await isAccepted(sandbox, accessToken), 'resetting a suite must not change the seeds')
       t.match((await lab('POST', 'reset', { seeds: true })).json(), { removed: { applications: 1 } })
       t.notOk(await isAccepted(sandbox, accessToken))
       const after = await callAsDeveloper(sandbox)
@@ -363,7 +367,7 @@ for (const database of await openDatabases(t)) {
       for (const { clientId } of [one, two]) await lab('POST', 'faults', { fault: 'exchange-503', clientId })
       const ann = (await lab('POST', 'people', { email, suite: 'one' })).json()
       for (let times = 0; times < 10; times += 1) await signIn(openBrowser(sandbox), {}, { email, password: 'wrong' })
-      t.notMatch((await signIn(openBrowser(sandbox), {}, ann)).body, 'name="decision"', 'she is locked out')
+      t.notMatch((await signIn(openBrowser(sandbox), {}, ann)).body, 'name="decision"', 'the person must be locked out')
       await lab('POST', 'reset', { suite: 'one' })
       const again = (await lab('POST', 'people', { email, suite: 'one' })).json()
       t.match((await signIn(openBrowser(sandbox), {}, again)).body, 'name="decision"')
@@ -410,7 +414,11 @@ for (const database of await openDatabases(t)) {
     t.equal((await refresh(sandbox, renewed.refresh_token, fields)).statusCode, 401)
     t.equal((await renew(sandbox, other)).statusCode, 200)
     const changed = await lab('PUT', `applications/${made.clientId}/lifetimes`, {})
-    t.match(changed.json(), { accessTokenSeconds: 86_400, codeSeconds: 60 }, 'back to the settings')
+    t.match(
+      changed.json(),
+      { accessTokenSeconds: 86_400, codeSeconds: 60 },
+      'the lifetimes must be those of the settings again',
+    )
     t.equal((await lab('PUT', `applications/${seeded.clientId}/lifetimes`, { codeSeconds: 9 })).statusCode, 200)
   })
 }

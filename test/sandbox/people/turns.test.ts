@@ -49,7 +49,7 @@ t.test(
     const { ask, order, refused, endAll } = openWork()
     for (let count = 0; count < 90; count += 1) ask('flood')
     await setImmediate()
-    t.equal(refused.length, 38, 'two at work, fifty waiting')
+    t.equal(refused.length, 38, 'two tasks must run, and fifty must wait')
     for (let count = 0; count < 60; count += 1) ask(`visitor ${count % 30}`)
     await setImmediate()
     t.equal(refused.filter(source => source === 'flood').length, 38 + 48)
@@ -57,7 +57,7 @@ t.test(
     const visitors = order.filter(source => source.startsWith('visitor'))
     t.equal(order.length, 52)
     t.equal(visitors.length, 48)
-    t.equal(new Set(visitors).size, 30, 'each of them is heard at least once')
+    t.equal(new Set(visitors).size, 30, 'each visitor must get at least one turn')
   },
 )
 

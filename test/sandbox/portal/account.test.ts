@@ -205,14 +205,14 @@ for (const database of databases) {
       const browser = await openAsNewcomer(sandbox)
       await submitForm(browser, await browser.get('/account/groups'), '/account/groups', { name: 'Weather' })
       const page = await browser.get('/account/token')
-      t.strictSame(readCopyable(page.body), [], 'nothing is given before the button is pressed')
+      t.strictSame(readCopyable(page.body), [], 'the page must show no token before the button is pressed')
       const shown = await submitForm(browser, page, '/account/token')
       t.equal(shown.statusCode, 200)
       t.equal(shown.headers['cache-control'], 'no-store')
       const [setsToken = '', list = '', create = ''] = readCopyable(shown.body)
       const accessToken = /^TOKEN='([^']+)'$/.exec(setsToken)?.[1] ?? ''
       t.equal(shown.body.split(accessToken).length - 1, 1, 'the page has the token once')
-      t.match(shown.body, `data-copy="access token">${accessToken}<`, 'and copies it alone, too')
+      t.match(shown.body, `data-copy="access token">${accessToken}<`, 'a button must copy only the token')
       const { type, aud, iat = 0, exp = 0 } = decodeJwt(accessToken)
       t.match({ type, aud, lifetime: exp - iat }, { type: 'User', aud: portalUrl, lifetime: 86_400 })
 
@@ -260,7 +260,7 @@ for (const database of databases) {
       t.ok(performance.now() - startedAt < 500, 'reading does not wait for the lock')
       startedAt = performance.now()
       const refused = await submitForm(browser, page, '/account/groups', { name: 'Weather' })
-      t.ok(performance.now() - startedAt < 2800, 'writing waits once, not also for the session')
+      t.ok(performance.now() - startedAt < 2800, 'a form must wait only once for the lock')
       t.equal(refused.statusCode, 503)
       t.match(sandbox.logLines.join(''), /"code":"session-not-extended","fault":"busy"/)
       t.match(refused.headers['retry-after'], /^\d+$/)
@@ -287,9 +287,9 @@ for (const database of databases) {
           ([, path = '']) => path,
         )
       const [newest = '', middle = '', oldest] = await listEnds(own)
-      t.ok(oldest, 'three are listed')
+      t.ok(oldest, 'three tokens must be listed')
       t.equal((await own.get(newest)).statusCode, 200)
-      t.strictSame(await statuses(), [200, 200, 200, 200], 'the question ends nothing')
+      t.strictSame(await statuses(), [200, 200, 200, 200], 'the page that asks must not end anything')
 
       const question = await own.get(middle)
       t.match(question.body, '<h1>End this access token?</h1>')
@@ -297,14 +297,14 @@ for (const database of databases) {
       t.match((await own.get(locationOf(ended))).body, 'role="status">The access token has ended.')
       t.strictSame(await statuses(), [200, 401, 200, 200])
       t.equal((await listEnds(own)).length, 2)
-      t.equal(locationOf(await own.get(middle)), '/account/token', 'it has ended already')
+      t.equal(locationOf(await own.get(middle)), '/account/token', 'a token that has ended must lead to the list')
 
       const [foreign = ''] = await listEnds(other)
-      t.equal(locationOf(await own.get(foreign)), '/account/token', 'nobody is asked about a token of somebody else')
+      t.equal(locationOf(await own.get(foreign)), '/account/token', 'a token of another user must lead to the list')
       const fields = readHiddenFields(await own.get(newest), '/account/token/end')
       for (const tokenId of [foreign.split('/')[3] ?? '', 'nul\0', ''])
         t.equal((await own.post('/account/token/end', { ...fields, tokenId })).statusCode, 303)
-      t.strictSame(await statuses(), [200, 401, 200, 200], 'nor ends it')
+      t.strictSame(await statuses(), [200, 401, 200, 200], 'the token of another user must stay valid')
 
       const all = await own.get('/account/token/end')
       t.match(all.body, '<h1>End all 2 of your access tokens?</h1>')
@@ -329,7 +329,7 @@ for (const database of databases) {
       for (const _ of [1, 2]) await submitForm(browser, await browser.get('/account/token'), '/account/token')
       const { body } = await browser.get('/account')
       t.match(body, /href="\/account\/groups\/[0-9a-f-]{36}"><bdi>Two</)
-      t.notMatch(body, 'Six', 'five of each')
+      t.notMatch(body, 'Six', 'the page must show five entries of each kind')
       t.match(body, /All \d groups/)
       t.match(body, '<li><bdi>Reference client</bdi></li>')
       t.match(body, '2 access tokens for the application API are valid.')
@@ -380,7 +380,7 @@ for (const database of databases) {
         store.transaction = async work => first().then(() => transaction(work))
         const answer = await start()
         t.notMatch(`${answer.headers.location} ${answer.body}`, /[?&]code=/, who)
-        t.equal(answer.statusCode, who === 'a script' ? 403 : 200, 'asked again')
+        t.equal(answer.statusCode, who === 'a script' ? 403 : 200, 'the answer must ask again')
 
         await allow()
         // The code is stored, but its transaction has not ended. Withdrawing must wait for the transaction.
@@ -452,11 +452,15 @@ for (const database of databases) {
       t.match(page.body, 'Reference client')
       const question = await askToWithdraw(browser)
       t.match(question.body, '<h1>Withdraw access from <bdi>Reference client</bdi>?</h1>')
-      t.equal((await listApplications(sandbox, tokens.access_token)).statusCode, 200, 'the question changes nothing')
+      t.equal(
+        (await listApplications(sandbox, tokens.access_token)).statusCode,
+        200,
+        'the page that asks must not change anything',
+      )
       const elsewhere = await (await openAsNewcomer(sandbox, { ...newcomer, email: 'third@example.test' })).get(
         `/account/applications/${seeded.clientId}/withdraw`,
       )
-      t.equal(locationOf(elsewhere), '/account/applications', 'who has not allowed it is not asked')
+      t.equal(locationOf(elsewhere), '/account/applications', 'without consent the page must lead to the list')
       const answer = await submitForm(browser, question, '/account/applications')
       t.equal(answer.statusCode, 303)
       const after = await browser.get(locationOf(answer))
@@ -471,7 +475,11 @@ for (const database of databases) {
         state: undefined,
       })
       t.match(refreshed.json(), { error: 'invalid_grant' })
-      t.match((await exchange(sandbox, { code: pending })).json(), { error: 'invalid_grant' }, 'a code on its way')
+      t.match(
+        (await exchange(sandbox, { code: pending })).json(),
+        { error: 'invalid_grant' },
+        'an unused code must end',
+      )
       t.match((await browser.get(startUrl())).body, /wants to sign you in/)
 
       t.equal(
@@ -495,7 +503,7 @@ t.test('a forged address shows no notice of a withdrawal, and a real notice is s
   })
   t.equal(answer.statusCode, 303)
   const unchanged = await browser.get(locationOf(answer))
-  t.match(unchanged.body, 'Reference client', 'nothing was withdrawn')
+  t.match(unchanged.body, 'Reference client', 'the consent must not be withdrawn')
   t.notMatch(unchanged.body, 'role="status"')
 
   const withdrawn = await submitForm(browser, await askToWithdraw(browser), '/account/applications')
@@ -522,16 +530,20 @@ for (const database of databases) {
       )
       const question = await browser.get('/account/sign-out-everywhere')
       t.match(question.body, '<h1>Sign out everywhere?</h1>')
-      t.match((await elsewhere.get('/account')).body, '<h1>Your account</h1>', 'the question ends nothing')
+      t.match(
+        (await elsewhere.get('/account')).body,
+        '<h1>Your account</h1>',
+        'the page that asks must not end anything',
+      )
       const answer = await submitForm(browser, question, '/account')
       t.equal(locationOf(answer), '/signed-out')
       const page = await browser.get('/signed-out')
       t.match(page.body, 'You are signed out everywhere')
       t.match(page.body, 'The applications that you signed in to can no longer act as you')
       t.notMatch(page.body, 'may still be signed in')
-      t.notMatch((await browser.get('/signed-out')).body, 'everywhere', 'said once')
+      t.notMatch((await browser.get('/signed-out')).body, 'everywhere', 'the notice must be shown once')
       for (const one of [browser, elsewhere]) t.match((await one.get('/account')).body, '<h1>Sign in</h1>')
-      t.match((await other.get('/account')).body, '<h1>Your account</h1>', 'other users notice nothing')
+      t.match((await other.get('/account')).body, '<h1>Your account</h1>', 'other users must stay signed in')
       const refused = await refresh(sandbox, tokens.refresh_token)
       t.equal(refused.statusCode, 401)
       t.equal(refused.json().error, 'invalid_grant')

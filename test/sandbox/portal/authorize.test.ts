@@ -27,7 +27,7 @@ t.test('AZ-01: an unknown client or a missing redirect URI gets a page and no re
     t.equal(page.statusCode, 400, url)
     t.equal(page.headers.location, undefined)
     t.match(page.headers['content-type'], /^text\/html/)
-    t.match(page.headers['content-security-policy'], /form-action 'self';/, 'no origin of anybody else')
+    t.match(page.headers['content-security-policy'], /form-action 'self';/, 'the policy must contain no other origin')
   }
 })
 
@@ -101,7 +101,7 @@ t.test('AZ-05: a repeated state is refused and not returned, and unknown paramet
   t.equal(location.searchParams.get('error'), 'invalid_request')
   t.equal(location.searchParams.get('state'), null)
   t.equal((await browser.get(`${startUrl()}&extra=foobar&extra=foobar`)).statusCode, 200)
-  t.equal((await browser.get(`${startUrl()}&client_id=b`)).statusCode, 400, 'two clients are none')
+  t.equal((await browser.get(`${startUrl()}&client_id=b`)).statusCode, 400, 'two client ids must be refused')
 })
 
 t.test('AZ-07: a correct request shows the page to sign in first, whatever other parameters it has', async t => {
@@ -141,7 +141,7 @@ t.test('AZ-07: a start with a mistake redirects only visitors who have allowed t
   const allowed = await openAllowed(sandbox)
   t.match(locationOf(await allowed.get(wrong)), /^https:\/\/xn--mnchen-3ya\.example\.test:8443\/cb\?x=1&error=/)
   await sandbox.store.write(db => db.deleteFrom('consents').execute())
-  t.equal((await allowed.get(wrong)).statusCode, 400, 'allowed no more')
+  t.equal((await allowed.get(wrong)).statusCode, 400, 'after a withdrawal the start must be refused')
 })
 
 t.test('AZ-06: a cancel_url of another origin is refused, and never used', async t => {

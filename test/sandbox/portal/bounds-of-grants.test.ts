@@ -109,12 +109,12 @@ for (const database of await openDatabases(t)) {
       t.equal(rows.length, 100)
 
       const isUnknown = { statusCode: 401 }
-      t.match(await refresh(sandbox, tokens[0]), isUnknown, 'the first of all')
-      t.match(await refresh(sandbox, tokens[1]), isUnknown, 'the youngest of those that were forgotten')
+      t.match(await refresh(sandbox, tokens[0]), isUnknown, 'the first token must be forgotten')
+      t.match(await refresh(sandbox, tokens[1]), isUnknown, 'the second token must be forgotten')
       sandbox.passTime(1000)
       const newest = await refresh(sandbox, tokens[102])
-      t.equal(newest.statusCode, 200, 'an unknown token ends nothing')
-      t.match(await refresh(sandbox, tokens[3]), { statusCode: 401 }, 'the oldest that is known')
+      t.equal(newest.statusCode, 200, 'an unknown token must not end the family')
+      t.match(await refresh(sandbox, tokens[3]), { statusCode: 401 }, 'the oldest stored token must be refused')
       t.match(await refresh(sandbox, newest.json().refresh_token), { statusCode: 401 }, 'the family has ended')
       t.equal(await isAccepted(sandbox, first.access_token), false)
     },
@@ -133,14 +133,18 @@ for (const database of await openDatabases(t)) {
       t.match(refused, { statusCode: 429, headers: { 'retry-after': '31', 'cache-control': 'no-store' } })
       t.match(refused.json(), { error: 'temporarily_unavailable', state: 'its-state' })
       t.equal(steps.at(-1)?.reason, 'renewed-too-often', 'the laboratory hears why')
-      t.equal((await refresh(sandbox, tokens[59])).json().refresh_token, tokens[60], 'a lost answer is given once more')
+      t.equal(
+        (await refresh(sandbox, tokens[59])).json().refresh_token,
+        tokens[60],
+        'a repeated renewal must get the same token',
+      )
       t.equal((await refresh(sandbox, other.refresh_token)).statusCode, 200, 'another login is not affected')
 
       sandbox.passTime(30_000)
-      t.equal((await refresh(sandbox, tokens[60])).statusCode, 429, 'a moment too early')
+      t.equal((await refresh(sandbox, tokens[60])).statusCode, 429, 'a renewal that is too early must get 429')
       sandbox.passTime(1000)
       const next = await refresh(sandbox, tokens[60])
-      t.equal(next.statusCode, 200, 'what was refused has used nothing up')
+      t.equal(next.statusCode, 200, 'a refused renewal must not use up the token')
       t.equal((await renew(sandbox, next.json().refresh_token, 1)).length, 2)
     },
   )
@@ -175,7 +179,7 @@ for (const database of await openDatabases(t)) {
       const code = await logIn()
       t.equal(await isAccepted(sandbox, first.access_token), false)
       t.match((await refresh(sandbox, first.refresh_token)).json(), { error: 'invalid_grant' })
-      t.equal(await isAccepted(sandbox, second.access_token), true, 'the next one lives')
+      t.equal(await isAccepted(sandbox, second.access_token), true, 'the next token must stay valid')
       t.equal(await countEndedGrants(sandbox), 2)
       t.equal((await exchange(sandbox, { code })).statusCode, 200)
       t.equal(await isAccepted(sandbox, fromPortal), true, 'tokens of the portal’s own page count by themselves')
@@ -192,7 +196,7 @@ for (const database of await openDatabases(t)) {
       sandbox.passTime(10)
       await revoke(sandbox, token)
     }
-    t.equal(await isAccepted(sandbox, kept.access_token), true, 'only live ones count')
+    t.equal(await isAccepted(sandbox, kept.access_token), true, 'only live grants may count')
     t.ok((await countGrants(sandbox)) <= 103, `${await countGrants(sandbox)} rows`)
   })
 
@@ -231,7 +235,7 @@ for (const database of await openDatabases(t)) {
     await makePortalToken(browser)
     t.equal(await isAccepted(sandbox, first), true)
     const newest = await makePortalToken(browser)
-    t.equal(await isAccepted(sandbox, first), false, 'the oldest')
+    t.equal(await isAccepted(sandbox, first), false, 'the oldest token must end')
     t.equal(await isAccepted(sandbox, second), true)
     t.equal(await isAccepted(sandbox, newest), true)
   })

@@ -47,7 +47,7 @@ for (const database of await openDatabases(t)) {
     const waitSeconds = Number(refused.headers['retry-after'])
     t.ok(waitSeconds > 0 && waitSeconds <= quarterSeconds, `${waitSeconds} s`)
     sandbox.passTime(waitSeconds * 1000)
-    t.equal((await attempt(sandbox)).statusCode, 303, 'a new window is as long as always')
+    t.equal((await attempt(sandbox)).statusCode, 303, 'a new lock-out must have its usual length')
   })
 
   t.test(
@@ -99,7 +99,7 @@ for (const database of await openDatabases(t)) {
       }
       await whileAhead(sandbox, async () => {
         for (let count = 1; count <= 5; count += 1) t.equal(await ask(), count)
-        t.equal(await ask(), 5, 'no further mail')
+        t.equal(await ask(), 5, 'no further mail may be sent')
       })
       t.equal(await ask(), 6)
     },
@@ -151,7 +151,7 @@ for (const database of await openDatabases(t)) {
         return { code, tokens: (await exchange(sandbox, { code })).json() }
       })
       t.match(await exchange(sandbox, { code }), { statusCode: 401 })
-      t.match(await refresh(sandbox, tokens.refresh_token), { statusCode: 401 }, 'what the code gave has ended')
+      t.match(await refresh(sandbox, tokens.refresh_token), { statusCode: 401 }, 'the tokens of the code must end')
       t.equal(await isAccepted(sandbox, tokens.access_token), false)
     },
   )

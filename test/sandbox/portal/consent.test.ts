@@ -55,12 +55,12 @@ for (const database of databases) {
         const answer = await browser.submit(page, { decision })
         t.equal(answer.statusCode, 303)
         const location = String(answer.headers.location)
-        t.match(location, /^\/\?grant_type=/, 'the login starts again, here')
-        t.match((await browser.get(location)).body, next, 'and they are asked themselves')
+        t.match(location, /^\/\?grant_type=/, 'the portal must start the login again')
+        t.match((await browser.get(location)).body, next, 'the new user must be asked for consent')
         t.strictSame(await rows(), [])
       }
     const answer = await developer.submit(page, { decision: 'allow' })
-    t.match(answer.headers.location, `${seeded.redirectUri}?code=`, 'the page still counts for whom it was shown to')
+    t.match(answer.headers.location, `${seeded.redirectUri}?code=`, 'the page must still be valid for its own user')
   })
 
   t.test(`PS-01: a consent page can be answered for 30 minutes (${database.name})`, async t => {
@@ -197,7 +197,7 @@ t.test('PS-12: what an application says about itself is shown as text, and its i
     const brand = /<img src="\/assets\/icon-\w+\.svg" alt="" width="24" height="24">/
     t.match(page.body, brand, 'the portal shows its own icon')
     t.notMatch(page.body.replace(brand, ''), /<img|<svg|<script/, text)
-    t.equal(page.body.match(/icons\.example/g)?.length, 1, 'the link')
+    t.equal(page.body.match(/icons\.example/g)?.length, 1, 'the address of the icon must occur once, as a link')
     t.match(
       page.headers['content-security-policy'],
       /^default-src 'none'; style-src 'self'; img-src 'self'; form-action /,

@@ -86,7 +86,7 @@ t.test('only members see the page of a group, and other users get a 404', async 
     t.notMatch(page.body, '<b>')
   }
   await change(maker, path, { change: 'invite', userId: friendId })
-  t.equal((await friend.get(path)).statusCode, 404, 'an invitation does not open it')
+  t.equal((await friend.get(path)).statusCode, 404, 'an invited user must not see the page')
   t.notMatch((await openBrowser(sandbox).get(path)).body, 'Secret weather')
 
   const form = readHiddenFields(await friend.get('/account/token'), '/account/token')
@@ -144,7 +144,7 @@ t.test('a notice is shown once, on its own page, to its own user', async t => {
   const other = await openAsNewcomer(sandbox, { ...newcomer, email: 'notices@example.test' })
   const otherId = /user ID">([^<]+)</.exec((await other.get('/account')).body)?.[1] ?? ''
   const answer = await submitForm(maker, await maker.get(path), path, { change: 'invite', userId: otherId })
-  t.equal(locationOf(answer), path, 'nothing of it is in the address')
+  t.equal(locationOf(answer), path, 'the address must not contain the notice')
   const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-notice')
   t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Strict', path: '/', maxAge: 300 })
   const value = cookie?.value ?? ''
@@ -205,14 +205,18 @@ for (const database of databases) {
     t.notMatch(invited.body, /newcomer/i, 'nothing else of the person is shown')
     t.match((await friend.get('/account')).body, 'You have been invited to a group')
     const page = await friend.get(groupsPath)
-    t.match(page.body, seeded.email, 'it says from whom')
-    t.match(page.body, 'You are not in a group yet', 'and counts for nothing')
+    t.match(page.body, seeded.email, 'the invitation must name its sender')
+    t.match(page.body, 'You are not in a group yet', 'an invited user must not count as a member')
     t.notMatch((await friend.get('/account/token')).body, groupId)
 
     const declined = await submitForm(friend, page, invitationsPath, { answer: 'decline' })
     t.match((await follow(friend, declined)).body, 'You declined the invitation to <strong><bdi>Weather')
     t.equal((await submitForm(friend, page, invitationsPath, { answer: 'decline' })).statusCode, 303, 'sent twice')
-    t.equal((await submitForm(friend, page, invitationsPath, { answer: 'accept' })).statusCode, 404, 'too late')
+    t.equal(
+      (await submitForm(friend, page, invitationsPath, { answer: 'accept' })).statusCode,
+      404,
+      'accepting after declining must be refused',
+    )
 
     await invite()
     const again = await friend.get(groupsPath)
@@ -239,16 +243,20 @@ for (const database of databases) {
     await invite()
     await answerInvitation(friend, 'accept')
     t.equal((await submitForm(maker, old, path, { change: 'take-back', userId: friendId })).statusCode, 303)
-    t.equal((await friend.get(path)).statusCode, 200, 'taking back what was accepted takes nobody out')
-    t.notMatch((await friend.get(path)).body, 'Remove', 'only the maker is offered that')
-    t.equal((await change(friend, path, { change: 'take-out', userId: makerId })).statusCode, 404, 'or may')
+    t.equal((await friend.get(path)).statusCode, 200, 'withdrawing an accepted invitation must not remove the member')
+    t.notMatch((await friend.get(path)).body, 'Remove', 'only the maker must see the button to remove members')
+    t.equal(
+      (await change(friend, path, { change: 'take-out', userId: makerId })).statusCode,
+      404,
+      'only the maker may remove members',
+    )
 
     const out = await follow(maker, await change(maker, path, { change: 'take-out', userId: friendId }))
     t.match(out.body, 'role="status"><strong><bdi>Nora Newcomer</bdi></strong> was removed from the group.')
     t.equal((await friend.get(path)).statusCode, 404)
     const again = await follow(maker, await change(maker, path, { change: 'take-out', userId: friendId }))
     t.match(again.body, 'That person is not a member of the group.', 'sent twice')
-    t.notMatch(again.body, /newcomer/i, 'the form does not tell whose an id is')
+    t.notMatch(again.body, /newcomer/i, 'the answer must not show the name of a user')
 
     await invite()
     await answerInvitation(friend, 'accept')
@@ -292,7 +300,7 @@ for (const database of databases) {
     const full = await answerInvitation(friend, 'accept')
     t.equal(full.statusCode, 422)
     t.match(full.body, /role="alert">You are in 20 groups, which is the limit. Leave one first./)
-    t.match(full.body, 'Leave one to create another', 'and no form to make one')
+    t.match(full.body, 'Leave one to create another', 'the page must have no form for a new group')
     t.throws(() => readHiddenFields(full, groupsPath))
 
     const page = await maker.get(path)
@@ -302,7 +310,7 @@ for (const database of databases) {
     t.equal(refused.statusCode, 409)
     t.match(refused.body, /role="alert">You are the only member, and the group has applications/)
     t.notMatch(refused.body, `${path}/leave`)
-    t.equal(locationOf(await maker.get(`${path}/leave`)), path, 'and is not asked whether to leave')
+    t.equal(locationOf(await maker.get(`${path}/leave`)), path, 'the last member must not be asked whether to leave')
   })
 
   t.test(`every member can rename a group, and nobody else (${database.name})`, async t => {
@@ -322,12 +330,24 @@ for (const database of databases) {
     t.match(renamed.body, /role="status">The group is now called <strong><bdi>&lt;i&gt;🐎/)
     await change(maker, path, { change: 'invite', userId: friendId })
     const { formToken = '' } = readHiddenFields(await friend.get(groupsPath), groupsPath)
-    t.equal((await friend.post(path, { formToken, change: 'rename', name: 'Mine' })).statusCode, 400, 'of another form')
-    t.equal((await friend.post(path, { ...old, change: 'rename', name: 'Mine' })).statusCode, 400, 'of another user')
+    t.equal(
+      (await friend.post(path, { formToken, change: 'rename', name: 'Mine' })).statusCode,
+      400,
+      'the token of another form must be refused',
+    )
+    t.equal(
+      (await friend.post(path, { ...old, change: 'rename', name: 'Mine' })).statusCode,
+      400,
+      'the token of another user must be refused',
+    )
     await submitForm(friend, await friend.get(groupsPath), groupsPath, { name: 'Own' })
     const own = /href="(\/account\/groups\/[0-9a-f-]{36})"/.exec((await friend.get(groupsPath)).body)?.[1] ?? ''
     const ownToken = readHiddenFields(await friend.get(own), own)
-    t.equal((await friend.post(path, { ...ownToken, change: 'rename', name: 'Mine' })).statusCode, 404, 'only invited')
+    t.equal(
+      (await friend.post(path, { ...ownToken, change: 'rename', name: 'Mine' })).statusCode,
+      404,
+      'an invited user must not be able to rename the group',
+    )
     t.match((await maker.get(path)).body, '<h1><bdi>&lt;i&gt;')
 
     await answerInvitation(friend, 'accept')
@@ -348,17 +368,21 @@ for (const database of databases) {
         `<bdi>Tides &lt;b&gt;</bdi><br><span class="soft named-id">Client ID <code class="id">${created.json()['@id']}`,
       )
       const ask = `${path}/members/${friendId}/remove`
-      t.equal(locationOf(await maker.get(ask)), path, 'whoever is no member has no name here')
+      t.equal(locationOf(await maker.get(ask)), path, 'the page must not ask about a user who is no member')
       await change(maker, path, { change: 'invite', userId: friendId })
-      t.equal(locationOf(await maker.get(ask)), path, 'nor who is only invited')
+      t.equal(locationOf(await maker.get(ask)), path, 'the page must not ask about a user who is only invited')
       t.equal((await friend.get(`${path}/leave`)).statusCode, 404)
       await answerInvitation(friend, 'accept')
-      t.equal(locationOf(await friend.get(`${path}/members/${makerId}/remove`)), path, 'only the maker is asked')
+      t.equal(
+        locationOf(await friend.get(`${path}/members/${makerId}/remove`)),
+        path,
+        'only the maker must see the page that asks',
+      )
 
       const question = await maker.get(ask)
       t.match(question.body, '<h1>Remove <bdi>Nora Newcomer</bdi> from <bdi>Weather</bdi>?</h1>')
       t.match(question.body, `<a class="button quiet" href="${path}">Cancel</a>`)
-      t.equal((await friend.get(path)).statusCode, 200, 'the question changes nothing')
+      t.equal((await friend.get(path)).statusCode, 200, 'the page that asks must not change anything')
       t.match(
         (await follow(maker, await submitForm(maker, question, path))).body,
         'Nora Newcomer</bdi></strong> was removed',

@@ -33,8 +33,8 @@ for (const database of await openDatabases(t))
       const [own, other] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
       await lockOut(t, sandbox)
       t.equal(await attempt(own), 303)
-      t.equal(await attempt(other), 429, 'a mark of another account is none')
-      t.equal(await attempt(other, newcomer), 303, 'signing up is signing in')
+      t.equal(await attempt(other), 429, 'the mark of another account must not count')
+      t.equal(await attempt(other, newcomer), 303, 'a browser that has signed up must be known')
     },
   )
 
@@ -43,8 +43,9 @@ t.test('PS-06: a known browser may fail ten times, and then ten more times as an
   const [own, stranger] = [await openAsDeveloper(sandbox), openBrowser(sandbox)]
   const fail = (browser: Browser) => attempt(browser, { email, password: 'wrong' })
   for (let count = 0; count < 10; count += 1) t.equal(await fail(own), 403)
-  for (let count = 0; count < 9; count += 1) t.equal(await fail(stranger), 403, 'none of the ten was counted for all')
-  t.equal(await fail(own), 403, 'the eleventh is')
+  for (let count = 0; count < 9; count += 1)
+    t.equal(await fail(stranger), 403, 'failures of a known browser must not count for other browsers')
+  t.equal(await fail(own), 403, 'the eleventh failure must count for other browsers')
   t.equal(await attempt(stranger), 429)
   t.equal(await attempt(own), 429)
   sandbox.passTime(quarterMs)
@@ -71,7 +72,7 @@ t.test(
     const sandbox = await buildTestSandbox(t)
     const own = await openAsDeveloper(sandbox)
     const mark = own.cookies.get('__Host-portal-known') ?? ''
-    t.notMatch(Buffer.from(mark, 'base64url').toString(), email, 'it does not say whose it is')
+    t.notMatch(Buffer.from(mark, 'base64url').toString(), email, 'the mark must not contain the e-mail address')
     await lockOut(t, sandbox)
     own.cookies.set('__Host-portal-known', `${mark.slice(0, -1)}${mark.endsWith('A') ? 'B' : 'A'}`)
     t.equal(await attempt(own), 429)
@@ -133,7 +134,7 @@ t.test('PS-06: behind a trusted proxy the sender is the rightmost address that i
   }
   t.equal(await fail('203.0.113.7'), 429)
   t.equal(await fail('198.51.100.1, 203.0.113.7'), 429)
-  t.equal(await fail('203.0.113.8'), 403, 'a neighbour')
+  t.equal(await fail('203.0.113.8'), 403, 'another address must not be locked')
   t.equal(await fail('203.0.113.7, 203.0.113.8'), 403)
 })
 
@@ -155,8 +156,8 @@ t.test(
     t.equal(await fail('10.0.0.1', '2001:db8:1:2::5'), 429)
     for (const other of ['2001:db8:1:3::1', '2001:db8::1:2', '::1', '2001:db8:1::2'])
       t.equal(await fail(other), 401, other)
-    t.equal(await fail('10.0.0.2', '2001:db8:1:2::5'), 401, 'a proxy that nobody trusts is a sender')
-    t.equal(await fail('10.0.0.1', 'no address'), 401, 'the proxy itself')
+    t.equal(await fail('10.0.0.2', '2001:db8:1:2::5'), 401, 'an untrusted proxy must count as a sender')
+    t.equal(await fail('10.0.0.1', 'no address'), 401, 'a request without a forwarded address must count for the proxy')
   },
 )
 
@@ -182,7 +183,7 @@ t.test('calls to /api that a browser sends from another site are refused, and do
   for (const headers of strangers)
     for (let count = 0; count < 11; count += 1)
       for (const path of paths) t.match(await call(path, headers), { statusCode: 403, body: 'other sites' }, path)
-  t.equal(await attempt(openBrowser(sandbox)), 303, 'the account is open')
+  t.equal(await attempt(openBrowser(sandbox)), 303, 'the account must not be locked')
   for (const own of [{}, { 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'none' }])
     for (const path of paths) t.notMatch((await call(path, own)).body, 'other sites', path)
 })

@@ -50,7 +50,11 @@ for (const database of await openDatabases(t)) {
       const mixed = (await own.call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'With its secret' }))).json()
       await call('POST', `/apps/v1/${mixed['@id']}/refreshSecret`)
       await own.call('POST', `/apps/v1/${(await own.call('GET', '/apps/v1')).json().ItemList[0]['@id']}/refreshSecret`)
-      t.strictSame(readMade((await browser.get(path)).body), [], 'not while it is allowed')
+      t.strictSame(
+        readMade((await browser.get(path)).body),
+        [],
+        'the page must list nothing while the client is allowed',
+      )
 
       const body = await withdraw(browser)
       t.strictSame(readMade(body).sort(), ['By the client', 'With its secret'])
@@ -76,7 +80,11 @@ for (const database of await openDatabases(t)) {
 
       const again = openBrowser(sandbox)
       await again.submit(await signIn(again), { decision: 'allow' })
-      t.strictSame(readMade((await browser.get(path)).body), [], 'nor once it is allowed again')
+      t.strictSame(
+        readMade((await browser.get(path)).body),
+        [],
+        'the page must list nothing when the client is allowed again',
+      )
     },
   )
 
@@ -92,8 +100,9 @@ for (const database of await openDatabases(t)) {
       const kept = await callWith(sandbox, created.tokens[0].token)
       const browser = await openAsDeveloper(sandbox)
       t.match(await withdraw(browser), 'Its secret or token is still valid<')
-      for (const secret of known) t.equal(await isSecretOf(sandbox, appId, secret), true, 'withdrawing ends no secret')
-      t.equal((await kept.call('GET', '/apps/v1')).statusCode, 200, 'nor a token of the application itself')
+      for (const secret of known)
+        t.equal(await isSecretOf(sandbox, appId, secret), true, 'withdrawing must not end a secret')
+      t.equal((await kept.call('GET', '/apps/v1')).statusCode, 200, 'withdrawing must not end an app access token')
 
       const page = await browser.get(path)
       const shown = await submitForm(browser, page, renewPath)
@@ -103,7 +112,7 @@ for (const database of await openDatabases(t)) {
       t.equal(shownId, appId)
       t.match(secret, /^[\w-]{43}$/)
       t.equal(await isSecretOf(sandbox, appId, secret), true)
-      for (const old of known) t.equal(await isSecretOf(sandbox, appId, old), false, 'it knew both')
+      for (const old of known) t.equal(await isSecretOf(sandbox, appId, old), false, 'both old secrets must end')
       t.equal((await kept.call('GET', '/apps/v1')).statusCode, 401)
       t.notOk(sandbox.logLines.join('').includes(secret), 'LG-01: the secret is not logged')
 
@@ -112,9 +121,13 @@ for (const database of await openDatabases(t)) {
       t.strictSame(readSecrets(twice.body), [])
       t.equal(await isSecretOf(sandbox, appId, secret), true, 'a form sent twice makes one secret')
       const after = (await browser.get(path)).body
-      t.strictSame(readMade(after), ['Weather'], 'it was made by the client all the same')
+      t.strictSame(readMade(after), ['Weather'], 'the application must still be listed as made by the client')
       t.match(after, 'The old secrets and tokens are no longer valid.')
-      t.match(await submitForm(browser, await browser.get(path), renewPath), { statusCode: 200 }, 'and once more')
+      t.match(
+        await submitForm(browser, await browser.get(path), renewPath),
+        { statusCode: 200 },
+        'the form must work again',
+      )
     },
   )
 
@@ -153,7 +166,7 @@ for (const database of await openDatabases(t)) {
       t.match(page.body, question.replaceAll('&', '&amp;'))
       const asked = await browser.get(question)
       t.match(asked.body, 'End the secrets created for')
-      t.equal(await isSecretOf(sandbox, ended.id, second), true, 'asking ends nothing')
+      t.equal(await isSecretOf(sandbox, ended.id, second), true, 'the page that asks must not end the secret')
       t.equal((await submitForm(browser, asked, removePath)).statusCode, 303)
       t.equal(await isSecretOf(sandbox, ended.id, second), false)
       t.equal(await isSecretOf(sandbox, ended.id, ended.secret), true)
@@ -182,7 +195,11 @@ for (const database of await openDatabases(t)) {
       const question = `${removePath}?applicationId=${created['@id']}&clientId=${seeded.clientId}`
       const asked = await browser.get(question)
       t.match(asked.body, 'You cannot undo this.')
-      t.match(await own.call('GET', `/apps/v1/${created['@id']}`), { statusCode: 200 }, 'asking removes nothing')
+      t.match(
+        await own.call('GET', `/apps/v1/${created['@id']}`),
+        { statusCode: 200 },
+        'the page that asks must not remove the application',
+      )
       t.equal(locationOf(await submitForm(browser, asked, removePath)), `${path}#made`)
       t.match(await own.call('GET', `/apps/v1/${created['@id']}`), { statusCode: 404 })
       t.equal(await isSecretOf(sandbox, created['@id'], created.client.clientSecrets[0]), false)
@@ -235,7 +252,11 @@ for (const database of await openDatabases(t)) {
       t.equal(await isSecretOf(sandbox, created['@id'], created.client.clientSecrets[0]), true)
       const { formToken: ownToken = '' } = readHiddenFields(await browser.get(path), renewPath)
       const notMade = { formToken: ownToken, applicationId: ownApp['@id'], clientId: seeded.clientId }
-      t.equal((await browser.post(renewPath, notMade)).statusCode, 404, 'the user’s own is changed elsewhere')
+      t.equal(
+        (await browser.post(renewPath, notMade)).statusCode,
+        404,
+        'the page must not change an application that the user has made',
+      )
     },
   )
 

@@ -93,16 +93,20 @@ for (const database of databases) {
       const browser = openBrowser(sandbox)
       await browser.get(link)
       const page = await browser.get(link)
-      t.match(page.body, email, 'looking uses nothing up')
+      t.match(page.body, email, 'opening the link must not use it up')
       const weak = await submitForm(browser, page, '/reset-password', { password: 'short' })
       t.equal(weak.statusCode, 422)
       t.match(weak.body, 'Use at least 8 characters.')
       const answers = await Promise.all(
         [1, 2].map(() => submitForm(browser, page, '/reset-password', { password: newPassword })),
       )
-      t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 400], 'of two at once one counts')
+      t.strictSame(
+        answers.map(({ statusCode }) => statusCode).sort(),
+        [200, 400],
+        'of two simultaneous forms one must succeed',
+      )
       t.equal((await browser.get(link)).statusCode, 400)
-      t.match((await browser.get('/account')).body, '<h1>Sign in</h1>', 'nobody is signed in by a link')
+      t.match((await browser.get('/account')).body, '<h1>Sign in</h1>', 'the link must not sign in')
       t.match((await signedIn.get('/account')).body, '<h1>Sign in</h1>')
       t.match((await refresh(sandbox, tokens.refresh_token)).json(), { error: 'invalid_grant' })
       t.equal(await tryPassword(sandbox, password), 403)
@@ -120,7 +124,7 @@ t.test(
     const both = await change(browser, { password: 'wrong password', newPassword: 'short' })
     t.equal(both.statusCode, 422)
     t.match(both.body, /id="password-problem">This is not your current password/)
-    t.match(both.body, /id="new-password-problem">Use at least 8 characters/, 'both are said at once')
+    t.match(both.body, /id="new-password-problem">Use at least 8 characters/, 'the page must show both problems')
     for (let count = 0; count < 9; count += 1) await change(browser, { password: 'wrong password', newPassword })
     t.equal(
       (await change(browser, { password: 'wrong password', newPassword })).statusCode,
@@ -173,7 +177,7 @@ t.test(
     t.equal((await openBrowser(sandbox).get(await readLink(sandbox))).statusCode, 200, 'the last link works')
     sandbox.passTime(1)
     await forget(sandbox)
-    t.equal((await readMailbox(sandbox)).length, 6, 'when it has ended, there is a new one')
+    t.equal((await readMailbox(sandbox)).length, 6, 'when the link has ended, a new link must be sent')
   },
 )
 
@@ -188,14 +192,14 @@ for (const database of databases)
       await forget(sandbox, email, stranger)
       await forget(sandbox, `somebody-${count}@example.test`, stranger)
     }
-    t.equal((await readMailbox(sandbox)).length, 5, 'of the stranger’s requests')
+    t.equal((await readMailbox(sandbox)).length, 5, 'five links of the stranger’s requests must be sent')
     await forget(sandbox, email, { 'x-forwarded-for': '203.0.113.2' })
     t.equal((await readMailbox(sandbox)).length, 6, 'the owner gets a link')
 
     for (let count = 0; count < 60; count += 1)
       await forget(sandbox, `somebody-${count}@example.test`, { 'x-forwarded-for': '203.0.113.3' })
     await forget(sandbox, email, { 'x-forwarded-for': '203.0.113.3' })
-    t.equal((await readMailbox(sandbox)).length, 7, 'also from an address from which a stranger asks for others')
+    t.equal((await readMailbox(sandbox)).length, 7, 'the owner must get a link even from the address of the stranger')
 
     const browser = openBrowser(sandbox)
     const page = await browser.get(await readLink(sandbox))
@@ -204,7 +208,7 @@ for (const database of databases)
     const signedIn = await submitForm(browser, signInPage, '/sign-in', { email, password: newPassword })
     t.equal(signedIn.statusCode, 303)
     await forget(sandbox, email, stranger)
-    t.equal((await readMailbox(sandbox)).length, 8, 'the new password, which ended every link, begins a new count')
+    t.equal((await readMailbox(sandbox)).length, 8, 'after a new password the count must begin again')
   })
 
 t.test('PS-06: requests for addresses without an account leave one row for each source', async t => {

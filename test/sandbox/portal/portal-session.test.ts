@@ -41,7 +41,7 @@ for (const database of await openDatabases(t)) {
         t.ok(await use(browser, sandbox), `after ${count} times 59 minutes`)
       }
       sandbox.passTime(8 * minuteMs - 1)
-      t.ok(await isSignedIn(browser), 'a millisecond before its end')
+      t.ok(await isSignedIn(browser), 'the session must be valid a millisecond before its end')
       sandbox.passTime(1)
       t.notOk(await isSignedIn(browser))
     },
@@ -53,7 +53,7 @@ for (const database of await openDatabases(t)) {
     sandbox.passTime(60 * minuteMs - 1)
     t.ok(await use(browser, sandbox))
     sandbox.passTime(60 * minuteMs - 1)
-    t.ok(await use(browser, sandbox), 'an hour after the last use, not after the first')
+    t.ok(await use(browser, sandbox), 'the hour must begin with the last use')
     sandbox.passTime(60 * minuteMs)
     t.notOk(await isSignedIn(browser))
   })
@@ -76,6 +76,6 @@ for (const database of await openDatabases(t)) {
       t.notOk(await isSignedIn(before), `${action}: the old cookie opens nothing any more`)
       t.ok(await isSignedIn(browser))
     }
-    t.ok(await isSignedIn(other), 'nobody else is signed out by it')
+    t.ok(await isSignedIn(other), 'other sessions must stay signed in')
   })
 }

@@ -19,7 +19,7 @@ for (const database of await openDatabases(t)) {
     t.not(second.refresh_token, first.refresh_token)
     t.not(second.access_token, first.access_token)
     t.equal(await isAccepted(sandbox, second.access_token), true)
-    t.equal(await isAccepted(sandbox, first.access_token), true, 'and what was given before goes on')
+    t.equal(await isAccepted(sandbox, first.access_token), true, 'the earlier access token must stay valid')
     sandbox.passTime(3_600_000)
     t.match(await refresh(sandbox, second.refresh_token), { statusCode: 200 })
   })
@@ -38,7 +38,7 @@ for (const database of await openDatabases(t)) {
       const successors = new Set(answers.map(answer => answer.json().refresh_token))
       t.equal(successors.size, 1)
       const [row] = await one.store.read.selectFrom('grants').select('generation').execute()
-      t.equal(row?.generation, 1, 'it was replaced once')
+      t.equal(row?.generation, 1, 'the refresh token must be replaced once')
       t.match(await refresh(other, [...successors][0]), { statusCode: 200 })
     },
   )
@@ -68,7 +68,7 @@ for (const database of await openDatabases(t)) {
       const reused = await refresh(sandbox, first.refresh_token)
       t.equal(reused.statusCode, 401)
       t.match(reused.json(), invalidGrant)
-      t.match((await refresh(sandbox, second.refresh_token)).json(), invalidGrant, 'the newest is dead, too')
+      t.match((await refresh(sandbox, second.refresh_token)).json(), invalidGrant, 'the newest token must end, too')
       for (const tokens of [first, second]) t.equal(await isAccepted(sandbox, tokens.access_token), false)
     },
   )
@@ -84,7 +84,11 @@ for (const database of await openDatabases(t)) {
       t.match((await refresh(sandbox, first)).json(), invalidGrant)
       t.match((await refresh(sandbox, second)).json(), invalidGrant)
       t.match((await refresh(sandbox, third)).json(), invalidGrant)
-      t.match(await refresh(sandbox, other.refresh_token), { statusCode: 200 }, 'another login of the user lives on')
+      t.match(
+        await refresh(sandbox, other.refresh_token),
+        { statusCode: 200 },
+        'another login of the user must stay valid',
+      )
     },
   )
 
@@ -95,7 +99,11 @@ for (const database of await openDatabases(t)) {
     t.match((await refresh(sandbox, first, stranger)).json(), invalidGrant)
     const { refresh_token: second } = (await refresh(sandbox, first)).json()
     sandbox.passTime(11_000)
-    t.match((await refresh(sandbox, first, stranger)).json(), invalidGrant, 'nor with one that was replaced')
+    t.match(
+      (await refresh(sandbox, first, stranger)).json(),
+      invalidGrant,
+      'another client must not use a replaced token',
+    )
     t.match(await refresh(sandbox, second), { statusCode: 200 })
   })
 
@@ -126,7 +134,7 @@ for (const database of await openDatabases(t)) {
     const newest = await rotate()
     sandbox.passTime(1000)
     t.match((await refresh(sandbox, newest)).json(), invalidGrant)
-    t.match((await refresh(sandbox, token)).json(), invalidGrant, 'nor does the grace of the one before reach beyond')
+    t.match((await refresh(sandbox, token)).json(), invalidGrant, 'the previous token must end with the family')
   })
 }
 
@@ -154,7 +162,7 @@ t.test('RF-01: each mistake in a renewal has its error, and the refresh token st
     t.equal(answer.headers['cache-control'], 'no-store')
   }
   const good = await refresh(sandbox, token, { state: 'its-state', redirect_uri: seeded.redirectUri })
-  t.match(good.json(), { state: 'its-state' }, 'a state is echoed; what belongs to other grants is ignored')
+  t.match(good.json(), { state: 'its-state' }, 'the answer must repeat the state, and ignore fields of other grants')
 })
 
 t.test('RF-01: a renewal accepts a JSON body, and a repeated field is an invalid request', async t => {

@@ -27,11 +27,15 @@ for (const database of await openDatabases(t)) {
       const answer = await revoke(sandbox, { token: second.refresh_token, token_type_hint: 'refresh_token' })
       t.match(answer, { statusCode: 200, body: '', headers: { 'cache-control': 'no-store' } })
       for (const { access_token, refresh_token } of [first, second]) {
-        t.equal(await isAccepted(other, access_token), false, 'at once, on every instance')
+        t.equal(await isAccepted(other, access_token), false, 'the token must end at once on every instance')
         t.match((await refresh(other, refresh_token)).json(), { error: 'invalid_grant' })
       }
-      t.equal(await isAccepted(other, another.access_token), true, 'another login lives on')
-      t.match(await revoke(sandbox, { token: second.refresh_token }), { statusCode: 200 }, 'and once more')
+      t.equal(await isAccepted(other, another.access_token), true, 'another login must stay valid')
+      t.match(
+        await revoke(sandbox, { token: second.refresh_token }),
+        { statusCode: 200 },
+        'revoking again must succeed',
+      )
     },
   )
 
@@ -94,7 +98,7 @@ t.test('TK-02: wrong revocations get OAuth’s errors, and revoke no token', asy
   t.match(await sandbox.portal.inject({ url }), { statusCode: 405, headers: { allow: 'POST' } })
   t.match(await sandbox.portal.inject({ method: 'POST', url: `${url}?token=${token}` }), { statusCode: 400 })
   t.match(await refresh(sandbox, token), { statusCode: 200 })
-  t.match(await revoke(sandbox, { token }, 'application/json'), { statusCode: 200 }, 'a JSON body is taken, too')
+  t.match(await revoke(sandbox, { token }, 'application/json'), { statusCode: 200 }, 'a JSON body must be accepted')
   t.notOk(sandbox.logLines.join('').includes(token), 'LG-01: the token is not logged')
 })
 

@@ -65,7 +65,7 @@ t.test(
     t.match(cookie?.value, /^[\w-]{43}$/)
     t.not(cookie?.value, planted)
     const next = await browser.get(startUrl({ state: 'another' }))
-    t.match(next.body, /wants to sign you in/, 'no password is asked again')
+    t.match(next.body, /wants to sign you in/, 'the next login must not ask for the password')
   },
 )
 
@@ -196,7 +196,7 @@ t.test('a browser that keeps no cookies gets a page that says so, and the portal
     t.match(answer.body, 'npm run demo -- --https')
     t.match(answer.body, '<a class="button main" href="/account">Try again</a>')
     t.notMatch(answer.body, '<form')
-    t.equal(steps.at(-1)?.reason, 'cookies-missing', 'the laboratory hears why')
+    t.equal(steps.at(-1)?.reason, 'cookies-missing', 'the laboratory must record the reason')
     t.equal(browser.cookies.has('__Host-portal-session'), false)
   }
   const users = await sandbox.store.read.selectFrom('users').select('email').execute()

@@ -114,7 +114,11 @@ t.test('PS-02: passwords of 8 to 128 characters and of any kind work exactly as 
   const refused = await signUp(sandbox, { password: '1234567' })
   t.match(readProblems(refused), { 'new-password': 'Use at least 8 characters.' })
   const long = await signUp(sandbox, { password: 'x'.repeat(1001) })
-  t.match(readProblems(long), { 'new-password': 'Use 1000 characters or fewer.' }, 'not cut off')
+  t.match(
+    readProblems(long),
+    { 'new-password': 'Use 1000 characters or fewer.' },
+    'a long password must be refused and not cut off',
+  )
   const passwords = [
     'xxxxxxx8',
     'x'.repeat(64),
@@ -147,7 +151,11 @@ t.test('PS-02: password fields hide the text, and tell password managers whether
   t.match(body, /id="new-password" name="password" type="password" required autocomplete="new-password"/)
   t.equal(body.match(/type="email"[^>]*autocomplete="username"/g)?.length, 2)
   t.notMatch(body, /onpaste|autocomplete="off"/)
-  t.notMatch(body, /type="password"[^>]*maxlength/, 'browsers would cut it off there, unseen')
+  t.notMatch(
+    body,
+    /type="password"[^>]*maxlength/,
+    'the field must have no maxlength, because browsers would cut off the password',
+  )
 })
 
 t.test('PS-03: neither the e-mail address nor its local part is accepted as a password', async t => {

@@ -92,7 +92,11 @@ t.test('/api/register names every wrong field at once, with 422', async t => {
   t.equal((await post(sandbox, 'register', { ...ada, firstName: 'nul\0' })).statusCode, 422)
   const url = '/api/register'
   const json = { ...ada, termsAccepted: true }
-  t.equal((await sandbox.portal.inject({ method: 'POST', url, payload: json })).statusCode, 201, 'JSON is taken, too')
+  t.equal(
+    (await sandbox.portal.inject({ method: 'POST', url, payload: json })).statusCode,
+    201,
+    'a JSON body must be accepted',
+  )
   t.equal((await sandbox.portal.inject({ method: 'POST', url })).statusCode, 400)
   const half = '\ud800 is half a surrogate pair'
   const halves = { ...json, email: `${half}@example.test`, password: `not ${half}`, firstName: half, lastName: half }
@@ -107,7 +111,7 @@ t.test('PS-06: one address can make 100 accounts an hour', async t => {
   await sandbox.store.write(db =>
     db.insertInto('failures').values({ bucket: 'sign-ups 127.0.0.1', count: 99, window_ends_at: at }).execute(),
   )
-  t.equal((await post(sandbox, 'register', ada)).statusCode, 201, 'the hundredth')
+  t.equal((await post(sandbox, 'register', ada)).statusCode, 201, 'the hundredth account must be created')
   const refused = await post(sandbox, 'register', { ...ada, email: 'next@example.test' })
   t.equal(refused.statusCode, 429)
   t.match(refused.headers['retry-after'], /^\d+$/)
@@ -129,7 +133,11 @@ t.test('PS-05, PS-06: a wrong password and an unknown address get 403, and after
   t.match(refused, { statusCode: 429, headers: { 'retry-after': /^\d+$/ } })
   t.strictSame(refused.json(), { message: 'Too Many Requests' })
   const url = { userId: 'x', clientId: seeded.clientId, ...credentials }
-  t.equal((await post(sandbox, 'authorizeApplication', url)).statusCode, 429, 'the count is one for all ways in')
+  t.equal(
+    (await post(sandbox, 'authorizeApplication', url)).statusCode,
+    429,
+    'all calls that sign in must share one count',
+  )
 })
 
 t.test(
@@ -182,11 +190,11 @@ t.test('/api/authorizeApplication accepts the portal’s session, but not from a
   ]
   for (const headers of foreign)
     t.equal((await post(sandbox, 'authorizeApplication', fields, { cookie, ...headers })).statusCode, 403)
-  t.match((await browser.get(startUrl())).body, /wants to sign you in/, 'nothing was allowed')
+  t.match((await browser.get(startUrl())).body, /wants to sign you in/, 'no consent may be stored')
   const answer = await post(sandbox, 'authorizeApplication', fields, { cookie })
   t.equal(answer.statusCode, 200)
   t.strictSame(answer.json(), fields)
-  t.equal((await browser.get(startUrl())).statusCode, 303, 'consent is not asked again')
+  t.equal((await browser.get(startUrl())).statusCode, 303, 'the portal must not ask for consent again')
 })
 
 t.test(

@@ -47,7 +47,11 @@ for (const database of await openDatabases(t)) {
       for (const secret of [second, third]) t.equal(await isValid(restarted, secret), true)
       t.match(restarted.seedReport, { applied: [], refused: [], outdated: ['the client secret no longer works'] })
       const moved = await start(t, url, { redirectUris: ['http://localhost:3999/exchangeToken'] })
-      t.equal(await isValid(moved, seeded.clientSecret), false, 'nor does a change of another setting')
+      t.equal(
+        await isValid(moved, seeded.clientSecret),
+        false,
+        'a change of another setting must not restore the old secret',
+      )
       t.strictSame(moved.seedReport?.applied, ['SEED_REDIRECT_URIS'])
     },
   )
@@ -79,7 +83,11 @@ for (const database of await openDatabases(t)) {
       t.strictSame(restarted.seedReport?.outdated, ['the application was removed'])
     }
     const changed = await start(t, url, { clientSecret: 'another-secret-that-is-long-enough-34' })
-    t.equal(await isValid(changed, 'another-secret-that-is-long-enough-34'), true, 'with another secret it does')
+    t.equal(
+      await isValid(changed, 'another-secret-that-is-long-enough-34'),
+      true,
+      'with another secret the seed must be applied',
+    )
   })
 
   t.test(
@@ -107,7 +115,7 @@ for (const database of await openDatabases(t)) {
     t.match(after.seedReport?.refused, [/SEED_USER_EMAIL names an account that seeding did not make/, /SEED_CLIENT_ID/])
     t.match(after.logLines.join(''), /"code":"seed-refused"/)
     const rows = await after.store.read.selectFrom('applications').selectAll().execute()
-    t.strictSame(rows, [], 'and gives it no application')
+    t.strictSame(rows, [], 'the seed must create no application')
     const other = await start(t, url, { email: 'other@example.test' })
     t.strictSame(other.seedReport?.refused, [])
     t.equal(await isValid(other, seeded.clientSecret), true)
@@ -139,7 +147,7 @@ for (const database of await openDatabases(t)) {
       const clientSecret = 'another-secret-that-is-long-enough-34'
       const reports = await Promise.all([renew(), ...[1, 2, 3].map(() => start(t, url, { clientSecret }))])
       const applied = reports.flatMap(sandbox => sandbox?.seedReport?.applied ?? [])
-      t.strictSame(applied, ['SEED_CLIENT_SECRET'], 'one of them has applied it')
+      t.strictSame(applied, ['SEED_CLIENT_SECRET'], 'one of the instances must apply the setting')
       const rows = await first.store.read.selectFrom('client_secrets').select('generation').execute()
       t.equal(rows.length, 2)
       t.equal(Math.max(...rows.map(({ generation }) => generation)), 8)

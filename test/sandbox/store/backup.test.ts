@@ -31,7 +31,7 @@ async function makeSqlitePlace(t: Test): Promise<Place> {
     url,
     async backUp() {
       t.match(await runCommand('backup', { DATABASE_URL: url }, copy), { exitCode: 0, stderr: '' })
-      t.equal(statSync(copy).mode & 0o777, 0o600, 'its owner’s alone')
+      t.equal(statSync(copy).mode & 0o777, 0o600, 'only the owner may read the copy')
     },
     async restore() {
       const restored = await makeSqliteUrl(t)
@@ -69,12 +69,12 @@ async function restoresWhole(t: Test, { url, backUp, restore }: Place): Promise<
   await backUp()
   const during = await load.stop()
   t.ok(during.answers > 5, `${during.answers} calls were answered meanwhile`)
-  t.strictSame([during.surprises, during.unanswered], [[], 0], 'none of them noticed')
+  t.strictSame([during.surprises, during.unanswered], [[], 0], 'no request may notice the backup')
   await sandbox.stop()
 
   const databaseUrl = await restore()
   const restored = await startSandbox(t, { databaseUrl })
-  t.strictSame(await findHalves(databaseUrl), [], 'nothing is there by half')
+  t.strictSame(await findHalves(databaseUrl), [], 'the copy must contain no half-finished changes')
   t.strictSame(
     await findBrokenPromises(restored, before),
     [],
@@ -82,8 +82,8 @@ async function restoresWhole(t: Test, { url, backUp, restore }: Place): Promise<
   )
   const browser = openBrowser(restored)
   for (const [name, value] of visitor.cookies) browser.cookies.set(name, value)
-  t.match((await browser.get('/account')).body, '<h1>Your account</h1>', 'who was signed in still is')
-  t.ok(await isAccepted(restored, (await getTokens(restored)).access_token), 'and who signs in is let in')
+  t.match((await browser.get('/account')).body, '<h1>Your account</h1>', 'a signed-in visitor must stay signed in')
+  t.ok(await isAccepted(restored, (await getTokens(restored)).access_token), 'a visitor must be able to sign in')
   t.notMatch(restored.logLines.join(), 'new-database')
 }
 
@@ -116,7 +116,7 @@ t.test(
       exitCode: 1,
       stderr: /^The database file is damaged \(the application .* has no/,
     })
-    t.notOk(existsSync(copy), 'half a copy would be taken for one')
+    t.notOk(existsSync(copy), 'an incomplete copy must be removed')
 
     writeFileSync(copy, 'the only good one')
     const again = await runCommand('backup', { DATABASE_URL: url }, copy)

@@ -17,7 +17,11 @@ async function fillUp(t: Test, sandbox: Pick<TestSandbox, 'portal' | 'api'>, fau
   t.match(answer, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
   const list = await call('GET', '/apps/v1')
   t.equal(list.statusCode, 200)
-  t.equal(list.json().ItemList.length, created + 1, 'what was answered with 201 is there, and nothing else')
+  t.equal(
+    list.json().ItemList.length,
+    created + 1,
+    'the list must have exactly the applications that were answered with 201',
+  )
   for (const listener of [sandbox.portal, sandbox.api]) {
     const ready = await listener.inject('/health/ready')
     t.equal(ready.statusCode, 503)
@@ -62,7 +66,7 @@ t.test('F-31: if a quota is used up, writes get 503, reads work, and no data is 
   // The limit is the size of each file in blocks of 512 bytes. A write beyond the limit fails.
   const limited = await startSandbox(t, { databaseUrl, prefix: ['sh', '-c', 'ulimit -f 2000; exec "$0" "$@"'] })
   const { create } = await fillUp(t, limited, 'unreachable')
-  t.equal((await create()).statusCode, 503, 'and it is still there to say so')
+  t.equal((await create()).statusCode, 503, 'the sandbox must still answer')
   await limited.kill()
   t.strictSame(await findHalves(databaseUrl), [])
   const unlimited = await startSandbox(t, { databaseUrl })

@@ -36,7 +36,7 @@ t.test('simultaneous statements are one transaction', async t => {
   const insert = 'insert into "finished_authorizations" ("id", "expires_at") values (?, ?)'
   t.strictSame(statements.slice(before), ['begin immediate', insert, insert, insert, 'commit'])
   await addAtOnce(sandbox, ['d'])
-  t.equal(statements.at(-1), insert, 'and one that comes alone is its own')
+  t.equal(statements.at(-1), insert, 'a single statement must need no transaction')
 })
 
 t.test('F-31: on a full disk all simultaneous statements fail, and none is stored', async t => {

@@ -36,8 +36,12 @@ for (const database of await openDatabases(t)) {
       await t.rejects(create(), { code: 'ECONNRESET' })
       await victim.kill()
       t.strictSame(await findHalves(databaseUrl), [])
-      t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'the seeded one')
-      t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201, 'and nothing is in the way')
+      t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'only the seeded application may exist')
+      t.equal(
+        (await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode,
+        201,
+        'a new application can be created',
+      )
     },
   )
 
@@ -91,7 +95,10 @@ for (const database of await openDatabases(t)) {
         }
       }
       t.comment(totals)
-      t.ok(totals.applications > kills && totals.codes > kills && totals.unanswered > 0, 'there was load')
+      t.ok(
+        totals.applications > kills && totals.codes > kills && totals.unanswered > 0,
+        'the test must have made enough requests',
+      )
     },
   )
 }

@@ -37,7 +37,7 @@ for (const end of ['stop', 'kill'] as const)
       sandbox.passTime(1000)
       t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
       t.equal((await list(sandbox, accessToken)).statusCode, 200)
-      t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the code had not been spent')
+      t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the code must not be used up')
     },
   )
 
@@ -108,7 +108,7 @@ for (const [index, [reason, statementsFor]] of Object.entries(refusals).entries(
       sandbox.passTime(1000)
       t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
       t.equal((await list(sandbox, accessToken)).statusCode, 200)
-      t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the code had not been spent')
+      t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the code must not be used up')
     },
   )
 

@@ -75,7 +75,7 @@ for (const database of await openDatabases(t)) {
       t.notOk('colour' in (await rowsOf(store, 'groups'))[0]!)
       await openWith(t, url, firstSchema, colours)
       t.strictSame(await rowsOf(store, 'sandbox_schema'), [{ version: 2 }])
-      t.match(await rowsOf(store, 'groups'), [{ id: 'team', colour: 'green' }], 'what was there stays')
+      t.match(await rowsOf(store, 'groups'), [{ id: 'team', colour: 'green' }], 'the earlier rows must stay')
       await openWith(t, url, firstSchema, colours)
       await t.rejects(openWith(t, url, firstSchema), { message: /newer sandbox \(schema 2; this one knows 1/ })
     },

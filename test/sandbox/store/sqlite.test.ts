@@ -25,7 +25,7 @@ t.test('sqlite::memory: is one database for readers and writers, and leaves no f
   const { rows: settings } = await sandbox.store.write(db =>
     sql<{ synchronous: number }>`pragma synchronous`.execute(db),
   )
-  t.equal(settings[0]?.synchronous, 0, 'what is to be lost waits for no disk')
+  t.equal(settings[0]?.synchronous, 0, 'a temporary database must not wait for the disk')
   await sandbox.close()
   t.notOk(existsSync(dirname(path)))
 })

@@ -57,10 +57,10 @@ for (const database of await openDatabases(t)) {
 
     sandbox.passTime(10 * 60_000)
     await sweep(store, sandbox.now())
-    t.equal(await count(store, 'grants'), 2, 'a code that comes late is still known as one')
+    t.equal(await count(store, 'grants'), 2, 'a late code must still be known')
     sandbox.passTime(60_000)
     await sweep(store, sandbox.now())
-    t.equal(await count(store, 'grants'), 1, 'the code that nobody redeemed is gone, the family stays')
+    t.equal(await count(store, 'grants'), 1, 'the unused code must be deleted, and the family must stay')
 
     sandbox.passTime(dayMs - 12 * 60_000)
     t.ok((await sweep(store, sandbox.now())) > 0)
@@ -88,7 +88,7 @@ for (const database of await openDatabases(t)) {
       sandbox.passTime(dayMs - 60_000)
       await sweep(sandbox.store, sandbox.now())
       t.equal((await refresh(sandbox, tokens.refresh_token)).statusCode, 401, 'the family has ended')
-      t.ok(await isAccepted(sandbox, tokens.access_token), 'a day is a day')
+      t.ok(await isAccepted(sandbox, tokens.access_token), 'the access token must stay valid for its whole day')
       t.equal(await count(sandbox.store, 'spent_refresh_tokens'), 7)
       sandbox.passTime(2 * 3_600_000)
       await sweep(sandbox.store, sandbox.now())
@@ -112,13 +112,13 @@ for (const database of await openDatabases(t)) {
       const removedIn = await timeOf(async () => t.equal((await call('DELETE', `/apps/v1/${id}`)).statusCode, 204))
       t.equal((await call('GET', `/apps/v1/${id}`)).statusCode, 404)
       t.notOk(await isAccepted(sandbox, ownToken))
-      t.equal(await count(sandbox.store, 'grants'), before + manyGrants, 'the rows are there still')
+      t.equal(await count(sandbox.store, 'grants'), before + manyGrants, 'the rows must still exist')
 
       const stop = new AbortController()
       const { store, portions } = watchPortions(sandbox.store, count => count === 12 && stop.abort())
       await sweep(store, sandbox.now(), stop.signal)
       t.equal(portions.length, 12)
-      t.ok((await count(store, 'grants')) > before, 'it leaves off when told to')
+      t.ok((await count(store, 'grants')) > before, 'the sweep must stop when it is told to')
       const waits: number[] = []
       let isSwept = false
       // Counts turns of the event loop. In each turn the process could begin a request.
@@ -177,10 +177,10 @@ for (const database of await openDatabases(t)) {
       t.equal((await unlink(maker, maker.userId, left)).statusCode, 204)
       const groups = async () =>
         (await sandbox.store.read.selectFrom('groups').select('id').execute()).map(row => row.id)
-      t.ok((await groups()).includes(left), 'its applications are there still')
+      t.ok((await groups()).includes(left), 'the group must stay while its applications exist')
       await sweep(sandbox.store, sandbox.now())
       t.notOk((await groups()).includes(left))
-      t.ok((await groups()).includes(kept), 'it has a member')
+      t.ok((await groups()).includes(kept), 'a group with a member must stay')
     },
   )
 

@@ -78,11 +78,11 @@ for (const store of stores) {
       const successors = new Set(answers.map(answer => answer.json().refresh_token as string))
       t.equal(successors.size, 1)
       for (const answer of answers)
-        t.equal((await callApi(other, answer.json().access_token)).statusCode, 200, 'every access token is good')
+        t.equal((await callApi(other, answer.json().access_token)).statusCode, 200, 'every access token must be valid')
       const [successor = ''] = successors
       t.equal((await refresh(one, successor)).statusCode, 200)
-      t.equal((await refresh(other, first)).statusCode, 401, 'it is not the one just replaced any more')
-      t.equal((await refresh(one, successor)).statusCode, 401, 'and so the family has ended')
+      t.equal((await refresh(other, first)).statusCode, 401, 'an older token must be refused')
+      t.equal((await refresh(one, successor)).statusCode, 401, 'the family must end')
     })
 
     await t.test(
@@ -98,7 +98,7 @@ for (const store of stores) {
           exchange(one, { code: 'none', client_id: client.clientId, client_secret: answer.json().clientSecret }),
         )
         const errors = (await Promise.all(tries)).map(answer => answer.json().error as string)
-        t.equal(errors.filter(error => error === 'invalid_grant').length, 2, 'the secret is right, the code is none')
+        t.equal(errors.filter(error => error === 'invalid_grant').length, 2, 'exactly two secrets must be valid')
       },
     )
 

@@ -72,7 +72,7 @@ for (const database of await openDatabases(t)) {
     t.equal(renewed.statusCode, 200)
     for (const person of [seeded, stranger]) {
       const answer = await signIn(openBrowser(sandbox), {}, person)
-      t.match(answer.headers.location, /[?&]code=/, 'he signs in, and need not allow the client again')
+      t.match(answer.headers.location, /[?&]code=/, 'the user must be able to sign in without a new consent')
     }
     const list = await sandbox.api.inject({
       url: '/apps/v1',
@@ -114,7 +114,7 @@ for (const database of await openDatabases(t)) {
     t.strictSame((await lab('POST', 'reset', {})).json().removed, { people: 0, groups: 0, applications: 0 })
     t.ok(await isAccepted(sandbox, accessToken))
     t.strictSame((await lab('POST', 'expire', { what: 'access-token', value: accessToken })).json(), { expired: 1 })
-    t.notOk(await isAccepted(sandbox, accessToken), 'a token of then expires as one of today')
+    t.notOk(await isAccepted(sandbox, accessToken), 'an old token must expire like a new one')
     const renewed = (await refresh(sandbox, refreshToken, { client_secret: secrets[1] })).json()
     t.ok(await isAccepted(sandbox, renewed.access_token))
   })

@@ -49,7 +49,7 @@ for (const database of await openDatabases(t)) {
       t.equal(await countStatements(flood), 0)
     }
     const own = await countStatements(async () => t.equal(await use(sandbox, accessToken), 200))
-    t.ok(own > 0, 'whose key is known, the store is asked about')
+    t.ok(own > 0, 'a token with a known key must cause queries')
   })
 
   t.test(`F-35: simultaneous calls with a new key are accepted at once (${database.name})`, async t => {
@@ -78,7 +78,7 @@ for (const database of await openDatabases(t)) {
       await sandbox.store.write(db => sql`alter table keys rename to hidden_keys`.execute(db))
       for (let count = 0; count < 3; count += 1) t.equal(await use(sandbox, token), 500)
       await sandbox.store.write(db => sql`alter table hidden_keys rename to keys`.execute(db))
-      t.equal(await use(sandbox, token), 200, 'at once')
+      t.equal(await use(sandbox, token), 200, 'the token must be accepted as soon as the keys can be read')
     },
   )
 }

@@ -54,7 +54,7 @@ t.test('CK-03: the longest tokens stay within the budget: 5,000 bytes for the se
       .join('; ').length
   t.ok(bytesOf('__Host-session') > 4_990, 'this token is as long as a token can be')
   t.ok(bytesOf('__Host-session') <= 5_000, `${bytesOf('__Host-session')} bytes`)
-  t.ok(bytesOf('__Host-refresh-') > 290, 'so is this refresh token')
+  t.ok(bytesOf('__Host-refresh-') > 290, 'this refresh token must be as long as a refresh token can be')
   t.ok(bytesOf('__Host-refresh-') <= 301, 'with the equals sign between name and value')
 
   clock.advance(30 * 24 * 3600 - 30)
@@ -110,10 +110,10 @@ t.test('CK-03: a second cookie of an earlier session is not read as part of a sh
   const access_token = ofLength(200)
   platform.answer('POST /api/exchangeToken', giveTokens({ access_token }))
   await signIn(browser)
-  t.ok(browser.cookie('__Host-session-2'), 'the callback did not get this cookie')
+  t.ok(browser.cookie('__Host-session-2'), 'the cookie of the earlier session must still be there')
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
   t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${access_token}`)
-  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'without a renewal')
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the session must not be renewed')
 })
 
 t.test('CK-03: a session that fills one cookie exactly ignores a second cookie of an earlier session', async t => {
@@ -127,7 +127,7 @@ t.test('CK-03: a session that fills one cookie exactly ignores a second cookie o
   // Three bytes of the payload become four characters of the cookie.
   const length = 2000 + 3000 - Math.floor(((await lengthWith(2000)) * 3) / 4)
   t.equal(await lengthWith(length), 4000)
-  t.ok(browser.cookie('__Host-session-2'), 'the callback did not get this cookie')
+  t.ok(browser.cookie('__Host-session-2'), 'the cookie of the earlier session must still be there')
   for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })

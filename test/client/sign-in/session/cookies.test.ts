@@ -61,7 +61,7 @@ t.test('CK-08: no page, header or address shows a token or the client secret', a
   const arrival = await signIn(browser)
   const responses = [arrival]
   for (const page of pages) responses.push(await browser.get(page, { site: 'same-origin' }))
-  t.match(responses[4]!.body, 'first thing', 'the crawl was signed in')
+  t.match(responses[4]!.body, 'first thing', 'the visitor must be signed in on these pages')
   const note = readForm(await browser.get('/note'), '/note')
   for (const [form, status] of [
     [note, 503],

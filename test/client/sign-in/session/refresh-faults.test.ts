@@ -101,9 +101,9 @@ for (const [what, renewal] of Object.entries(final)) {
     clock.advance(3600 - 30)
     t.equal((await openPage(browser)).statusCode, 200)
     t.same(refreshCookieNames(browser), [])
-    t.match(logged(), /"event":"session_ended".*"cause":"(\w+|status \d+)"/, 'and the operator learns why')
+    t.match(logged(), /"event":"session_ended".*"cause":"(\w+|status \d+)"/, 'the log must contain the cause')
     t.equal((await openPage(browser)).statusCode, 200)
-    t.equal(renewals().length, 1, 'nothing is asked again')
+    t.equal(renewals().length, 1, 'the client must not try the renewal again')
     clock.advance(30)
     const page = await openPage(browser)
     t.equal(page.statusCode, 302)
@@ -140,12 +140,16 @@ t.test('RF-05: an error page for the portal or the API offers to sign in again a
   await offers('/note', 502, '/note')
   platform.answer(tokenRoute, giveTokens())
   await signIn(browser)
-  t.equal((await openPage(browser)).statusCode, 200, 'signing in anew helps')
+  t.equal((await openPage(browser)).statusCode, 200, 'the pages must work after signing in again')
   await browser.post('/logout')
   platform.answer(tokenRoute, { status: 500, body: {} })
   const page = await signIn(browser)
   t.equal(page.statusCode, 502)
-  t.notMatch(page.body, webTexts.errorPage.ifThisKeepsHappening, 'nobody else is offered it')
+  t.notMatch(
+    page.body,
+    webTexts.errorPage.ifThisKeepsHappening,
+    'without a session the page must not name the session as the cause',
+  )
   t.notMatch(page.body, '/logout')
 })
 

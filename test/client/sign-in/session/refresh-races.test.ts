@@ -63,7 +63,7 @@ t.test(
     t.equal(refreshCookieNames(browser).length, 1)
     t.equal((await openPage(browser)).statusCode, 200)
     clock.advance(3601)
-    t.equal((await openPage(browser)).statusCode, 200, 'and once more an hour later')
+    t.equal((await openPage(browser)).statusCode, 200, 'the session must also be renewed an hour later')
     t.equal(portal.isRevoked(), false)
   },
 )
@@ -157,7 +157,7 @@ t.test('a request that renews its session and then gets a 401 renews again with 
     renewals().map(({ form }) => form.get('refresh_token')),
     ['first', 'successor-1'],
   )
-  t.equal(refreshCookieNames(browser).length, 1, 'of three refresh tokens the browser keeps the newest')
+  t.equal(refreshCookieNames(browser).length, 1, 'the browser must keep only the newest refresh token')
   clock.advance(3601)
   platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'after' }))
   t.equal((await openPage(browser)).statusCode, 200)
@@ -204,7 +204,7 @@ t.test(
     t.equal(page.statusCode, 302)
     browser.keep(page)
     t.same(browser.names().toSorted(), won)
-    t.equal((await openPage(browser)).statusCode, 200, 'with the winner’s access token')
+    t.equal((await openPage(browser)).statusCode, 200, 'the session of the faster replica must work')
   },
 )
 

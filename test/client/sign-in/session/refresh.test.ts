@@ -75,7 +75,7 @@ t.test('RF-07: a session ends with its refresh token, even if its access token i
   t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 10 * day - 3601)
   clock.advance(10 * day - 3601 - 1)
   t.equal((await openPage(browser)).statusCode, 200)
-  t.equal(renewals().length, 2, 'and what ends with it is not renewed')
+  t.equal(renewals().length, 2, 'a session that ends with its refresh token must not be renewed')
   clock.advance(1)
   t.equal((await openPage(browser)).statusCode, 302)
 })
@@ -208,6 +208,6 @@ for (const [what, { status, script = {}, ask }] of Object.entries(endings)) {
     t.equal(renewals().length, 1)
     platform.answer('GET /things', { body: [] })
     platform.answer(tokenRoute, { status: 401, body: { error: 'invalid_grant' } })
-    t.equal((await openPage(browser)).statusCode, 200, 'with what was delivered')
+    t.equal((await openPage(browser)).statusCode, 200, 'the renewed session must work')
   })
 }

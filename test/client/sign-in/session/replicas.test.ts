@@ -71,7 +71,7 @@ t.test('CK-11: a session that is sealed with the older key continues, and is sea
   test.clock.advance(100)
   const page = await browser.get('/page', { site: 'same-origin' })
   t.equal(page.statusCode, 200)
-  t.match(setCookieLine(page, '__Host-session='), '; Max-Age=3500;', 'its end stays where it was')
+  t.match(setCookieLine(page, '__Host-session='), '; Max-Age=3500;', 'the end of the session must not change')
   t.equal(setCookieLine(await browser.get('/page', { site: 'same-origin' }), '__Host-session='), undefined)
   await switchTo(t, test, newer)
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
@@ -89,7 +89,11 @@ t.test('CK-11: a login and a form that are sealed with the older key work, too',
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
   t.equal((await browser.post('/note', filled)).statusCode, 303)
   await switchTo(t, test, newer)
-  t.equal((await browser.post('/note', filled)).statusCode, 409, 'once that key is gone it is too old')
+  t.equal(
+    (await browser.post('/note', filled)).statusCode,
+    409,
+    'a form that was sealed with a removed key must be refused as too old',
+  )
 })
 
 t.test('CK-11: when the older key is removed, its sessions and logins end without an error', async t => {

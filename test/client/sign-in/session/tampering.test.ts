@@ -53,7 +53,11 @@ t.test('CK-05: a session cookie with one changed byte is not a session, and is d
     if (!setCookieLines(response).some(line => /^__Host-session=; Max-Age=0;/.test(line))) t.fail(`byte ${index}: kept`)
   }
   t.equal(test.platform.received('GET /things').length, 0)
-  t.equal((await pageWith(test, `__Host-session=${test.session}`)).statusCode, 200, 'unchanged it is one')
+  t.equal(
+    (await pageWith(test, `__Host-session=${test.session}`)).statusCode,
+    200,
+    'the unchanged cookie must be a session',
+  )
 })
 
 t.test('CK-05: a refresh cookie with one changed byte renews nothing', async t => {
@@ -65,7 +69,7 @@ t.test('CK-05: a refresh cookie with one changed byte renews nothing', async t =
     const response = await pageWith(test, `${test.refreshName}=${changed.toString('base64url')}`)
     if (response.statusCode !== 302) t.fail(`byte ${index}: ${response.statusCode}`)
   }
-  t.equal(test.platform.received('POST /api/exchangeToken').length, 1, 'that of the login')
+  t.equal(test.platform.received('POST /api/exchangeToken').length, 1, 'only the login may ask for tokens')
 })
 
 t.test('CK-06: a sealed value is valid only in its own cookie', async t => {
@@ -88,7 +92,7 @@ t.test('CK-06: a sealed value is valid only in its own cookie', async t => {
     })
     t.equal(response.statusCode, 400)
   }
-  t.equal(platform.received('POST /api/exchangeToken').length, 1, 'that of the login')
+  t.equal(platform.received('POST /api/exchangeToken').length, 1, 'only the login may ask for tokens')
   t.equal(platform.received('GET /things').length, 0)
 })
 
@@ -114,7 +118,7 @@ t.test('CK-07: a copied refresh cookie expires after thirty days', async t => {
   const test = await buildSignedIn(t)
   test.clock.advance(30 * 24 * 3600 + 1)
   await isSignedOut(t, test, `${test.refreshName}=${test.refresh}`)
-  t.equal(test.platform.received('POST /api/exchangeToken').length, 1, 'that of the login')
+  t.equal(test.platform.received('POST /api/exchangeToken').length, 1, 'only the login may ask for tokens')
 })
 
 const odd: Record<string, string> = {
@@ -169,7 +173,7 @@ for (const [what, order] of [
       t.equal(await openWithBad(), 200, 'renewed')
       await signIn(browser)
       for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
-      t.equal(await openWithBad(), 401, 'where it cannot be renewed, it is explained')
+      t.equal(await openWithBad(), 401, 'without a renewal the visitor must get an explanation')
     },
   )
 }
@@ -194,7 +198,7 @@ for (const [what, spoil] of Object.entries({
       value: spoil(test.session, test.refresh),
     })
     const first = await browser.get('/page', { site: 'same-origin' })
-    t.equal(first.statusCode, 401, 'just after a login it is explained, not tried again')
+    t.equal(first.statusCode, 401, 'just after a login the visitor must get an explanation and no further redirect')
     t.notOk(browser.names().includes('__Host-session'))
     t.ok(browser.cookie(`__Host-login-${started.get('state')}`), 'F-29: other cookies stay')
     const second = await browser.get('/page', { site: 'same-origin' })

@@ -98,7 +98,7 @@ t.test(
     const page = await browser.get('/page', { site: 'same-origin' })
     t.match(page.body, 'Of the second')
     t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'))
-    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the two logins')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'only the two logins may ask for tokens')
     t.equal(refreshCookieNames(browser).length, 0)
   },
 )

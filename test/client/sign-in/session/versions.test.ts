@@ -75,7 +75,7 @@ t.test('F-25: the client accepts the payloads of these tests if they have the cu
   t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${session.token}`)
 
   browser.cookies.delete('__Host-session')
-  t.equal((await openPage(browser)).statusCode, 200, 'renewed with the refresh token alone')
+  t.equal((await openPage(browser)).statusCode, 200, 'the session must be renewed with only the refresh token')
   t.equal(platform.received(tokenRoute)[0]?.form.get('refresh_token'), 'a-refresh-token')
 })
 
@@ -106,8 +106,8 @@ for (const [what, change] of Object.entries(otherVersions)) {
     t.equal(page.headers.location, '/login?returnTo=%2Fpage')
     t.match(setCookieLine(page, '__Host-session=')!, /^__Host-session=; Max-Age=0/)
     t.match(setCookieLine(page, refreshName)!, /=; Max-Age=0/)
-    t.equal(platform.received(tokenRoute).length, 0, 'no token of the cookies was sent to the portal')
-    t.equal(platform.received('GET /things').length, 0, 'nor to the API')
+    t.equal(platform.received(tokenRoute).length, 0, 'no token of the cookies must be sent to the portal')
+    t.equal(platform.received('GET /things').length, 0, 'no token of the cookies must be sent to the API')
 
     t.equal((await signIn(browser, '/page')).statusCode, 200)
     t.equal((await openPage(browser)).statusCode, 200)
@@ -178,12 +178,16 @@ t.test('the product’s session data is loaded once at sign-in, and survives ren
   await signIn(browser)
   t.equal(await roleOf(browser), 'editor')
   clock.advance(3_600 - 30)
-  t.equal(await roleOf(browser), 'editor', 'after a renewal')
+  t.equal(await roleOf(browser), 'editor', 'the data must stay after a renewal')
   t.equal(platform.received(tokenRoute).length, 2)
   t.same(loads, ['visitor-1'])
   clock.advance(3_601)
-  t.equal(await roleOf(browser), 'editor', 'after a renewal from the refresh token alone')
-  t.same(loads, ['visitor-1', 'visitor-1'], 'which has no room for it, so it is loaded again')
+  t.equal(await roleOf(browser), 'editor', 'the data must stay after a renewal with only the refresh token')
+  t.same(
+    loads,
+    ['visitor-1', 'visitor-1'],
+    'the refresh cookie has no room for the data, so the data must be loaded again',
+  )
 })
 
 t.test('the session data of one visitor is never given to another', async t => {
@@ -210,7 +214,7 @@ t.test('session data that cannot be loaded at sign-in is loaded by the next requ
   isDown = false
   t.equal(await roleOf(browser), 'editor')
   isDown = true
-  t.equal(await roleOf(browser), 'editor', 'now the session has it')
+  t.equal(await roleOf(browser), 'editor', 'the session must contain the data now')
 })
 
 t.test('CK-03: session data of more than 500 bytes is not kept, and the log says so', async t => {
