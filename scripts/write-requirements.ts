@@ -7,7 +7,7 @@ import { citingFiles, findCitations } from './citations.ts'
 
 export const requirementsPath = 'docs/reference/requirements.md'
 
-/** The rules that have no test and no check, with the reason. No MUST is one of them. */
+/** The rules that have no test and no check, with the reason. A rule with MUST always has a test or a check. */
 export const untested: Partial<Record<RuleId, string>> = {
   'SC-06': 'People do this, so no test can check it.',
   'SE-08': 'A difference of nanoseconds cannot be measured reliably through HTTP.',

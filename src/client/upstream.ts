@@ -78,9 +78,9 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
   let openBytes = 0
 
   /**
-   * Sends one request and reads the answer, whatever its status, except a redirect. Redirects are refused, because
-   * following one would send the client secret or the access token to another host. Compressed answers are refused,
-   * because a small body can decompress into a huge one.
+   * Sends one request, and returns the response with any status except a redirect. Redirects are refused, because following
+   * one would send the client secret or the access token to another host. Compressed answers are refused, because a small
+   * body can decompress into a huge one.
    *
    * Throws PublicError: 502 if the upstream is unreachable or the answer unusable, 503 if too many calls are open, 504 if
    * the deadline passes.
@@ -129,7 +129,7 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
 
   async function readAnswer(response: Dispatcher.ResponseData, maxBytes: number): Promise<Answer> {
     const { statusCode: status, headers, body } = response
-    // A body that is neither read nor destroyed keeps its connection open forever.
+    // If a body is not read, it must be destroyed. Otherwise its connection stays open forever.
     const refuse = (refusal: PublicError) => {
       body.on('error', () => {}).destroy()
       return refusal

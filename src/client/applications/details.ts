@@ -39,7 +39,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
     const { visitor } = request
     // The two calls run at the same time, so the id is checked before either of them.
     idOf(request)
-    // A page makes at most two calls, and a renewal is one of them. Without the groups the page shows the last known name.
+    // A page makes at most two calls, including a renewal. Without the groups the page shows the last known name.
     const [application, groups = []] = await Promise.all([
       getApplication(request),
       visitor.wasRenewalTried ? undefined : loadGroups(visitor).then(loaded => loaded.groups),

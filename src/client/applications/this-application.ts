@@ -31,8 +31,8 @@ export function apiPathOf(request: FastifyRequest): string {
 }
 
 /**
- * The id in the address of the page. Throws PublicError 404 for a text that cannot be an id: Fastify has already decoded
- * %2F, so it could lead to another path of the API.
+ * The id in the address of the page. Throws PublicError 404 for a text that cannot be an id. Fastify has already decoded
+ * %2F, so such a text could become another path of the API.
  */
 export function idOf({ params, texts }: FastifyRequest): string {
   const { id } = params as { id?: unknown }

@@ -1,4 +1,4 @@
-// Closes connections for good after a client error, and limits how many are open at once.
+// Closes connections in both directions after a client error, and limits the number of open connections.
 import type { Server, Socket } from 'node:net'
 import type { Logger } from 'pino'
 

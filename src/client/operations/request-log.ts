@@ -14,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/** Counts logins and renewals for the metrics, whatever the log level is. */
+/** Counts logins and renewals for the metrics, at every log level. */
 export type CountOutcome = (what: 'login' | 'refresh', outcome: string) => void
 
 export function logRequests(app: FastifyInstance, countOutcome: CountOutcome = () => {}): void {

@@ -96,7 +96,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     return reply.redirect(authorizationUrl(portal, state, codeVerifier), request.method === 'GET' ? 302 : 303)
   }
 
-  /** GET /exchangeToken: the browser comes back from the portal. Every step and every check is here, in order. */
+  /** GET /exchangeToken: the portal has redirected the browser here. This function has all steps and checks, in order. */
   async function finish(request: FastifyRequest, reply: FastifyReply) {
     const context = callContext(request)
     let login: PendingLogin | undefined
@@ -219,8 +219,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * A link to a new login that leads to the same page as this one. For a connection, it is a link to the product's page,
-   * where the visitor can begin again.
+   * Makes a link to a new login. After the new login, the browser opens the page that the failed login was for. For a
+   * connection, the link goes to the product's page, where the visitor can begin again.
    */
   function loginAgain({ texts }: FastifyRequest, login: PendingLogin | undefined, text: string): NextStep {
     if (login?.connectsFor) return { href: login.returnTo, text: texts.signIn.goBack }

@@ -31,7 +31,7 @@ export function createRequireSession(options: RequireSessionOptions) {
   const { sessions, sealer, portal, home, apiUrl, apiUpstream: upstream, loadSessionData } = options
 
   /**
-   * Protects a scope: its routes have `request.visitor`, and visitors without a session are led to the login.
+   * Protects a scope. Its routes have `request.visitor`, and visitors without a session are redirected or asked to sign in.
    *
    * The session is checked in preHandler, after the body was parsed: a form that arrives without a session keeps what the
    * visitor typed (PG-14). Everything else that is sent without a session is refused before it is read. For that, the

@@ -52,7 +52,7 @@ export type SignIn = {
   end: Handler
   /**
    * Protects a scope. Call it in the scope before registering routes. An error handler that a product sets in this scope
-   * must throw a SignInRequired error again, so that the visitor is led to the login.
+   * must throw a SignInRequired error again, so that the visitor can sign in.
    */
   protect: (scope: FastifyInstance) => void
   /** A preHandler for public pages that show the name of a signed-in visitor. */

@@ -36,7 +36,7 @@ export function createSignOut({ portal, sealer, loginCookies, beforeSignOut }: S
     return reply.redirect('/', 303)
   }
 
-  /** Never throws: the visitor is signed out here, whatever the portal answers. */
+  /** Never throws, because the sign-out must also work if the portal fails. */
   async function revokeTokens(request: FastifyRequest, session: Session | undefined): Promise<void> {
     const refreshTokens = unsealRefreshTokens(sealer, request.cookies)
     const tokens = refreshTokens.map(({ value }) => value)

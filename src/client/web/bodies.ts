@@ -19,8 +19,8 @@ export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
 }
 
 /**
- * Call this before answering a request whose body is not read. Closing the connection at once would send a reset, which
- * could destroy the answer. So the rest of the body is read and dropped, for at most a second.
+ * Call this before answering a request whose body is not read. Closing the connection immediately would send a reset, which
+ * could destroy the response. So the rest of the body is read and dropped, for at most a second.
  */
 export function dropBody({ raw: request }: FastifyRequest, reply: FastifyReply): void {
   reply.raw.once('finish', () => {

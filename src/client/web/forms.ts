@@ -75,8 +75,8 @@ export type Form = {
   /** Makes the handler of the POST. If `work` throws a PublicError, the form is shown again with all that was typed. */
   submit: (work: SubmitHandler) => Handler
   /**
-   * Answers a POST without a session. Nothing is sent to the API. A short draft waits in a cookie for the login that
-   * `nextStep` leads to; a long one is shown in the form.
+   * Answers a POST without a session. Nothing is sent to the API. A short draft is kept in a cookie during the login. A long
+   * draft is shown in the form with a link to the login.
    */
   keepDraft: (request: FastifyRequest, reply: FastifyReply, nextStep: NextStep) => Promise<string>
 }

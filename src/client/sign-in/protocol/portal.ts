@@ -134,8 +134,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   /**
    * Reads the metadata document once an hour. Never throws and takes at most one second.
    *
-   * If the document cannot be read, the last one stays in force, so that an outage never switches PKCE or revocation off.
-   * Until it has been read once, every login and sign-out tries again.
+   * If the document cannot be read, the client uses the last document that it has read, so that an outage never turns off
+   * PKCE or revocation. Until it has been read once, every login and sign-out tries again.
    */
   function readMetadata(context: RequestContext): Promise<Metadata> {
     const now = clock().getTime()

@@ -19,8 +19,8 @@ const maxPending = 5
 export const loginLifetimeMs = 10 * 60 * 1000
 
 /**
- * Set by a sign-out, until the visitor chooses to sign in. Without it, opening a page (or Back) would sign the visitor in
- * again, because the portal has a session of its own.
+ * A sign-out sets this cookie for 15 minutes, or until the visitor chooses to sign in. Without this cookie, opening a page
+ * (or Back) would sign the visitor in again, because the portal has its own session.
  */
 export const signedOutCookie: Cookie = {
   name: '__Host-signed-out',
@@ -29,7 +29,10 @@ export const signedOutCookie: Cookie = {
   sameSite: 'lax',
 }
 
-/** Set by a login. A page that finds this cookie but no session must not lead to the login again and again. */
+/**
+ * Set by a login. If a page finds this cookie but no session, it does not redirect to the login, because that would be a
+ * loop.
+ */
 export const arrivedCookie: Cookie = { name: '__Host-arrived', value: '1', maxAgeSeconds: 30, sameSite: 'lax' }
 
 export function hasSignedOut({ cookies }: FastifyRequest): boolean {

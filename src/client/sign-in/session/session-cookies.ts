@@ -17,7 +17,7 @@ export type Session = {
   renewAt: Date
   /** The name of the cookie with the refresh token. Empty if there is none: then the session ends at `expiresAt`. */
   refreshCookieName: string
-  /** When the visitor has to sign in again, however often the session is renewed. */
+  /** The time at which the visitor must sign in again. Renewals do not change it. */
   signInEndsAt: Date
   /** The product's own data. Undefined until it has been loaded. */
   data: SessionData | undefined
