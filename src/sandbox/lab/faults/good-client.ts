@@ -23,7 +23,7 @@ export function adviceFor(happening: Happening): string {
 const atStart =
   'The client sees nothing of this, because the browser is at the portal. It keeps the login for ten minutes, so that the visitor can reload the page, and lets the visitor start again.'
 
-const keepSession = 'It keeps the session and the refresh token, and offers to try again.'
+const keepSession = 'The client keeps the session and the refresh token, and offers to try again.'
 
 /** For an answer that is lost, late or unreadable, and so does not say whether the request was carried out. */
 const unusable = new Set([
