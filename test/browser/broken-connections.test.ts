@@ -91,7 +91,7 @@ t.test(
     t.equal(
       front.takeSeen().filter(request => request.includes('/exchangeToken')).length,
       1,
-      'and from there, signs in',
+      'the link of the page must lead to one more exchange',
     )
   },
 )

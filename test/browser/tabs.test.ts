@@ -74,7 +74,7 @@ t.test(
     t.same(
       front.seen.map(({ url }) => url.replace(/\?.*/, '')).filter(url => !/assets|favicon/.test(url)),
       ['/applications', '/login', '/exchangeToken'],
-      'and goes nowhere from there by itself',
+      'the page must not continue by itself',
     )
   },
 )

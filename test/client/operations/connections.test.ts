@@ -41,7 +41,7 @@ t.test('DO-06: beyond MAX_CONNECTIONS, on all addresses together, a new connecti
   for (const address of [...addresses, ...addresses]) kept.push(await open(t, port, address))
   t.ok(kept.every(Boolean), 'four connections must be open')
   for (const address of addresses) t.notOk(await open(t, port, address), `no fifth one on ${address}`)
-  t.notOk(await scrape(), 'nor on the port of the metrics')
+  t.notOk(await scrape(), 'a fifth connection must also be refused on the port of the metrics')
 
   const [first] = kept
   first!.write(health)

@@ -130,7 +130,7 @@ t.test('with --redirect-uri the doctor checks another client, without COOKIE_KEY
   t.ok(asked.some(query => query.get('redirect_uri') === redirectUri))
   t.ok(
     asked.some(query => query.get('cancel_url') === 'http://localhost:5000/cancelled'),
-    'of the same origin',
+    'the doctor must use a cancel_url of the same origin',
   )
   t.equal(platform.received('POST /api/exchangeToken')[0]?.form.get('redirect_uri'), redirectUri)
 

@@ -86,7 +86,7 @@ for (const [status, error] of [
     )
     t.equal(response.statusCode, 502)
     t.match(response.body, upstreamTexts.portal.unexpected)
-    t.match(log.join(''), new RegExp(`"portal_unexpected".*"cause":"\\w+ ${status}"`), 'and the operator learns why')
+    t.match(log.join(''), new RegExp(`"portal_unexpected".*"cause":"\\w+ ${status}"`), 'the log must contain the cause')
     t.notMatch(log.join(''), /"event":"(invalid_grant|client_misconfigured)"/)
   })
 }

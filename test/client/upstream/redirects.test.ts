@@ -56,7 +56,7 @@ for (const status of [301, 302, 303, 307, 308]) {
     t.equal((await browser.get('/page')).statusCode, 502)
     t.ok(
       browser.names().some(name => name.startsWith('__Host-refresh')),
-      'and no reason to end the session',
+      'the session must not end',
     )
 
     platform.answer('POST /api/revokeToken', redirect)

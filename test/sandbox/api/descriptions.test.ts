@@ -184,7 +184,7 @@ t.test('the page that describes the calls is public, and loads nothing from othe
     t.equal((await api.inject(address)).statusCode, 200, address)
   }
   t.notMatch(page.body, /<script>|<style|style="|onload="/)
-  t.match(page.body, `href="${portalUrl}/account/token"`, 'it says where to get a token')
+  t.match(page.body, `href="${portalUrl}/account/token"`, 'the page must link to the page for tokens')
 })
 
 t.test('the page at the API’s own address explains the API and links to the descriptions', async t => {

@@ -47,7 +47,7 @@ for (const database of await openDatabases(t)) {
       const start = new URLSearchParams({ client_id: seeded.clientId, redirect_uri: seeded.redirectUri })
       t.equal((await instance.portal.inject(`/?${start}`)).statusCode, 400, 'no login may begin')
     }
-    t.equal((await call('GET', '/apps/v1')).statusCode, 401, 'even listing applications is refused')
+    t.equal((await call('GET', '/apps/v1')).statusCode, 401, 'the removed client must not be able to list applications')
 
     const list = await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${otherToken}` } })
     t.strictSame(

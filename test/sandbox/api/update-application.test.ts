@@ -201,7 +201,7 @@ t.test(
     t.strictSame((await refused(stranger)).error.message, { defaultRedirectUri: ['Must be one of redirectUris.'] })
     t.strictSame((await refused([])).error.message._schema, ['Invalid input type.'])
     const { tokens, client, ...app } = created
-    t.match((await call('GET', `/apps/v1/${id}`)).json(), app, 'nothing was changed')
+    t.match((await call('GET', `/apps/v1/${id}`)).json(), app, 'the application must not change')
   },
 )
 

@@ -79,7 +79,7 @@ t.test(
     await check('linkUser', 409)
     await check('unlinkUser', 409)
     await check('removeApplication', 204)
-    t.equal(Object.keys(examples).length, 10, 'and there is no other call')
+    t.equal(Object.keys(examples).length, 10, 'the page must have no other call')
     t.strictSame(troubles, [])
   },
 )

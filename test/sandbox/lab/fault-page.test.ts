@@ -229,7 +229,7 @@ t.test('a problem is shown next to its field, and the form keeps the typed value
     t.match(new RegExp(`id="${id}">([^<]*)`).exec(form)?.[1], message, words)
     t.match(answer.body, new RegExp(`<details class="fault" id="fault-${name}" open>`), words)
   }
-  t.same(await ordered(), [], 'nothing was ordered')
+  t.same(await ordered(), [], 'no fault may be ordered')
 })
 
 t.test('an unknown fault and too many faults are refused with a reason', async t => {

@@ -406,7 +406,7 @@ t.test('a login is compared with the current logins of the same client', async t
   comparison.update(one)
   t.same(noticedOf(one), [], 'a login is not compared with itself')
   comparison.update({ ...two, clientId: 'app-2' })
-  t.same(noticedOf(one), [], 'nor with one of another client')
+  t.same(noticedOf(one), [], 'a login must not be compared with a login of another client')
   comparison.update(two)
   t.same([noticedOf(one), noticedOf(two)], [['repeated-state'], ['repeated-state']])
   comparison.update({ ...two, steps: [] })

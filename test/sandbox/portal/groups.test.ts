@@ -112,7 +112,7 @@ t.test('a member who was signed out returns to the page of the group after signi
   t.equal(
     locationOf(await submitForm(other, elsewhere, '/sign-in', { email: seeded.email, password: seeded.password })),
     '/account',
-    'and nobody to an address that a stranger wrote',
+    'signing in must not lead to an address that a stranger wrote',
   )
   maker.cookies.clear()
 })
@@ -202,7 +202,7 @@ for (const database of databases) {
     const invited = await follow(maker, await invite())
     t.match(invited.body, 'The invitation was sent')
     t.match(invited.body, `User ID <code>${friendId}`)
-    t.notMatch(invited.body, /newcomer/i, 'nothing else of the person is shown')
+    t.notMatch(invited.body, /newcomer/i, 'the page must not show the name of the person')
     t.match((await friend.get('/account')).body, 'You have been invited to a group')
     const page = await friend.get(groupsPath)
     t.match(page.body, seeded.email, 'the invitation must name its sender')

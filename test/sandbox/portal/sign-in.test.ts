@@ -200,7 +200,7 @@ t.test('a browser that keeps no cookies gets a page that says so, and the portal
     t.equal(browser.cookies.has('__Host-portal-session'), false)
   }
   const users = await sandbox.store.read.selectFrom('users').select('email').execute()
-  t.same(users, [{ email: seeded.email }], 'and no account is made')
+  t.same(users, [{ email: seeded.email }], 'no account may be made')
 })
 
 t.test('a browser whose other cookies end while the sign-in page is open can still sign in', async t => {

@@ -272,5 +272,5 @@ t.test('the sweep uses the real clock, even if the sandbox’s clock was moved',
   t.equal(await count(store, 'portal_sessions'), 1)
   t.equal(await count(store, 'grants'), 1)
   await expire()
-  t.equal(await rows(), before + 1, 'nothing is swept after the stop')
+  t.equal(await rows(), before + 1, 'the sweeper must not delete rows after the stop')
 })
