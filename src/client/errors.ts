@@ -11,6 +11,8 @@ type PublicErrorOptions = {
   retryAfterSeconds?: number | undefined
   /** The link that the error page offers. The default is a link to the start page. */
   nextStep?: NextStep | undefined
+  /** The title of the error page. Without one it depends on the status. */
+  title?: Sentence | undefined
 }
 
 /**
@@ -26,6 +28,7 @@ export class PublicError extends Error {
   readonly retryAfterSeconds: number | undefined
   nextStep: NextStep | undefined
   readonly #sentence: Sentence
+  readonly #title: Sentence | undefined
 
   constructor(code: string, statusCode: number, sentence: Sentence, options: PublicErrorOptions = {}) {
     super(typeof sentence === 'string' ? sentence : code, { cause: options.cause })
@@ -34,11 +37,17 @@ export class PublicError extends Error {
     this.statusCode = statusCode
     this.retryAfterSeconds = options.retryAfterSeconds
     this.nextStep = options.nextStep
+    this.#title = options.title
   }
 
   /** The sentence for the visitor, in the language of these texts. */
   messageIn(texts: Texts): string {
     return say(this.#sentence, texts)
+  }
+
+  /** The title of the error page, in the language of these texts. */
+  titleIn(texts: Texts): string | undefined {
+    return this.#title && say(this.#title, texts)
   }
 }
 

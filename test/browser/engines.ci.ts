@@ -165,7 +165,7 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     await tab.see('Your applications on the platform, in one place')
     const strange = new URLSearchParams({ code: 'x', state: 'y', subject: 'z', client_id: clientId })
     await tab.goto(`${publicUrl}/exchangeToken?${strange}`)
-    await tab.see('That did not work')
+    await tab.see('The sign-in did not work')
     await tab.click('link', 'Sign in again')
     await enterPassword(tab, person)
     await tab.click('button', 'Allow')

@@ -39,8 +39,8 @@ const none = 'Cannot read properties of undefined'
  * client of forty lines.
  */
 const rows: [fault: string, ours: Seen, theirs: Seen, noticed?: string][] = [
-  ['redirect-state-other', [400, 'That did not work'], [500, 'The state is none of ours.']],
-  ['redirect-code-missing', [400, 'That did not work'], [500, none]],
+  ['redirect-state-other', [400, 'The sign-in did not work'], [500, 'The state is none of ours.']],
+  ['redirect-code-missing', [400, 'The sign-in did not work'], [500, none]],
   ['redirect-error-access-denied', [200, 'You did not sign in'], [500, none]],
   ['exchange-503', [503, 'Too busy right now'], [500, 'The portal answered for another state.']],
   ['exchange-reset', [502, broken], [500, 'fetch failed']],

@@ -23,18 +23,13 @@ const changes: [line: string, bare: string][] = [
 
 /** Lines of start-texts.ts, and their replacements in the bare client. */
 const textChanges: [line: string, bare: string][] = [
-  ["  heading: 'Your applications on the platform, in one place',\n", ''],
-  ['Register an application, get its client ID and client secret, and keep its details up to date. ', ''],
-  ["  welcomeLead: 'What would you like to do?',\n", ''],
+  ["  heading: 'Register and manage your applications',\n", ''],
+  ['Each application gets a client ID and a client secret, with which it can sign people in. ', ''],
   [
-    'Look up a client ID, change an application, get a new client secret, or remove an application.',
+    'Look up a client ID, change an application, get a new client secret, or register another application.',
     'The next page asks the API of the platform how many applications you have.',
   ],
   ["  /** The link to the page for a new application. */\n  goNew: 'New application',\n", ''],
-  [
-    "  newText: 'Register an application to get a client ID and a client secret, which it needs to sign people in.',\n",
-    '',
-  ],
   ["goHome: 'Go to your applications'", "goHome: 'Continue'"],
 ]
 

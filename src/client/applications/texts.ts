@@ -105,8 +105,7 @@ export const applicationsTexts = {
       title: 'Next steps',
       /** After an application was created. */
       ofClient: {
-        download: 'Download the credentials, or copy them.',
-        settings: 'Put them into the settings of your client. Keep the file out of version control.',
+        settings: 'Put the credentials into the settings of your client. Keep the file out of version control.',
         start: 'Start your client and sign in.',
       },
       /** After a new client secret was created. */
@@ -149,15 +148,14 @@ export const applicationsTexts = {
     },
     hints: {
       groupName:
-        'An application belongs to a group of people who develop it. You have no group yet, so a group with this name will be created together with the application.',
-      groupChoice: 'Its members develop the application.',
+        'An application belongs to a group of people who develop it. You have no group yet. This site creates one with this name.',
+      groupChoice: 'Its members can change and remove the application.',
       groupId: 'The ID of one of your groups.',
       description: 'Shown to people when they are asked to allow the application.',
       iconUrl: 'The address of a picture. The login portal links to it when it asks people to allow the application.',
       redirectUris: (example: string) =>
         `Where people return after signing in, one per line. Use https://, or http:// for localhost. For example: ${example}`,
-      defaultRedirectUri:
-        'The redirect URI for sign-ins that do not name one. If you leave this empty, it is the first one.',
+      defaultRedirectUri: 'Used if a sign-in does not name a redirect URI.',
       defaultRedirectUriUnknown:
         'The redirect URI for sign-ins that do not name one. If you leave this empty, it does not change.',
       scopes:
@@ -241,10 +239,10 @@ export const applicationsTexts = {
     removing: 'Removing…',
     thisSite: 'This is the site you are using.',
     thisSiteStops: 'Nobody can sign in here, not even you, until the operator of this site registers it again.',
-    atOnce: 'You cannot undo this. At once:',
-    noSignIn: 'nobody can sign in with this application any more;',
-    secretsStop: 'its client secrets, and the tokens it was given, stop working;',
-    appTokensStop: 'its app access tokens stop working.',
+    atOnce: 'This takes effect at once, and you cannot undo it:',
+    noSignIn: 'Nobody can sign in with this application any more.',
+    secretsStop: 'Its client secrets, and the tokens that it was given, stop working.',
+    appTokensStop: 'Its app access tokens stop working.',
     done: {
       title: 'This site has been removed',
       message:

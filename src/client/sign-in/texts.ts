@@ -26,7 +26,7 @@ export const signInTexts = {
     message: 'Sign in to see this page.',
     /** The portal has its own session. It may sign the same person in again without asking. */
     atPortal: (signOutThere: string) =>
-      `The login portal may still know who you are: ${signOutThere} if others use this device, or if you want to sign in as someone else.`,
+      `You may still be signed in at the login portal. If you share this device, ${signOutThere}.`,
     atPortalLink: 'sign out there too',
   },
   declined: {
@@ -39,6 +39,8 @@ export const signInTexts = {
     message: (reason: string) =>
       `It said: “${reason}”. Try again. If it happens again, tell the operator of this site.`,
   },
+  /** The title of the page that shows one of the loginErrors. */
+  loginFailed: 'The sign-in did not work',
   /** By the codes of protocol/login-error.ts. */
   loginErrors: {
     login_callback_invalid: 'This sign-in link is not complete. Sign in again.',

@@ -42,7 +42,7 @@ export function createErrorHandler({ name, texts, renderMessage, signInAgain }: 
       const retry = retryPath ? { href: retryPath, text: tryAgain } : undefined
       const signInLink = isServerError ? signInAgain(request, own, retryPath) : undefined
       const page = renderMessage(request, {
-        title: titles[statusCode] ?? otherTitle,
+        title: publicError.titleIn(own) ?? titles[statusCode] ?? otherTitle,
         message,
         nextStep: publicError.nextStep ?? retry ?? { href: '/', text: goToStart },
         // A failed login has its own link for signing in again, which leads to the page that the visitor wanted.

@@ -173,9 +173,13 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       const errors = given.problem instanceof FieldError ? given.problem.fieldsIn(texts) : {}
       const formToken = given.formToken ?? createToken(request.visitor.sessionOwner)
       const formPage: FormPage = { action: form.pathOf(request), errors, ...given, formToken }
-      const title = formPage.signInHref ? { title: texts.web.form.sessionEnded } : {}
+      // After a session has ended, the page's title says so. The heading is still that of the form.
+      const withTitle = (page: Record<string, unknown> & { title: string }) =>
+        formPage.signInHref
+          ? { ...page, title: texts.web.form.sessionEnded, heading: page.heading ?? (page.title || undefined) }
+          : page
       try {
-        return await reply.page(template, { title: '', ...formPage, ...(await data(request, formPage)), ...title })
+        return await reply.page(template, withTitle({ title: '', ...formPage, ...(await data(request, formPage)) }))
       } catch (error) {
         // With `signInHref` the form itself says that the session has ended.
         const ownPages = formPage.signInHref ? [404] : [401, 404]
@@ -183,16 +187,18 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         if (request.method === 'GET' || hasOwnPage) throw error
         // The typed text exists only in this request, so it must be shown even if the form's own page fails.
         logError(request, new PublicError('form_not_shown', 500, 'A form could not be shown.', { cause: error }))
-        return reply.page('form', {
-          ...formPage,
-          title: texts.web.form.plainTitle,
-          // This page must use the address of this request, because that address accepts the form. `data` may have set
-          // another `action`.
-          action: request.url,
-          inputs: plainInputs(formPage.fields),
-          button: texts.web.form.sendAgain,
-          ...title,
-        })
+        return reply.page(
+          'form',
+          withTitle({
+            ...formPage,
+            title: texts.web.form.plainTitle,
+            // This page must use the address of this request, because that address accepts the form. `data` may have
+            // set another `action`.
+            action: request.url,
+            inputs: plainInputs(formPage.fields),
+            button: texts.web.form.sendAgain,
+          }),
+        )
       }
     }
 

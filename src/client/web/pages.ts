@@ -180,9 +180,9 @@ function pathOf({ url }: FastifyRequest): string {
  */
 export function sendContinuePage(reply: FastifyReply, path: string): Promise<string> {
   reply.code(200).headers({
-    // The page loads its icon only. Without a link to one, some browsers ask for /favicon.ico.
+    // The page loads only its icon and its style sheet.
     'content-security-policy':
-      "default-src 'none'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+      "default-src 'none'; img-src 'self'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     // The address of this page may contain a code.
     'referrer-policy': 'no-referrer',
   })

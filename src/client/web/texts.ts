@@ -18,13 +18,13 @@ export const webTexts = {
   /** A page that opens the next page by itself. */
   continue: {
     title: 'One moment',
-    ifNothingHappens: (link: string) => `If nothing happens, ${link}.`,
-    link: 'continue',
+    text: 'The next page opens by itself. If it does not, press Continue.',
+    link: 'Continue',
   },
   field: { optional: 'optional', choose: 'Choose…' },
   form: {
     hasDraft: 'This is what you typed before your session ended. It has not been sent yet.',
-    signInFirst: (link: string) => `Nothing was sent. ${link}, then come back to this tab and send the form again.`,
+    signInFirst: 'Nothing was sent. Sign in first. Then come back to this tab and send the form again.',
     signInFirstLink: 'Sign in in a new tab',
     problemOf: (label: string, problem: string) => `${label}: ${problem}`,
     ifThisKeepsHappening: (link: string) => `If this keeps happening, ${link}, then send this form again.`,
@@ -48,7 +48,7 @@ export const webTexts = {
     /** By status. */
     titles: {
       403: 'Not allowed',
-      404: 'Not found',
+      404: 'Page not found',
       500: 'Something went wrong',
       502: 'The platform is not working properly',
       503: 'Too busy right now',

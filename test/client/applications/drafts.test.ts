@@ -1,7 +1,6 @@
 // Forms for applications that are sent after the session has ended. See sign-in/interrupted-forms.test.ts for forms in general.
 
 import t, { type Test } from 'tap'
-import { around } from '../../../src/client/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
@@ -116,7 +115,7 @@ t.test(
     t.equal(setCookieLine(page, '__Host-handover'), undefined)
     t.hasStrict(readForm(page, '/applications'), long)
     t.match(page.body, /<a href="\/login\?[^"]*" target="_blank" rel="noopener">/)
-    t.match(textOf(page), around(webTexts.form.signInFirst)[0].trim())
+    t.match(textOf(page), webTexts.form.signInFirst)
     t.same(changes(), [])
 
     await signInAgain(page)

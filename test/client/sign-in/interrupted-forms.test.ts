@@ -4,7 +4,6 @@
 import t, { type Test } from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
-import { around } from '../../../src/client/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
@@ -102,7 +101,7 @@ t.test(
     t.equal(setCookieLine(page, '__Host-handover'), undefined)
     t.equal(readForm(page, '/note').note, long)
     t.match(page.body, /<a href="\/login\?[^"]*" target="_blank" rel="noopener">/)
-    t.match(textOf(page), around(webTexts.form.signInFirst)[0].trim())
+    t.match(textOf(page), webTexts.form.signInFirst)
     t.same(sent(), [])
 
     await signInAgain(page)
@@ -129,7 +128,7 @@ t.test('PG-14: a form with a forged token leaves no draft, so nobody can plant o
   const page = await browser.post('/note', { note, formToken: 'forged' })
   t.equal(page.statusCode, 401)
   t.equal(setCookieLine(page, '__Host-handover'), undefined)
-  t.match(textOf(page), around(webTexts.form.signInFirst)[0].trim())
+  t.match(textOf(page), webTexts.form.signInFirst)
 })
 
 t.test(

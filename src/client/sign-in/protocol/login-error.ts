@@ -19,6 +19,9 @@ const statuses = {
 export class LoginError extends PublicError {
   /** `detail` is for the log. It must not contain secrets. */
   constructor(code: keyof typeof statuses, detail?: string) {
-    super(code, statuses[code], texts => texts.signIn.loginErrors[code], { cause: detail })
+    super(code, statuses[code], texts => texts.signIn.loginErrors[code], {
+      cause: detail,
+      title: texts => texts.signIn.loginFailed,
+    })
   }
 }
