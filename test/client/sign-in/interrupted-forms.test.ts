@@ -100,7 +100,7 @@ t.test(
     t.equal(page.statusCode, 401)
     t.equal(setCookieLine(page, '__Host-handover'), undefined)
     t.equal(readForm(page, '/note').note, long)
-    t.match(page.body, /<a href="\/login\?[^"]*" target="_blank" rel="noopener">/)
+    t.match(page.body, /<a class="button" href="\/login\?[^"]*" target="_blank" rel="noopener">/)
     t.match(textOf(page), webTexts.form.signInFirst)
     t.same(sent(), [])
 
