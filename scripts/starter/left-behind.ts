@@ -49,6 +49,7 @@ const keptSupport = [
   'launch-chromium',
   'shared-servers',
   'teardown',
+  'test-browser',
   'stopwatch',
   'raw-socket',
   'process-status',

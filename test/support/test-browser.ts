@@ -1,27 +1,30 @@
-// A browser with a cookie jar that sends requests through `inject`. It keeps, sends and drops cookies as real browsers
-// do.
+// A browser without a window. It calls a server through inject, and keeps, sends and drops cookies as browsers do.
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 
-type Kept = { value: string; sameSite: string; expiresAt: number }
+/** Without `sameSite` a cookie is Lax, and without `expiresAt` it does not expire. */
+type Cookie = { value: string; sameSite?: string; expiresAt?: number }
 type Site = 'same-origin' | 'same-site' | 'cross-site' | 'none'
-type Options = { site?: Site; headers?: Record<string, string> }
+/** A header of undefined is not sent. */
+type Headers = Record<string, string | undefined>
+type Options = { site?: Site; headers?: Headers }
 type Encoded = { payload?: Buffer | string; type?: { 'content-type': string } }
 
 export class TestBrowser {
-  readonly cookies = new Map<string, Kept>()
-  client: FastifyInstance
-  readonly #clock: () => Date
+  readonly cookies = new Map<string, Cookie>()
+  server: Pick<FastifyInstance, 'inject'>
   readonly #origin: string
+  readonly #clock: (() => Date) | undefined
 
-  constructor(client: FastifyInstance, origin: string, clock: () => Date) {
-    this.client = client
+  /** Without a clock the browser keeps each cookie until the server removes it. */
+  constructor(server: Pick<FastifyInstance, 'inject'>, origin: string, clock?: () => Date) {
+    this.server = server
     this.#origin = origin
     this.#clock = clock
   }
 
   /** A navigation. If `site` is cross-site, the browser does not send Strict cookies. */
   get(url: string, { site = 'none', headers = {} }: Options = {}) {
-    return this.#send({ method: 'GET', url, headers: this.#metadata(site, headers) }, site)
+    return this.#send({ method: 'GET', url }, site, { ...navigation(site), ...headers })
   }
 
   /** Sends a form from a page of `site`. FormData, which may have files, is sent as multipart. */
@@ -31,8 +34,16 @@ export class TestBrowser {
     { site = 'same-origin', headers = {} }: Options = {},
   ) {
     const { payload, type } = await encode(form instanceof FormData ? form : new URLSearchParams(form))
-    const sent = { ...type, origin: this.#originOf(site), ...this.#metadata(site, headers) }
-    return this.#send({ method: 'POST', url, payload, headers: sent }, site)
+    const own = { ...type, origin: this.#originOf(site), ...navigation(site) }
+    return this.#send({ method: 'POST', url, payload }, site, { ...own, ...headers })
+  }
+
+  /** Sends the first form of a page: its hidden fields and `fields`. */
+  submit({ statusCode, body }: LightMyRequestResponse, fields: Record<string, string>) {
+    const action = /<form method="post" action="([^"]+)"/.exec(body)?.[1]
+    if (!action) throw new Error(`There is no form on this page: ${statusCode} ${body}`)
+    const hidden = [...body.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
+    return this.post(action, { ...Object.fromEntries(hidden.map(([, name, value]) => [name, value])), ...fields })
   }
 
   /** Sends a request as a script of a page of `site` does with `fetch`: `json` as JSON, or `form` as multipart. */
@@ -49,10 +60,7 @@ export class TestBrowser {
     const { payload, type } = json === undefined ? await encode(form) : encodeJson(json)
     const metadata = { 'sec-fetch-site': site, 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }
     const origin = method === 'GET' ? {} : { origin: this.#originOf(site) }
-    return this.#send(
-      { method, url, payload, headers: { accept: '*/*', ...type, ...origin, ...metadata, ...headers } },
-      site,
-    )
+    return this.#send({ method, url, payload }, site, { accept: '*/*', ...type, ...origin, ...metadata, ...headers })
   }
 
   /** The value as the browser would send it, or undefined. */
@@ -64,58 +72,59 @@ export class TestBrowser {
     return this.#live().map(([name]) => name)
   }
 
-  /** The Cookie header that the browser would send. `isSent` can exclude cookies. */
-  cookieHeader(isSent: (cookie: Kept) => boolean = () => true): string {
+  /** The Cookie header that the browser would send. With `isSent`, only the cookies for which it returns true. */
+  cookieHeader(isSent: (cookie: Cookie) => boolean = () => true): string {
     return this.#live()
       .filter(([, cookie]) => isSent(cookie))
       .map(([name, { value }]) => `${name}=${value}`)
       .join('; ')
   }
 
-  /** A second browser with the same cookies: the browser of a thief, or the earlier state of this browser. */
-  copy(): TestBrowser {
-    const copy = new TestBrowser(this.client, this.#origin, this.#clock)
+  /** Another browser with the same cookies, such as a thief's. It calls `server`, which is this one's unless given. */
+  copy(server = this.server): TestBrowser {
+    const copy = new TestBrowser(server, this.#origin, this.#clock)
     for (const [name, cookie] of this.cookies) copy.cookies.set(name, cookie)
     return copy
-  }
-
-  #metadata(site: Site, headers: Record<string, string>): Record<string, string> {
-    return { 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', ...headers }
   }
 
   #originOf(site: Site): string {
     return site === 'same-origin' ? this.#origin : 'https://elsewhere.test'
   }
 
-  async #send(options: InjectOptions, site: Site): Promise<LightMyRequestResponse> {
-    const { method, headers } = options
+  async #send(options: InjectOptions, site: Site, headers: Headers): Promise<LightMyRequestResponse> {
     const cookie = this.cookieHeader(
-      ({ sameSite }) => site !== 'cross-site' || (sameSite === 'Lax' && method === 'GET'),
+      ({ sameSite = 'Lax' }) => site !== 'cross-site' || (sameSite === 'Lax' && options.method === 'GET'),
     )
-    const response = await this.client.inject({ ...options, headers: { ...(cookie && { cookie }), ...headers } })
+    const all = Object.entries({ ...(cookie && { cookie }), ...headers })
+    const sent = all.filter((header): header is [string, string] => header[1] !== undefined)
+    const response = await this.server.inject({ ...options, headers: Object.fromEntries(sent) })
     this.keep(response)
     return response
   }
 
-  /**
-   * Stores the cookies of a response as browsers do. A cookie of more than 4,096 bytes is dropped, and the old cookie
-   * stays.
-   */
+  /** Keeps the cookies of a response as browsers do. A cookie of over 4,096 bytes is ignored, and the old one stays. */
   keep(response: LightMyRequestResponse): void {
     for (const { name, value, maxAge, sameSite, path, secure, domain } of response.cookies) {
       if (name.length + value.length > 4096) continue
       if (name.startsWith('__Host-') && (!secure || path !== '/' || domain !== undefined)) continue
-      this.cookies.set(name, {
-        value,
-        sameSite: sameSite ?? 'Lax',
-        expiresAt: this.#clock().getTime() + (maxAge ?? Number.POSITIVE_INFINITY) * 1000,
-      })
+      if (maxAge === 0) this.cookies.delete(name)
+      else
+        this.cookies.set(name, {
+          value,
+          ...(sameSite && { sameSite }),
+          ...(maxAge !== undefined && this.#clock && { expiresAt: this.#clock().getTime() + maxAge * 1000 }),
+        })
     }
   }
 
-  #live(): [string, Kept][] {
-    return [...this.cookies].filter(([, { expiresAt }]) => expiresAt > this.#clock().getTime())
+  #live(): [string, Cookie][] {
+    const now = this.#clock?.().getTime() ?? 0
+    return [...this.cookies].filter(([, { expiresAt = Number.POSITIVE_INFINITY }]) => expiresAt > now)
   }
+}
+
+function navigation(site: Site): Headers {
+  return { 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
 }
 
 /** The bytes and the content type that a browser sends: a form, or multipart with a boundary. */

@@ -92,7 +92,7 @@ t.test(
     // The answer was lost, so the browser did not get the cookie.
     await browser.copy().post('/applications', form)
     clock.advance(2)
-    browser.client = await anotherReplica(t, test)
+    browser.server = await anotherReplica(t, test)
     const calls = platform.received().length
     const answer = await browser.post('/applications', form)
     t.equal(answer.statusCode, 303)
@@ -139,7 +139,7 @@ for (const [field, value] of [
     const test = await openForm(t)
     const { browser, platform, form } = test
     await browser.copy().post('/applications', form)
-    browser.client = await anotherReplica(t, test)
+    browser.server = await anotherReplica(t, test)
     const answer = await browser.post('/applications', { ...form, [field]: value })
     t.equal(answer.headers.location, '/applications/app-2')
     t.equal(platform.received('POST /apps/v1').length, 2)
@@ -155,7 +155,7 @@ t.test('F-28: if a replica dies after the API has created the application, anoth
   t.equal(lost.statusCode, 502)
   t.equal(api.records.size, 1)
 
-  browser.client = await anotherReplica(t, test)
+  browser.server = await anotherReplica(t, test)
   const answer = await browser.post('/applications', form)
   t.equal(answer.statusCode, 303)
   t.match(textOf(await browser.get(String(answer.headers.location))), applicationsTexts.details.createdEarlier)
@@ -240,7 +240,7 @@ for (const [what, failing] of Object.entries({
 
     const broken = { status: 500, body: {} }
     platform.answer('GET /apps/v1', broken)
-    browser.client = await anotherReplica(t, test)
+    browser.server = await anotherReplica(t, test)
     const doubtful = await browser.post('/applications', readForm(lost, '/applications'))
     t.equal(doubtful.statusCode, 502)
     t.match(textOf(doubtful, 'problem'), applicationsTexts.form.inDoubt(upstreamTexts.api.failed))
@@ -248,7 +248,7 @@ for (const [what, failing] of Object.entries({
     t.equal(api.records.size, 1)
 
     platform.answer('GET /apps/v1', api.scripts['GET /apps/v1']!)
-    browser.client = await anotherReplica(t, test)
+    browser.server = await anotherReplica(t, test)
     const found = await browser.post('/applications', readForm(doubtful, '/applications'))
     t.equal(found.headers.location, '/applications/app-1')
     t.equal(api.records.size, 1)
@@ -278,7 +278,7 @@ t.test(
     const form = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
     clock.advance(0.2)
     await browser.copy().post('/applications', form)
-    browser.client = await anotherReplica(t, { ...test, api, form })
+    browser.server = await anotherReplica(t, { ...test, api, form })
     t.match((await browser.post('/applications', form)).headers.location, /^\/applications\/app-1\b/)
     t.equal(platform.received('POST /apps/v1').length, 1)
   },
@@ -291,7 +291,7 @@ t.test('PG-15: if the API returns the OAuth client, its fields must match the fo
   const { redirectUris } = typed
   const client = { redirectUris, defaultRedirectUri: redirectUris, scopes: '', defaultScopes: '' }
   platform.answer('GET /apps/v1/app-1', { body: { ...api.records.get('app-1'), client } })
-  browser.client = await anotherReplica(t, test)
+  browser.server = await anotherReplica(t, test)
   const again = await browser.post('/applications', form)
   t.match(again.headers.location, /^\/applications\/app-1\b/)
   t.equal(platform.received('POST /apps/v1').length, 1)

@@ -63,7 +63,7 @@ t.test(
     t.same(await first.exited, [null, 'SIGKILL'])
     while (api.records.size === 0) await new Promise(setImmediate)
 
-    browser.client = second.client
+    browser.server = second.client
     const answer = await browser.post('/applications', typed)
     t.equal(answer.statusCode, 303)
     const page = await browser.get(String(answer.headers.location))

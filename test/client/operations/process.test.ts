@@ -190,7 +190,7 @@ t.test(
     const started = await beginLogin(browser)
     first.child.kill('SIGKILL')
     await first.exited
-    browser.client = (await spawnClient(t, environment)).client
+    browser.server = (await spawnClient(t, environment)).client
     t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
     t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
   },

@@ -2,10 +2,10 @@
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { TestBrowser } from '../../support/test-browser.ts'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { refreshTarget, setCookieLine } from '../support/read-response.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
-import { TestBrowser } from '../support/test-browser.ts'
 
 const scripts = { 'GET /things': { body: ['first thing'] } }
 

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { TestBrowser } from '../../support/test-browser.ts'
 import {
   beginLogin,
   buildTestClient,
@@ -12,7 +13,6 @@ import {
   type TestClient,
 } from '../support/build-test-client.ts'
 import { setCookieLine } from '../support/read-response.ts'
-import { TestBrowser } from '../support/test-browser.ts'
 
 type Response = Awaited<ReturnType<TestBrowser['get']>>
 
@@ -206,7 +206,7 @@ for (const [what, environment] of Object.entries(otherSettings)) {
       clock,
       environment: { COOKIE_KEYS: cookieKey, LOGIN_INTERNAL_URL: platform.url, ...environment },
     })
-    test.browser.client = client
+    test.browser.server = client
     const change = environment.CLIENT_ID ? { client_id: environment.CLIENT_ID } : {}
     refused(t, test, await test.browser.get(callbackUrl(started, change), { site: 'cross-site' }))
   })

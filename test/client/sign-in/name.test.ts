@@ -4,11 +4,11 @@ import t, { type Test } from 'tap'
 import { startTexts } from '../../../src/client/start-texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { timed } from '../../support/stopwatch.ts'
+import type { TestBrowser } from '../../support/test-browser.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { hostileTexts } from '../support/hostile-texts.ts'
 import { textOf, unescapeHtml } from '../support/read-form.ts'
 import { giveTokens, type Script } from '../support/scripted-platform.ts'
-import type { TestBrowser } from '../support/test-browser.ts'
 
 const jane: Script = { body: { '@id': 'visitor-1', firstName: 'Jane', lastName: 'Doe' } }
 

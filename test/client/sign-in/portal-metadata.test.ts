@@ -190,7 +190,7 @@ t.test(
     // A login waits for a document that is being read.
     await client.inject('/login')
     platform.answer(route, announced)
-    browser.client = client
+    browser.server = client
     t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 400)
     t.equal(platform.received('POST /api/exchangeToken').length, 0)
   },

@@ -97,7 +97,7 @@ t.test(
     const before = browser.copy()
     await browser.get(callbackUrl(started), { site: 'cross-site' })
     platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-    before.client = client
+    before.server = client
     const again = await before.get(callbackUrl(started), { site: 'cross-site' })
     t.equal(again.statusCode, 400)
     t.match(again.body, signInTexts.loginErrors.invalid_grant)

@@ -188,9 +188,9 @@ t.test('CK-13: a new process reads the portal’s metadata at a sign-out if it h
   const document = platform.script('GET /.well-known/oauth-authorization-server')
   platform.answer('GET /.well-known/oauth-authorization-server', { status: 502, body: {} })
   const environment = { COOKIE_KEYS: config.cookieKeys[0]!.reveal() }
-  browser.client = (await buildTestClient(t, { platform, clock, environment })).client
+  browser.server = (await buildTestClient(t, { platform, clock, environment })).client
   // A login waits for a document that is being read.
-  await browser.client.inject('/login')
+  await browser.server.inject('/login')
   platform.answer('GET /.well-known/oauth-authorization-server', document)
   await browser.post('/logout')
   t.equal(platform.received(revokeRoute).length, 1)

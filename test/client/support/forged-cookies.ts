@@ -1,5 +1,5 @@
 // Cookies that another program on this host has set, under names that this client uses.
-import type { TestBrowser } from './test-browser.ts'
+import type { TestBrowser } from '../../support/test-browser.ts'
 
 /** Adds as many cookies as fit into Node's 16 KiB of headers, next to the existing ones. Returns how many. */
 export function plantCookies(browser: TestBrowser, prefix: string, nameLength: number, value: string): number {

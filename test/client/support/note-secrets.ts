@@ -2,9 +2,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
+import { TestBrowser } from '../../support/test-browser.ts'
 import { beginLogin, type buildTestClient, callbackUrl, clientSecret, TestClock } from './build-test-client.ts'
 import { accessTokenOf, type Script, send, tokenAnswer } from './scripted-platform.ts'
-import { TestBrowser } from './test-browser.ts'
 
 export const unguessable = () => randomBytes(18).toString('base64url')
 

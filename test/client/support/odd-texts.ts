@@ -2,8 +2,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
 import { cpuMs } from '../../support/stopwatch.ts'
+import type { TestBrowser } from '../../support/test-browser.ts'
 import { publicUrl } from './build-test-client.ts'
-import type { TestBrowser } from './test-browser.ts'
 
 export const oddPatterns = [
   'a',

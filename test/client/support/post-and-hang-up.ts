@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import { openSocket, rawGet } from '../../support/raw-socket.ts'
+import type { TestBrowser } from '../../support/test-browser.ts'
 import { publicUrl } from './build-test-client.ts'
-import type { TestBrowser } from './test-browser.ts'
 
 /** Closes the connection when `asked` resolves. Errors of the request are ignored after that. */
 export async function postAndHangUp(

@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
 import { type Dispatcher, request } from 'undici'
+import { TestBrowser } from '../../support/test-browser.ts'
 import { clientId, clientSecret, publicUrl } from './build-test-client.ts'
 import { productEnvironment } from './product-environment.ts'
 import { isPseudo } from './pseudo-texts.ts'
-import { TestBrowser } from './test-browser.ts'
 
 /** The client with its own product. */
 export const productMain = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url))

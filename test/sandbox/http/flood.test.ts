@@ -76,7 +76,7 @@ t.test('DO-06: of 1,000 wrong sign-ins from one address only 100 are processed',
   const browser = openBrowser(sandbox)
   const fields = readHiddenFields(await browser.get(startUrl()), '/sign-in')
   const wrong = (index: number) =>
-    browser.post('/sign-in', { ...fields, email: `${index}@example.test`, password: 'wrong' }, from(index))
+    browser.post('/sign-in', { ...fields, email: `${index}@example.test`, password: 'wrong' }, { headers: from(index) })
   endsIn429(t, await sendAThousand(t, sandbox, wrong), 100)
   const before = memoryOf(sandbox.pid)
   endsIn429(t, await sendAThousand(t, sandbox, wrong), 0)
@@ -89,7 +89,7 @@ t.test('DO-06: of 1,000 sign-ups from one address only 100 are processed', async
   const browser = openBrowser(sandbox)
   const fields = readHiddenFields(await browser.get(startUrl()), '/sign-up')
   const answers = await sendAThousand(t, sandbox, index =>
-    browser.post('/sign-up', { ...newcomer, ...fields, email: `${index}@example.test` }, from(index)),
+    browser.post('/sign-up', { ...newcomer, ...fields, email: `${index}@example.test` }, { headers: from(index) }),
   )
   endsIn429(t, answers, 100)
 })

@@ -104,7 +104,7 @@ t.test('a refused request gets a link to its step, whichever part of the platfor
     ['a wrong response type', () => portal.inject(startUrl({ response_type: 'token' })) as never],
     ['a page that is not there', () => portal.inject('/nowhere') as never],
     ['a method that a page does not take', () => portal.inject({ method: 'PUT', url: '/' })],
-    ['a form of another site', () => stranger.post('/sign-in', {}, { 'sec-fetch-site': 'cross-site' })],
+    ['a form of another site', () => stranger.post('/sign-in', {}, { headers: { 'sec-fetch-site': 'cross-site' } })],
     ['a browser without cookies', () => stranger.submit(form, { email: seeded.email, password: seeded.password })],
     ['a form that is too large', () => stranger.post('/sign-in', { email: 'x'.repeat(40_000) })],
     ['a wrong code', () => exchange(sandbox, { code: 'none' })],

@@ -213,7 +213,7 @@ for (const database of await openDatabases(t)) {
     for (const browser of [one, two]) await signIn(browser, {}, all.person)
     const isSignedIn = async (browser: typeof one) => (await browser.get('/account')).body.includes(all.person.email)
     t.ok(await isSignedIn(one))
-    const cookie = one.cookies.get('__Host-portal-session')
+    const cookie = one.cookie('__Host-portal-session')
     t.strictSame((await lab('POST', 'expire', { what: 'portal-session', value: cookie })).json(), { expired: 1 })
     t.strictSame([await isSignedIn(one), await isSignedIn(two)], [false, true])
     t.strictSame((await lab('POST', 'expire', { what: 'portal-session', userId })).json(), { expired: 1 })
@@ -229,7 +229,7 @@ for (const database of await openDatabases(t)) {
       await signIn(browser, {}, person)
       await lab('POST', 'expire', { what: 'portal-session', userId: person.userId })
       // A request that has found the session before its end extends the session after the answer.
-      const idHash = hashToken(browser.cookies.get('__Host-portal-session') ?? '')
+      const idHash = hashToken(browser.cookie('__Host-portal-session') ?? '')
       const [now, expiresAt] = [sandbox.now(), new Date(sandbox.now().getTime() + 3_600_000)]
       await sandbox.store.write(db => extendPortalSession(db, idHash, { now, expiresAt }))
       t.notMatch((await browser.get('/account')).body, person.email)

@@ -66,7 +66,7 @@ async function goAllTheWay(sandbox: TestSandbox): Promise<{ secrets: Record<stri
       newRefreshToken: newer.refresh_token,
       madeSecret: created.json().client.clientSecrets[0],
       madeToken: created.json().tokens[0].token,
-      session: browser.cookies.get('__Host-portal-session') ?? '',
+      session: browser.cookie('__Host-portal-session') ?? '',
     },
   }
 }

@@ -134,7 +134,7 @@ t.test(
     const browser = openBrowser(sandbox)
     const fields = { ...Object.fromEntries(new URLSearchParams(startUrl().slice(2))), extra: 'foobar' }
     const headers = { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:3000' }
-    const answer = await browser.post('/', fields, headers)
+    const answer = await browser.post('/', fields, { headers })
     t.equal(answer.statusCode, 303)
     t.equal(locationOf(answer), startUrl())
     const page = await browser.get(locationOf(answer))
@@ -142,7 +142,7 @@ t.test(
     const consent = await browser.get(locationOf(signedIn))
     const end = new URL(locationOf(await browser.submit(consent, { decision: 'allow' })))
     t.match(end.searchParams.get('code'), /^\w{30}$/)
-    const refused = await browser.post('/', { ...fields, redirect_uri: 'https://evil.test/' }, headers)
+    const refused = await browser.post('/', { ...fields, redirect_uri: 'https://evil.test/' }, { headers })
     t.equal((await browser.get(locationOf(refused))).statusCode, 400, 'the redirect URI must be checked like any other')
   },
 )

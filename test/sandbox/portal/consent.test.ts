@@ -26,9 +26,7 @@ for (const database of databases) {
       const browser = openBrowser(one)
       const page = await signIn(browser)
       const browsers = Array.from({ length: 10 }, (_, index) => {
-        const copy = openBrowser(index % 2 ? one : other)
-        for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
-        return copy
+        return browser.copy((index % 2 ? one : other).portal)
       })
       const answers = await Promise.all(browsers.map(copy => copy.submit(page, { decision: 'allow' })))
       t.equal(answers.filter(answer => answer.statusCode === 303).length, 1)
@@ -132,7 +130,11 @@ t.test('PS-01: an answer to the consent page from another site is refused', asyn
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await signIn(browser)
   const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
-  const answer = await browser.post('/consent', { formToken, decision: 'allow' }, { 'sec-fetch-site': 'cross-site' })
+  const answer = await browser.post(
+    '/consent',
+    { formToken, decision: 'allow' },
+    { headers: { 'sec-fetch-site': 'cross-site' } },
+  )
   t.equal(answer.statusCode, 403)
 })
 
@@ -143,8 +145,7 @@ t.test(
     await openAsNewcomer(sandbox)
     const browser = openBrowser(sandbox)
     const page = await signIn(browser)
-    const copy = openBrowser(sandbox)
-    for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
+    const copy = browser.copy()
     const answer = await browser.submit(page, { decision: 'another-account' })
     t.equal(answer.statusCode, 303)
     const again = await browser.get(locationOf(answer))

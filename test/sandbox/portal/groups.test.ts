@@ -123,7 +123,8 @@ t.test('PS-01: the portal refuses forms of groups from another site', async t =>
   const { formToken = '' } = readHiddenFields(await maker.get(path), path)
   for (const action of [path, invitationsPath])
     t.equal(
-      (await maker.post(action, { formToken, change: 'leave' }, { 'sec-fetch-site': 'cross-site' })).statusCode,
+      (await maker.post(action, { formToken, change: 'leave' }, { headers: { 'sec-fetch-site': 'cross-site' } }))
+        .statusCode,
       403,
     )
   t.equal((await maker.get(path)).statusCode, 200)
@@ -154,16 +155,16 @@ t.test('a notice is shown once, on its own page, to its own user', async t => {
   t.notMatch((await maker.get(path)).body, 'role="status"', 'after a reload')
 
   for (const forged of [`${value.slice(0, -1)}${value.endsWith('A') ? 'B' : 'A'}`, 'made.up', 'x']) {
-    maker.cookies.set('__Host-portal-notice', forged)
+    maker.cookies.set('__Host-portal-notice', { value: forged })
     t.notMatch((await maker.get(path)).body, 'role="status"', 'forged')
   }
-  maker.cookies.set('__Host-portal-notice', value)
+  maker.cookies.set('__Host-portal-notice', { value })
   sandbox.passTime(5 * 60_000)
   t.notMatch((await maker.get(path)).body, 'role="status"', 'after five minutes')
 
   maker.cookies.delete('__Host-portal-notice')
   const left = await change(maker, path, { change: 'leave' })
-  other.cookies.set('__Host-portal-notice', left.cookies[0]?.value ?? '')
+  other.cookies.set('__Host-portal-notice', { value: left.cookies[0]?.value ?? '' })
   t.notMatch((await other.get(groupsPath)).body, 'role="status"', 'another user')
   t.match((await maker.get(groupsPath)).body, 'You left <strong><bdi>Weather')
 })

@@ -15,7 +15,7 @@ async function attempt(browser: Browser, fields = { email, password }, headers =
   browser.cookies.delete('__Host-portal-session')
   const page = await browser.get('/account')
   const hidden = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
-  return (await browser.post('/sign-in', { ...fields, formToken: hidden }, headers)).statusCode
+  return (await browser.post('/sign-in', { ...fields, formToken: hidden }, { headers })).statusCode
 }
 
 /** Sends eleven wrong passwords from an unknown browser. The account is then closed to unknown browsers. */
@@ -58,7 +58,7 @@ t.test('PS-06: of many passwords that a known browser tries at once, hardly more
   const statuses = await Promise.all(
     Array.from({ length: 45 }, (_, index) => {
       const browser = openBrowser(sandbox)
-      browser.cookies.set('__Host-portal-known', own.cookies.get('__Host-portal-known') ?? '')
+      browser.cookies.set('__Host-portal-known', { value: own.cookie('__Host-portal-known') ?? '' })
       return attempt(browser, { email, password: index === 44 ? password : `wrong ${index}` })
     }),
   )
@@ -71,12 +71,12 @@ t.test(
   async t => {
     const sandbox = await buildTestSandbox(t)
     const own = await openAsDeveloper(sandbox)
-    const mark = own.cookies.get('__Host-portal-known') ?? ''
+    const mark = own.cookie('__Host-portal-known') ?? ''
     t.notMatch(Buffer.from(mark, 'base64url').toString(), email, 'the mark must not contain the e-mail address')
     await lockOut(t, sandbox)
-    own.cookies.set('__Host-portal-known', `${mark.slice(0, -1)}${mark.endsWith('A') ? 'B' : 'A'}`)
+    own.cookies.set('__Host-portal-known', { value: `${mark.slice(0, -1)}${mark.endsWith('A') ? 'B' : 'A'}` })
     t.equal(await attempt(own), 429)
-    own.cookies.set('__Host-portal-known', mark)
+    own.cookies.set('__Host-portal-known', { value: mark })
     t.equal(await attempt(own), 303)
     const { userId } = await sandbox.store.read
       .selectFrom('users')

@@ -22,7 +22,7 @@ async function forget(sandbox: TestSandbox, address = email, headers = {}) {
   const browser = openBrowser(sandbox)
   const page = await browser.get('/forgot-password')
   const fields = { ...readHiddenFields(page, '/forgot-password'), email: address }
-  return browser.post('/forgot-password', fields, headers)
+  return browser.post('/forgot-password', fields, { headers })
 }
 
 async function readMailbox(sandbox: TestSandbox): Promise<{ to: string; text: string; links: string[] }[]> {
@@ -61,16 +61,14 @@ for (const database of databases) {
       const [own, other] = [await openAsDeveloper(sandbox), await openAsDeveloper(sandbox)]
       const code = (await logIn(sandbox)).get('code') ?? ''
       const tokens = (await exchange(sandbox, { code })).json<Tokens>()
-      const [sessionBefore, markBefore] = ['__Host-portal-session', '__Host-portal-known'].map(name =>
-        own.cookies.get(name),
-      )
+      const [sessionBefore, markBefore] = ['__Host-portal-session', '__Host-portal-known'].map(name => own.cookie(name))
 
       const changed = await change(own)
       t.equal(changed.statusCode, 200)
       t.match(changed.body, 'Your password has been changed')
       t.match((await own.get('/account')).body, email, 'this browser stays signed in')
-      t.not(own.cookies.get('__Host-portal-session'), sessionBefore, 'with another session (PS-07)')
-      t.not(own.cookies.get('__Host-portal-known'), markBefore)
+      t.not(own.cookie('__Host-portal-session'), sessionBefore, 'with another session (PS-07)')
+      t.not(own.cookie('__Host-portal-known'), markBefore)
       t.match((await other.get('/account')).body, '<h1>Sign in</h1>')
       t.match((await refresh(sandbox, tokens.refresh_token)).json(), { error: 'invalid_grant' })
       t.equal(await tryPassword(sandbox, password), 403)
@@ -302,7 +300,10 @@ t.test('PG-01: another site can neither request a link nor set a password', asyn
   const browser = openBrowser(sandbox)
   const fields = readHiddenFields(await browser.get(await readLink(sandbox)), '/reset-password')
   const foreign = { 'sec-fetch-site': 'same-site' }
-  t.equal((await browser.post('/reset-password', { ...fields, password: newPassword }, foreign)).statusCode, 403)
+  t.equal(
+    (await browser.post('/reset-password', { ...fields, password: newPassword }, { headers: foreign })).statusCode,
+    403,
+  )
   t.equal(await tryPassword(sandbox, password), 303)
 })
 

@@ -14,13 +14,6 @@ async function isSignedIn(browser: Browser): Promise<boolean> {
   return statusCode === 200 && !body.includes('<h1>Sign in</h1>')
 }
 
-/** An attacker with a copy of the cookies. */
-function copyOf(browser: Browser, sandbox: TestSandbox): Browser {
-  const copy = openBrowser(sandbox)
-  for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
-  return copy
-}
-
 /** Uses the only session, and waits until its new end is stored. The portal answers before it stores this time. */
 async function use(browser: Browser, { store }: TestSandbox): Promise<boolean> {
   const findEnd = () => store.read.selectFrom('portal_sessions').select('expires_at').executeTakeFirstOrThrow()
@@ -68,7 +61,7 @@ for (const database of await openDatabases(t)) {
       ['/sign-up', newcomer],
     ] as const
     for (const [action, fields] of again) {
-      const before = copyOf(browser, sandbox)
+      const before = browser.copy()
       t.ok(await isSignedIn(before))
       // This tab has loaded its page before the session began.
       const answer = await submitForm(browser, await pages.get('/account'), action, fields)

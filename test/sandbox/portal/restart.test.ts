@@ -35,8 +35,7 @@ t.test('F-43: a portal that has lost its store refuses earlier forms, and links 
   const start = await before.get(startUrl())
   const signedIn = await before.submit(start, { email: seeded.email, password: seeded.password })
   const consent = await before.get(locationOf(signedIn))
-  const now = openBrowser(await buildTestSandbox(t, { databaseUrl: await makeSqliteUrl(t) }))
-  for (const [name, value] of before.cookies) now.cookies.set(name, value)
+  const now = before.copy((await buildTestSandbox(t, { databaseUrl: await makeSqliteUrl(t) })).portal)
   for (const [page, fields] of [
     [start, { email: seeded.email, password: seeded.password }],
     [consent, { decision: 'allow' }],

@@ -19,14 +19,14 @@ t.test('PS-01: valid credentials from another site are refused, and nobody is si
     { 'sec-fetch-site': undefined, origin: undefined },
   ]
   for (const headers of strangers) {
-    const answer = await browser.post('/sign-in', { ...right, formToken }, headers)
+    const answer = await browser.post('/sign-in', { ...right, formToken }, { headers })
     t.equal(answer.statusCode, 403, JSON.stringify(headers))
     t.equal(answer.headers['set-cookie'], undefined)
   }
   const old = await browser.post(
     '/sign-in',
     { ...right, formToken },
-    { 'sec-fetch-site': undefined, origin: portalUrl },
+    { headers: { 'sec-fetch-site': undefined, origin: portalUrl } },
   )
   t.equal(old.statusCode, 303, 'a browser without Sec-Fetch-Site is known by its Origin')
 })
@@ -57,7 +57,7 @@ t.test(
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const planted = 'x'.repeat(43)
-    browser.cookies.set('__Host-portal-session', planted)
+    browser.cookies.set('__Host-portal-session', { value: planted })
     const answer = await browser.submit(await browser.get(startUrl()), right)
     const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-session')
     t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 8 * 3600 })
@@ -97,7 +97,11 @@ t.test(
     const page = await browser.get(startUrl())
     const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
     const attempt = (password: string, index: number) =>
-      browser.post('/sign-in', { email: seeded.email, password, formToken }, { 'x-forwarded-for': `10.0.0.${index}` })
+      browser.post(
+        '/sign-in',
+        { email: seeded.email, password, formToken },
+        { headers: { 'x-forwarded-for': `10.0.0.${index}` } },
+      )
     for (let index = 0; index < 10; index += 1) t.equal((await attempt('wrong', index)).statusCode, 403)
     const refused = await attempt(seeded.password, 11)
     t.equal(refused.statusCode, 429)
@@ -189,7 +193,7 @@ t.test('a browser that keeps no cookies gets a page that says so, and the portal
     const page = await browser.get('/account')
     t.match(page.cookies, [{ name: /^__Host-/, secure: true, httpOnly: true, sameSite: 'Lax', path: '/' }])
     browser.cookies.clear()
-    browser.cookies.set('theme', 'of another program on this host')
+    browser.cookies.set('theme', { value: 'of another program on this host' })
     const answer = await submitForm(browser, page, action, fields)
     t.equal(answer.statusCode, 400)
     t.match(answer.body, 'Your browser did not keep the portal’s cookie')
@@ -205,7 +209,7 @@ t.test('a browser that keeps no cookies gets a page that says so, and the portal
 
 t.test('a browser whose other cookies end while the sign-in page is open can still sign in', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
-  browser.cookies.set('__Host-portal-session', 'of a session that has ended')
+  browser.cookies.set('__Host-portal-session', { value: 'of a session that has ended' })
   const page = await browser.get('/account')
   browser.cookies.delete('__Host-portal-session')
   t.equal((await submitForm(browser, page, '/sign-in', right)).statusCode, 303)

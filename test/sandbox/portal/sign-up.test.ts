@@ -85,7 +85,7 @@ t.test('fields that are missing, repeated or too long are refused without an err
   const answer = await signUp(sandbox, long)
   t.strictSame(Object.keys(readProblems(answer)), ['new-email', 'first-name', 'last-name'])
   const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
-  const cookie = [...browser.cookies].map(pair => pair.join('=')).join('; ')
+  const cookie = browser.cookieHeader()
   const repeated = await sandbox.portal.inject({
     method: 'POST',
     url: '/sign-up',
@@ -101,7 +101,11 @@ t.test('PS-01: a sign-up from another site, or without the page’s token, makes
   const browser = openBrowser(sandbox)
   const page = await browser.get('/account')
   const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
-  const foreign = await browser.post('/sign-up', { ...newcomer, formToken }, { 'sec-fetch-site': 'cross-site' })
+  const foreign = await browser.post(
+    '/sign-up',
+    { ...newcomer, formToken },
+    { headers: { 'sec-fetch-site': 'cross-site' } },
+  )
   t.equal(foreign.statusCode, 403)
   const bare = await browser.post('/sign-up', newcomer)
   t.equal(bare.statusCode, 400)

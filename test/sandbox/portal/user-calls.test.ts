@@ -179,7 +179,7 @@ t.test('/api/authorizeApplication accepts the portal’s session, but not from a
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   await signIn(browser)
-  const cookie = [...browser.cookies].map(pair => pair.join('=')).join('; ')
+  const cookie = browser.cookieHeader()
   const [user] = await sandbox.store.read.selectFrom('users').select('id').execute()
   const fields = { userId: user?.id, clientId: seeded.clientId }
   const foreign = [

@@ -4,7 +4,6 @@ import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { backUp } from '../../../src/sandbox/commands/backup.ts'
-import { openBrowser } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl } from '../support/build-test-sandbox.ts'
 import { findBrokenPromises, findHalves } from '../support/check-promises.ts'
 import { installedPostgres, startInstalledPostgres } from '../support/installed-postgres.ts'
@@ -80,8 +79,7 @@ async function restoresWhole(t: Test, { url, backUp, restore }: Place): Promise<
     [],
     'secrets, codes and tokens of before are as good as they were',
   )
-  const browser = openBrowser(restored)
-  for (const [name, value] of visitor.cookies) browser.cookies.set(name, value)
+  const browser = visitor.browser.copy(restored.portal)
   t.match((await browser.get('/account')).body, '<h1>Your account</h1>', 'a signed-in visitor must stay signed in')
   t.ok(await isAccepted(restored, (await getTokens(restored)).access_token), 'a visitor must be able to sign in')
   t.notMatch(restored.logLines.join(), 'new-database')

@@ -54,7 +54,7 @@ for (const store of stores) {
       const browser = openBrowser(one)
       const page = await signIn(browser)
       const answers = await atOnce(20, processes, process =>
-        openBrowserWith(browser.cookies, process).submit(page, { decision: 'allow' }),
+        browser.copy(process.portal).submit(page, { decision: 'allow' }),
       )
       t.strictSame(countByStatus(answers), { 303: 1, 409: 19 })
       const allowed = answers.find(answer => answer.statusCode === 303) as LightMyRequestResponse
@@ -140,12 +140,6 @@ for (const store of stores) {
       t.strictSame(idsOf(await callApi(other, accessToken)).sort(), expected.sort())
     })
   })
-}
-
-function openBrowserWith(cookies: Map<string, string>, process: SandboxProcess) {
-  const browser = openBrowser(process)
-  for (const [name, value] of cookies) browser.cookies.set(name, value)
-  return browser
 }
 
 function callApi({ api }: SandboxProcess, accessToken: string) {

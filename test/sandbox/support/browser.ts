@@ -1,62 +1,13 @@
-// Plays a browser at the portal: keeps cookies, and sends the forms of its pages.
+// Signs in at the portal with a test browser, and exchanges the code.
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import { TestBrowser } from '../../support/test-browser.ts'
 import { portalUrl, seeded, type TestSandbox } from './build-test-sandbox.ts'
 
-export interface Browser {
-  cookies: Map<string, string>
-  get(url: string): Promise<LightMyRequestResponse>
-  /**
-   * `headers` are added to the headers that a browser sends with a form of its own page. The value undefined removes a
-   * header.
-   */
-  post(
-    url: string,
-    fields: Record<string, string>,
-    headers?: Record<string, string | undefined>,
-  ): Promise<LightMyRequestResponse>
-  /** Sends the form on the page with its hidden fields and the given fields. */
-  submit(page: LightMyRequestResponse, fields: Record<string, string>): Promise<LightMyRequestResponse>
-}
+export type Browser = TestBrowser
 
-export function openBrowser({ portal }: { portal: FastifyInstance }): Browser {
-  const cookies = new Map<string, string>()
-  const send = async (options: {
-    method: 'GET' | 'POST'
-    url: string
-    payload?: string
-    headers?: Record<string, string>
-  }) => {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const response = await portal.inject({ ...options, headers: { ...(cookie && { cookie }), ...options.headers } })
-    for (const { name, value, maxAge } of response.cookies) {
-      if (value === '' || maxAge === 0) cookies.delete(name)
-      else cookies.set(name, value)
-    }
-    return response
-  }
-  const browser: Browser = {
-    cookies,
-    get: url => send({ method: 'GET', url }),
-    post(url, fields, headers = {}) {
-      const all = {
-        'content-type': 'application/x-www-form-urlencoded',
-        'sec-fetch-site': 'same-origin',
-        origin: portalUrl,
-        ...headers,
-      }
-      const sent = Object.fromEntries(
-        Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined),
-      )
-      return send({ method: 'POST', url, payload: new URLSearchParams(fields).toString(), headers: sent })
-    },
-    submit(page, fields) {
-      const action = /<form method="post" action="([^"]+)"/.exec(page.body)?.[1]
-      if (!action) throw new Error(`there is no form on this page: ${page.statusCode} ${page.body}`)
-      const hidden = [...page.body.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
-      return browser.post(action, { ...Object.fromEntries(hidden.map(([, name, value]) => [name, value])), ...fields })
-    },
-  }
-  return browser
+/** A new browser at the portal. */
+export function openBrowser({ portal }: { portal: Pick<FastifyInstance, 'inject'> }): Browser {
+  return new TestBrowser(portal, portalUrl)
 }
 
 export type StartParameters = Record<string, string | undefined>

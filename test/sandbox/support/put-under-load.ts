@@ -1,7 +1,7 @@
 // Logs in, exchanges, refreshes and creates applications without pause, and records every answer. A test compares them
 // with the database later.
 import { limits } from '../../../src/sandbox/groups/limits.ts'
-import { exchange, locationOf, openBrowser, signIn, startUrl } from './browser.ts'
+import { type Browser, exchange, locationOf, openBrowser, signIn, startUrl } from './browser.ts'
 import { seeded } from './build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from './call-api.ts'
 import { createGroup } from './group-calls.ts'
@@ -9,7 +9,7 @@ import type { SandboxProcess } from './start-sandbox.ts'
 
 /** A signed-in user who has given consent. It can be used with every process on the same database. */
 export interface Visitor {
-  cookies: Map<string, string>
+  browser: Browser
   accessToken: string
   /** As many groups as a user may have, because a group can have only 100 applications. */
   groupIds: string[]
@@ -38,7 +38,7 @@ export async function prepareVisitor(sandbox: SandboxProcess): Promise<Visitor> 
   while (groupIds.length < limits.groupsOfUser) groupIds.push(await createGroup(developer))
   const browser = openBrowser(sandbox)
   await signIn(browser)
-  return { cookies: browser.cookies, accessToken: developer.accessToken, groupIds }
+  return { browser, accessToken: developer.accessToken, groupIds }
 }
 
 /** `stop` resolves when the last request has been answered or broken off. */
@@ -109,8 +109,7 @@ export async function removeApplications({ api }: SandboxProcess, visitor: Visit
 }
 
 async function logInOnce(sandbox: SandboxProcess, visitor: Visitor, promises: Promises): Promise<void> {
-  const browser = openBrowser(sandbox)
-  for (const [name, value] of visitor.cookies) browser.cookies.set(name, value)
+  const browser = visitor.browser.copy(sandbox.portal)
   const start = await browser.get(startUrl())
   if (start.statusCode !== 303) return surprised(promises, 'start', start)
   const code = new URL(locationOf(start)).searchParams.get('code') ?? ''

@@ -50,7 +50,7 @@ t.test(
     const pages = await Promise.all(
       Array.from({ length: 20 }, async (_, index) => {
         const tab = browser.copy()
-        tab.client = index % 2 ? other : client
+        tab.server = index % 2 ? other : client
         return openPage(tab)
       }),
     )
@@ -101,7 +101,7 @@ t.test('RF-04: a late renewal on another replica does not delete the new session
   platform.answer(tokenRoute, rotatingPortal(test, 0).script)
   clock.advance(3601)
   const loser = browser.copy()
-  loser.client = await addReplica(t, test)
+  loser.server = await addReplica(t, test)
   t.equal((await openPage(browser)).statusCode, 200)
   clock.advance(5)
   const page = await openPage(loser)
@@ -119,7 +119,7 @@ t.test('RF-04: a tab whose renewal is refused shows its page while its access to
   platform.answer(tokenRoute, rotatingPortal(test, 0).script)
   clock.advance(3600 - 30)
   const loser = browser.copy()
-  loser.client = await addReplica(t, test)
+  loser.server = await addReplica(t, test)
   await openPage(browser)
   clock.advance(5)
   const page = await openPage(loser)
@@ -196,7 +196,7 @@ t.test(
     platform.answer('GET /things', apiFor(renewedToken))
     clock.advance(60)
     const loser = browser.copy()
-    loser.client = await addReplica(t, test)
+    loser.server = await addReplica(t, test)
     t.equal((await openPage(browser)).statusCode, 200)
     const won = browser.names().toSorted()
     clock.advance(5)

@@ -1,10 +1,10 @@
 // Renewing a session: when it happens, with which token, and which cookies the browser gets.
 import t from 'tap'
+import type { TestBrowser } from '../../../support/test-browser.ts'
 import { signIn } from '../../support/build-test-client.ts'
 import { readForm } from '../../support/read-form.ts'
 import { setCookieLine } from '../../support/read-response.ts'
 import { giveTokens, type Script, send, tokenAnswer } from '../../support/scripted-platform.ts'
-import type { TestBrowser } from '../../support/test-browser.ts'
 import { buildSignedIn, openPage, refreshCookieNames, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
 
 t.test('CK-09: a second after the access token has ended, the next page renews it once, and works', async t => {

@@ -27,7 +27,7 @@ const buildWithKeys = (t: Test, ...keys: string[]) =>
 async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
   const { platform, clock } = of
   const { client, log } = await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS: keys.join(',') } })
-  of.browser.client = client
+  of.browser.server = client
   return log
 }
 
@@ -143,14 +143,14 @@ t.test(
     const ids = async () => (await browser.get('/health/ready')).json().cookieKeyIds
     const before = await ids()
     await signIn(browser)
-    const first = browser.client
+    const first = browser.server
     const log = await switchTo(t, test, other)
     t.notSame(await ids(), before)
     t.notMatch(JSON.stringify(await ids()), other)
     test.clock.advance(31)
     t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
     t.match(log.join(''), '"event":"session_unreadable"')
-    browser.client = first
+    browser.server = first
     t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
     t.same(await ids(), before)
   },

@@ -5,11 +5,11 @@ import t, { type Test } from 'tap'
 import type { Config } from '../../../../src/client/config.ts'
 import { createSealer } from '../../../../src/client/web/seal.ts'
 import { webTexts } from '../../../../src/client/web/texts.ts'
+import type { TestBrowser } from '../../../support/test-browser.ts'
 import { buildTestClient, signIn, type TestClock } from '../../support/build-test-client.ts'
 import { setCookieLine, setCookieLines } from '../../support/read-response.ts'
 import { accessTokenOf, giveTokens } from '../../support/scripted-platform.ts'
 import { smallProduct } from '../../support/small-product.ts'
-import type { TestBrowser } from '../../support/test-browser.ts'
 import type { TestProduct } from '../../support/test-product.ts'
 
 declare module '../../../../src/client/sign-in/visitor.ts' {

@@ -1,10 +1,10 @@
 // A signed-in visitor, for the tests of renewals.
 import type { Test } from 'tap'
 import { FieldError, PublicError } from '../../../../src/client/errors.ts'
+import type { TestBrowser } from '../../../support/test-browser.ts'
 import { buildTestClient, signIn } from '../../support/build-test-client.ts'
 import { accessTokenOf, giveTokens, type Script } from '../../support/scripted-platform.ts'
 import { smallProduct } from '../../support/small-product.ts'
-import type { TestBrowser } from '../../support/test-browser.ts'
 import type { TestProduct } from '../../support/test-product.ts'
 
 export const tokenRoute = 'POST /api/exchangeToken'
