@@ -52,6 +52,7 @@ const keptSupport = [
   'test-browser',
   'stopwatch',
   'raw-socket',
+  'read-set-cookie',
   'process-status',
   'start-conditions',
   'without-files',

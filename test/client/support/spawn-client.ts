@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
 import { type Dispatcher, request } from 'undici'
+import { readSetCookie } from '../../support/read-set-cookie.ts'
 import { TestBrowser } from '../../support/test-browser.ts'
 import { clientId, clientSecret, publicUrl } from './build-test-client.ts'
 import { productEnvironment } from './product-environment.ts'
@@ -115,14 +116,6 @@ async function send(origin: string, { method = 'GET', url, headers, payload }: I
   })
   const cookies = [answer.headers['set-cookie'] ?? []].flat().map(readSetCookie)
   return { statusCode: answer.statusCode, headers: answer.headers, cookies, body: await answer.body.text() }
-}
-
-function readSetCookie(line: string) {
-  const [pair = '', ...attributes] = line.split('; ')
-  const given = new Map(attributes.map(one => one.split('=', 2) as [string, string]))
-  const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
-  const [maxAge, sameSite, path] = [Number(given.get('Max-Age')), given.get('SameSite'), given.get('Path')]
-  return { name, value, maxAge, sameSite, path, secure: given.has('Secure') }
 }
 
 /** Resolves when the client listens on this address. spawnClient waits only for the first address. */

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
+import { readSetCookie } from '../../support/read-set-cookie.ts'
 import { portalUrl, seeded } from './build-test-sandbox.ts'
 
 export interface SandboxProcess {
@@ -181,11 +182,6 @@ async function send(port: number, agent: Agent, { method = 'GET', url, headers =
       outgoing.end(body)
     },
   )
-  const cookies = [response.headers['set-cookie'] ?? []].flat().map(line => {
-    const [pair = '', ...attributes] = line.split(/; */)
-    const [name = '', value = ''] = pair.split(/=(.*)/s)
-    const maxAge = attributes.find(attribute => /^max-age=/i.test(attribute))?.slice('max-age='.length)
-    return { name, value, ...(maxAge && { maxAge: Number(maxAge) }) }
-  })
+  const cookies = [response.headers['set-cookie'] ?? []].flat().map(readSetCookie)
   return { ...response, cookies, json: () => JSON.parse(response.body) }
 }

@@ -1,0 +1,15 @@
+/** Reads a line of Set-Cookie into the form that `inject` returns, for servers that a test calls over HTTP. */
+export function readSetCookie(line: string) {
+  const [pair = '', ...attributes] = line.split(/; */)
+  const [name = '', value = ''] = pair.split(/=(.*)/s)
+  const given = new Map(attributes.map(one => one.split('=', 2) as [string, string]))
+  const [maxAge, sameSite, path] = [given.get('Max-Age'), given.get('SameSite'), given.get('Path')]
+  return {
+    name,
+    value,
+    ...(maxAge !== undefined && { maxAge: Number(maxAge) }),
+    ...(sameSite !== undefined && { sameSite }),
+    ...(path !== undefined && { path }),
+    secure: given.has('Secure'),
+  }
+}
