@@ -40,7 +40,8 @@ export function showHome({ apiUrl, portalUrl, labUrl }: Addresses) {
   return async (_request: FastifyRequest, reply: FastifyReply) => {
     setPageHeaders(reply, { hasScript: true })
     return reply.viewAsync('application-api', {
-      title: 'Application API',
+      title: 'Create and manage applications from a program',
+      width: 'middle',
       brand: 'Application API',
       scripts: ['copy-buttons.js'],
       // In double quotes the shell replaces the variable.
@@ -85,7 +86,8 @@ const samples = {
 /** Settings of the page that describes the calls. */
 export function apiCallsPage({ portalUrl, labUrl }: Addresses) {
   return {
-    title: 'Calls of the application API',
+    title: 'API reference',
+    home: { href: '/', label: 'Application API' },
     brand: 'Application API',
     about: 'List, create, change and remove the applications that you develop, and the groups that they belong to.',
     tokenUrl: `${portalUrl}/account/token`,

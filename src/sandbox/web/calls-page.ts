@@ -11,6 +11,8 @@ interface CallsPage {
   title: string
   brand?: string
   about: string
+  /** The page that leads here, if there is one. */
+  home?: { href: string; label: string }
   /** Where a person gets an access token. */
   tokenUrl: string
   /** The variables of the example commands, except TOKEN, and the value that belongs in each. */

@@ -194,7 +194,7 @@ t.test('the page at the API’s own address explains the API and links to the de
     'content-type': /^text\/html/,
     'content-security-policy': /^default-src 'none'; style-src 'self'/,
   })
-  t.match(page.body, '<h1>Application API</h1>')
+  t.match(page.body, '<h1>Create and manage applications from a program</h1>')
   t.match(
     page.body,
     '/apps/v1 \\\n  -H &quot;Authorization: Bearer $TOKEN&quot;</code></pre>',

@@ -30,7 +30,7 @@ async function getToken(page: Page): Promise<string> {
 async function readExamples(page: Page) {
   return (await page.evaluate(`Object.fromEntries([...document.querySelectorAll('.call:has(.example)')].map(call => [
     call.querySelector('h3').id,
-    { command: call.querySelector('.example pre').innerText, answer: call.querySelector('.example ~ pre')?.innerText },
+    { command: call.querySelector('.example code').innerText, answer: call.querySelector('.response code')?.textContent },
   ]))`)) as Record<string, { command: string; answer: string | undefined }>
 }
 
