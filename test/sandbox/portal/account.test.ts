@@ -41,10 +41,11 @@ function readCopyable(body: string): string[] {
     .map(text => text.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
 }
 
-/** The parameters that a shell passes to curl in `line`, after the line that sets the variable. */
-function readCurl(setsToken: string, line: string): string[] {
-  const script = `curl() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${setsToken}; ${line}`
-  return execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n')
+/** The parameters that a shell gives to curl after the line that reads the token. */
+function readCurl({ readsToken, accessToken }: { readsToken: string; accessToken: string }, line: string): string[] {
+  const script = `curl() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${readsToken}; ${line}`
+  const input = `${accessToken}\n`
+  return execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8', input }).trimEnd().split('\n')
 }
 
 /** Resolves when a statement waits for a lock of PostgreSQL. */
@@ -159,7 +160,7 @@ t.test('PS-14: signing out ends the session in the store, and not only the cooki
 t.test('PS-14: /signed-out asks a person who is still signed in whether to sign out', async t => {
   const browser = await openAsDeveloper(await buildTestSandbox(t))
   t.equal(locationOf(await browser.get('/signed-out')), '/sign-out')
-  t.match((await browser.get('/sign-out')).body, 'Sign out of the login portal?')
+  t.match((await browser.get('/sign-out')).body, '<h1>Sign out?</h1>')
 })
 
 t.test('PS-14: a session ends an hour after its last use', async t => {
@@ -197,9 +198,25 @@ t.test(
     t.match(page.body, '<a href="/account/groups">Create a group</a>')
     const shown = await submitForm(browser, page, '/account/token')
     t.equal(shown.statusCode, 200)
-    t.equal(readCopyable(shown.body).length, 2, 'the line that sets the variable, and the line that lists')
+    t.equal(readCopyable(shown.body).length, 3, 'the token, the line that reads it, and the line that lists')
   },
 )
+
+t.test('each page of the account marks exactly one tab as the current one', async t => {
+  const browser = await openAsDeveloper(await buildTestSandbox(t))
+  for (const [path, tab] of [
+    ['/account', '/account'],
+    ['/account/password', '/account'],
+    ['/account/sign-out-everywhere', '/account'],
+    ['/account/groups', '/account/groups'],
+    ['/account/token', '/account/token'],
+    ['/account/applications', '/account/applications'],
+  ] as const) {
+    const { body } = await browser.get(path)
+    const current = [...body.matchAll(/<a href="([^"]+)" aria-current=/g)].map(([, href]) => href)
+    t.strictSame(current, [tab], path)
+  }
+})
 
 for (const database of databases) {
   t.test(
@@ -213,20 +230,20 @@ for (const database of databases) {
       const shown = await submitForm(browser, page, '/account/token')
       t.equal(shown.statusCode, 200)
       t.equal(shown.headers['cache-control'], 'no-store')
-      const [setsToken = '', list = '', create = ''] = readCopyable(shown.body)
-      const accessToken = /^TOKEN='([^']+)'$/.exec(setsToken)?.[1] ?? ''
+      const [accessToken = '', readsToken = '', list = '', create = ''] = readCopyable(shown.body)
       t.equal(shown.body.split(accessToken).length - 1, 1, 'the page has the token once')
       t.match(shown.body, `data-copy="access token">${accessToken}<`, 'a button must copy only the token')
+      const terminal = { readsToken, accessToken }
       const { type, aud, iat = 0, exp = 0 } = decodeJwt(accessToken)
       t.match({ type, aud, lifetime: exp - iat }, { type: 'User', aud: portalUrl, lifetime: 86_400 })
 
-      t.strictSame(readCurl(setsToken, list), [
+      t.strictSame(readCurl(terminal, list), [
         '-sS',
         `${sandbox.config.apiUrl}/apps/v1`,
         '-H',
         `Authorization: Bearer ${accessToken}`,
       ])
-      const [, url, , authorization = '', , contentType = '', , ...payload] = readCurl(setsToken, create)
+      const [, url, , authorization = '', , contentType = '', , ...payload] = readCurl(terminal, create)
       t.equal(url, `${sandbox.config.apiUrl}/apps/v1`)
       const headers = Object.fromEntries([authorization, contentType].map(header => header.split(': ')))
       const created = await sandbox.api.inject({
@@ -335,9 +352,9 @@ for (const database of databases) {
       t.match(body, /href="\/account\/groups\/[0-9a-f-]{36}"><bdi>Two</)
       t.notMatch(body, 'Six', 'the page must show five entries of each kind')
       t.match(body, /All \d groups/)
-      t.match(body, '<li><bdi>Reference client</bdi></li>')
-      t.match(body, '2 access tokens for the application API are valid.')
-      t.match(body, '<a class="target" href="/account/password">Change your password</a>')
+      t.match(body, '<bdi>Reference client</bdi></li>')
+      t.match(body, '2 valid access tokens for the application API')
+      t.match(body, 'href="/account/password">Change<span class="unseen"> your password</span></a>')
 
       const other = (await (await openAsNewcomer(sandbox)).get('/account')).body
       t.match(other, 'You are not in a group yet.')
@@ -455,7 +472,7 @@ for (const database of databases) {
       const page = await browser.get('/account/applications')
       t.match(page.body, 'Reference client')
       const question = await askToWithdraw(browser)
-      t.match(question.body, '<h1>Withdraw access from <bdi>Reference client</bdi>?</h1>')
+      t.match(question.body, /<h1>Withdraw access\?<\/h1>\s*<p class="subject"><bdi>Reference client</)
       t.equal(
         (await listApplications(sandbox, tokens.access_token)).statusCode,
         200,

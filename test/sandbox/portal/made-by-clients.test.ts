@@ -165,7 +165,7 @@ for (const database of await openDatabases(t)) {
       const question = `${removePath}?applicationId=${ended.id}&clientId=${seeded.clientId}`
       t.match(page.body, question.replaceAll('&', '&amp;'))
       const asked = await browser.get(question)
-      t.match(asked.body, 'End the secrets created for')
+      t.match(asked.body, 'End the secrets of this application?')
       t.equal(await isSecretOf(sandbox, ended.id, second), true, 'the page that asks must not end the secret')
       t.equal((await submitForm(browser, asked, removePath)).statusCode, 303)
       t.equal(await isSecretOf(sandbox, ended.id, second), false)

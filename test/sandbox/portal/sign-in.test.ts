@@ -196,7 +196,7 @@ t.test('a browser that keeps no cookies gets a page that says so, and the portal
     browser.cookies.set('theme', { value: 'of another program on this host' })
     const answer = await submitForm(browser, page, action, fields)
     t.equal(answer.statusCode, 400)
-    t.match(answer.body, 'Your browser did not keep the portal’s cookie')
+    t.match(answer.body, 'You are not signed in: your browser blocked a cookie')
     t.match(answer.body, 'npm run demo -- --https')
     t.match(answer.body, '<a class="button main" href="/account">Try again</a>')
     t.notMatch(answer.body, '<form')

@@ -51,8 +51,8 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     const token = tokens.find(({ id }) => id === request.params.token_id)
     if (!token) return reply.redirect(path, 303)
     return askFirst(reply, {
-      heading: ['End this access token?'],
-      texts: ['It stops working at once. A program that still uses it needs a new token.'],
+      heading: 'End this access token?',
+      texts: ['The token stops working at once. A program that uses it needs a new token.'],
       times: [
         ['Created', token.createdAt],
         ['Valid until', token.expiresAt],
@@ -60,6 +60,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
       action: endPath,
       fields: { formToken: makeAccountForm(services, request, 'end tokens'), tokenId: token.id },
       button: 'End the token',
+      isFinal: true,
       cancel: path,
     })
   }
@@ -68,11 +69,12 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     const { length } = await listPortalGrants(store.read, visitorOf(request).id, clock())
     if (length === 0) return reply.redirect(path, 303)
     return askFirst(reply, {
-      heading: [`End ${length === 1 ? 'your access token' : `all ${length} of your access tokens`}?`],
-      texts: ['They stop working at once. A program that still uses one of them needs a new token.'],
+      heading: `End ${length === 1 ? 'your access token' : `all ${length} of your access tokens`}?`,
+      texts: ['Your tokens stop working at once. A program that uses one of them needs a new token.'],
       action: endPath,
       fields: { formToken: makeAccountForm(services, request, 'end tokens'), tokens: 'all' },
       button: length === 1 ? 'End the token' : 'End all tokens',
+      isFinal: true,
       cancel: path,
     })
   }

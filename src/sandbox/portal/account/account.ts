@@ -38,13 +38,14 @@ export function requireVisitor(scope: FastifyInstance, services: Pick<Services, 
 
 export function showAccountPage(reply: FastifyReply, page: string, data: { title: string } & Record<string, unknown>) {
   const { request } = reply
-  return reply.viewAsync(page, { isWide: true, visitor: visitorOf(request), path: pathOf(request), ...data })
+  return reply.viewAsync(page, { width: 'middle', visitor: visitorOf(request), path: pathOf(request), ...data })
 }
 
 interface Question {
-  /** The parts of the heading. Every second part is a name that a user has chosen. */
-  heading: string[]
-  /** The paragraphs that say what the button causes. */
+  heading: string
+  /** The name of the person, group or application that the question is about. */
+  name?: string
+  /** The sentences that say what the button causes. Several sentences are a list. */
   texts: string[]
   /** Times by which the visitor recognises the thing, such as when it was created. */
   times?: [label: string, time: Date][]
@@ -53,13 +54,15 @@ interface Question {
   fields: Record<string, string>
   /** The label of the button, which says what it does. */
   button: string
+  /** True if nobody can undo what the button causes. */
+  isFinal?: boolean
   /** The page to go back to. */
   cancel: string
 }
 
 /** A page that asks before something ends. It works without a script. */
 export function askFirst(reply: FastifyReply, question: Question) {
-  return showAccountPage(reply, 'account/question', { title: question.heading.join(''), ...question })
+  return showAccountPage(reply, 'account/question', { title: question.heading, width: 'narrow', ...question })
 }
 
 /** The path of this page, built from its route's pattern and from valid ids. Other text that a stranger typed never gets into it. */

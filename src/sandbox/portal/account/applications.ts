@@ -53,10 +53,11 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
     const name = isId(clientId) ? await findAllowedName(store.read, visitorOf(request).id, clientId) : undefined
     if (name === undefined) return reply.redirect(path, 303)
     return askFirst(reply, {
-      heading: ['Withdraw access from ', name, '?'],
+      heading: 'Withdraw access?',
+      name,
       texts: [
-        'It can no longer act as you. The next time you sign in to it, it has to ask you again.',
-        'Everything that it created as you stays. The next page lists it, so that you can renew its secrets or remove it.',
+        'The application can no longer act as you. The next time you sign in to it, it has to ask you again.',
+        'The applications that it created for you stay. The next page lists them. There you can renew their secrets or remove them.',
       ],
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'withdraw'), clientId },
@@ -81,7 +82,7 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
     const { made, clientSecret } = await renewMadeByClient(services, { userId, ids: fields, form })
     const { applicationId, clientId } = made
     request.log.info({ code: 'made-by-client-renewed', userId, appId: applicationId, clientId }, 'a secret was renewed')
-    return showAccountPage(reply, 'account/secret-shown', { title: 'New secret', made, clientSecret })
+    return showAccountPage(reply, 'account/secret-shown', { title: 'New client secret', made, clientSecret })
   }
 
   async function confirmRemoval(request: FastifyRequest, reply: FastifyReply) {
@@ -91,6 +92,7 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
     if (!made) return reply.redirect(madePath, 303)
     return showAccountPage(reply, 'account/remove-made', {
       title: made.what === 'application' ? `Remove ${made.applicationName}?` : 'End these secrets?',
+      width: 'narrow',
       made,
       formToken: makeAccountForm(services, request, 'remove'),
     })

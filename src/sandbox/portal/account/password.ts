@@ -41,12 +41,16 @@ export function passwordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'p
     const changed = await changePassword(services, checked, { password: newPassword, source })
     await signBrowserIn(services, changed, reply)
     request.log.info({ code: 'password-changed', userId: changed.userId }, 'a password was changed')
-    return showAccountPage(reply, 'account/password-changed', { title: 'Your password has been changed' })
+    return showAccountPage(reply, 'account/password-changed', {
+      title: 'Your password has been changed',
+      width: 'narrow',
+    })
   }
 
   function showForm(reply: FastifyReply, problems: Problems = {}) {
     return showAccountPage(reply, 'account/password', {
       title: 'Change your password',
+      width: 'narrow',
       problems,
       shortestPassword,
       formToken: makeAccountForm(services, reply.request, 'change password'),
