@@ -236,7 +236,7 @@ t.test('WebKit over http: the portal explains why nobody can sign in', { skip: s
   await tab.goto(both.publicUrl)
   await tab.click('link', 'Sign in')
   await enterPassword(tab, both.person)
-  await tab.see('Your browser did not keep the portal’s cookie')
+  await tab.see('You are not signed in: your browser blocked a cookie')
   await tab.see('npm run demo -- --https')
   t.ok((await tab.url()).startsWith(both.portalUrl))
 })

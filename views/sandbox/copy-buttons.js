@@ -2,17 +2,16 @@
 const status = document.createElement('p')
 status.className = 'unseen'
 status.setAttribute('role', 'status')
-if (navigator.clipboard) document.querySelector('main').append(status)
+// First, because the style sheet gives the last element of the page no space below.
+if (navigator.clipboard) document.querySelector('main').prepend(status)
 
 for (const source of navigator.clipboard ? document.querySelectorAll('[data-copy]') : []) {
   const what = source.dataset.copy
   const button = document.createElement('button')
   button.type = 'button'
-  // The first step of a page stands out.
+  // The text that most visitors come for has the button that stands out.
   button.className = 'copyMain' in source.dataset ? 'small copy' : 'quiet small copy'
-  // Two buttons below one block of code say what they copy.
-  const text = 'copyNamed' in source.dataset ? `Copy ${what}` : 'Copy'
-  button.textContent = text
+  button.textContent = 'Copy'
   button.setAttribute('aria-label', `Copy ${what}`)
   button.addEventListener('click', async () => {
     try {
@@ -25,9 +24,10 @@ for (const source of navigator.clipboard ? document.querySelectorAll('[data-copy
       button.textContent = 'Selected'
     }
     setTimeout(() => {
-      button.textContent = text
+      button.textContent = 'Copy'
     }, 2000)
   })
-  const block = source.closest('pre') ?? source
-  block.after(button)
+  const block = source.closest('pre')
+  if (block) block.prepend(button)
+  else source.after(button)
 }

@@ -3,7 +3,7 @@
 for (const input of document.querySelectorAll('input[type="password"]')) {
   const button = document.createElement('button')
   button.type = 'button'
-  button.className = 'quiet small'
+  button.className = 'quiet small show'
   const verb = document.createTextNode('')
   const object = document.createElement('span')
   object.className = 'unseen'

@@ -86,7 +86,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
         showCallsPage(portalCallsPage(services.addresses), () => portal.swagger()),
       )
       ownForms.get('/api/openapi.json', async () => portal.swagger())
-      ownForms.get('/terms', show('terms', { title: 'Terms', width: 'text' }))
+      ownForms.get('/terms', show('terms', { title: 'Terms', width: 'middle' }))
       await ownForms.register(async account => accountRoutes(account, services))
     })
     refuseOtherMethods(() => {

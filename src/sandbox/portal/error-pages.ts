@@ -18,11 +18,15 @@ interface ErrorPage {
   /** Replaces the title of the status. */
   title?: string
   message: string
+  /** What else the visitor can do, if going back to the application does not help. */
+  help?: string
   /** A link for the visitor. Without `href` it leads to the page where they can start again, if there is one. */
   next?: { label: string; href?: string }
 }
 
 const wrongLink = 'You cannot sign in with this link'
+const help =
+  'Only the people who run the application can correct this. Tell them the request ID below. Then close this page.'
 const notRegistered = 'The application that sent you here is not registered, so you cannot sign in to it.'
 const wrongAddress = 'The application that sent you here asked to send you on to an address that it has not registered.'
 const pageExpired = 'This page has expired'
@@ -34,8 +38,8 @@ const groups = { href: '/account/groups', label: 'Your groups' }
 
 /** A field of the request that starts a login, or of one of the portal's own forms. */
 function incomplete({ field }: RefusalDetails): ErrorPage {
-  if (field === 'client_id') return { status: 400, title: wrongLink, message: notRegistered }
-  if (field === 'redirect_uri') return { status: 400, title: wrongLink, message: wrongAddress }
+  if (field === 'client_id') return { status: 400, title: wrongLink, message: notRegistered, help }
+  if (field === 'redirect_uri') return { status: 400, title: wrongLink, message: wrongAddress, help }
   return {
     status: 400,
     title: 'The form was incomplete',
@@ -45,14 +49,15 @@ function incomplete({ field }: RefusalDetails): ErrorPage {
 }
 
 const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => ErrorPage)>> = {
-  'client-unknown': { status: 400, title: wrongLink, message: notRegistered },
-  'redirect-uri-unregistered': { status: 400, title: wrongLink, message: wrongAddress },
+  'client-unknown': { status: 400, title: wrongLink, message: notRegistered, help },
+  'redirect-uri-unregistered': { status: 400, title: wrongLink, message: wrongAddress, help },
   'field-missing': incomplete,
   'field-repeated': incomplete,
   'field-too-long': ({ field }) => ({
     status: 400,
     title: wrongLink,
     message: `The application sent a ${field} of more than ${longestText} characters.`,
+    help,
   }),
   'form-expired': { status: 400, title: pageExpired, message: 'This page was open for too long.' },
   'account-form-expired': {
@@ -153,6 +158,7 @@ export function showErrorPages(
       .viewAsync('error', {
         title: page.title ?? errorTitle(statusCode),
         message: page.message,
+        help: page.help,
         next: page.next && href ? { href, label: page.next.label } : undefined,
         requestId: request.id,
         ...forDevelopers(request, refusal?.reason ?? reason),

@@ -119,7 +119,7 @@ export function signInRoutes(services: SignInServices) {
       return showSignInPage(reply, services, purpose, { signUp: { problem, fields } })
     }
     request.log.info({ code: 'sign-up-refused', fields: Object.keys(problems) }, 'a sign-up was refused')
-    const problem = 'Your account has not been created yet. Correct the fields below, and enter your password again.'
+    const problem = 'Your account was not created. Correct these fields, and enter your password again:'
     return showSignInPage(reply.status(422), services, purpose, { signUp: { problem, problems, fields } })
   }
 
@@ -176,7 +176,7 @@ function showMissingCookies(
   return reply
     .status(400)
     .viewAsync('missing-cookies', {
-      title: 'Cookies are missing',
+      title: 'Your browser blocked a cookie',
       returnTo,
       isPlainHttp: portalUrl.startsWith('http:'),
       ...forDevelopers(request, 'cookies-missing'),

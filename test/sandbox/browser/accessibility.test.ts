@@ -13,12 +13,13 @@ const look = `(() => {
     .filter(element => element.checkVisibility())
     .map(element => ({ html: element.outerHTML, box: element.getBoundingClientRect() }))
     .filter(({ box }) => box.width < 24 || box.height < 24).map(({ html }) => html)
+  const cutOff = [...document.querySelectorAll('pre')].filter(block => block.scrollWidth > block.clientWidth).length
   root.style.fontSize = '200%'
   const widthWhenLarge = root.scrollWidth
   root.style.fontSize = ''
-  return { width, tooSmall, widthWhenLarge }
+  return { width, tooSmall, cutOff, widthWhenLarge }
 })()`
-type Look = { width: number; tooSmall: string[]; widthWhenLarge: number }
+type Look = { width: number; tooSmall: string[]; cutOff: number; widthWhenLarge: number }
 
 t.test(
   'axe-core finds nothing on any page of the portal, in light and in dark; at a width of 320 pixels none scrolls sideways, nor with text twice as large, and what is pressed is big enough (WCAG 2.5.8)',
@@ -33,9 +34,10 @@ t.test(
       await page.emulateMedia({ colorScheme: 'light' })
       const size = page.viewportSize()!
       await page.setViewportSize({ width: 320, height: 640 })
-      const { width, tooSmall, widthWhenLarge } = (await page.evaluate(look)) as Look
+      const { width, tooSmall, cutOff, widthWhenLarge } = (await page.evaluate(look)) as Look
       t.ok(width <= 320, `${name} is ${width} pixels wide`)
       t.strictSame(tooSmall, [], name)
+      t.equal(cutOff, 0, `${name} shows its code blocks in full`)
       t.ok(widthWhenLarge <= 320, `${name} is ${widthWhenLarge} pixels wide with text twice as large`)
       await page.setViewportSize(size)
     })

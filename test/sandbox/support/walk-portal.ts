@@ -114,11 +114,11 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await page.getByRole('link', { name: /^Withdraw/ }).click()
   await look('withdraw')
   await press('Withdraw access')
-  await page.locator('summary').click()
+  await page.locator('summary', { hasText: 'unknown applications' }).click()
   await look('applications-withdrawn')
   await press('New secret for Weather')
   await look('secret-shown')
-  await page.getByRole('link', { name: 'Back to your applications' }).click()
+  await page.getByRole('link', { name: 'I have stored it' }).click()
   await page.getByRole('link', { name: `Remove ${longName}` }).click()
   await look('remove-application')
   await press('Remove permanently')
@@ -183,7 +183,7 @@ async function walkReset({ portalUrl }: OpenPortal, page: Page, look: (name: str
 async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: (name: string) => Promise<void>) {
   const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
   await page.goto(`${portalUrl}/account`)
-  const walkerId = await page.locator('code.id').innerText()
+  const walkerId = await page.locator('code.id').first().innerText()
   const [makerId = '', ...otherIds] = await addUsers(sandbox, 4, `${'a-long-address-of-somebody-'.repeat(3)}`)
   const invitation = { createdAt: sandbox.now(), createdBy: makerId }
   const foreignId = await sandbox.store.transaction(async db => {
