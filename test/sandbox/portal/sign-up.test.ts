@@ -60,7 +60,7 @@ t.test(
     const page = await signUp(sandbox, { email: 'no address', password: 'short', firstName: '<b>Nora', lastName: ' ' })
     t.equal(page.statusCode, 422)
     t.match(page.body, '<title>Error: Create an account')
-    t.strictSame(Object.keys(readProblems(page)), ['new-email', 'new-password', 'last-name'])
+    t.strictSame(Object.keys(readProblems(page)), ['last-name', 'new-email', 'new-password'])
     t.match(
       page.body,
       /id="new-email"[^>]* value="no address"[^>]* aria-describedby="new-email-problem" aria-invalid="true"/,
@@ -83,7 +83,7 @@ t.test('fields that are missing, repeated or too long are refused without an err
   t.equal(Object.keys(readProblems(none)).length, 5)
   const long = { firstName: 'x'.repeat(101), email: `${'x'.repeat(64)}@${'x'.repeat(190)}.test`, lastName: 'nul\0' }
   const answer = await signUp(sandbox, long)
-  t.strictSame(Object.keys(readProblems(answer)), ['new-email', 'first-name', 'last-name'])
+  t.strictSame(Object.keys(readProblems(answer)), ['first-name', 'last-name', 'new-email'])
   const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
   const cookie = browser.cookieHeader()
   const repeated = await sandbox.portal.inject({
