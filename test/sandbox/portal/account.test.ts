@@ -543,9 +543,9 @@ for (const database of databases) {
       const [browser, elsewhere] = [await openAsDeveloper(sandbox), await openAsDeveloper(sandbox)]
       const other = await openAsNewcomer(sandbox)
       const overview = (await browser.get('/account')).body
-      t.equal(overview.match(/<li>This browser<br><span class="soft">Signed in <time/g)?.length, 1)
+      t.equal(overview.match(/<li><span>This browser<\/span> <span class="soft">Signed in <time/g)?.length, 1)
       t.equal(
-        overview.match(/<li>Another browser<br><span class="soft">Signed in <time/g)?.length,
+        overview.match(/<li><span>Another browser<\/span> <span class="soft">Signed in <time/g)?.length,
         2,
         'of this user only',
       )
