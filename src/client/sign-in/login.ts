@@ -54,8 +54,8 @@ export function hashUserId(userId: string): string {
 
 export function createLogin({ portal, loginCookies, sessions, clock, home, ...hooks }: LoginOptions) {
   /**
-   * The code exchanges that are running or have finished within the last ten minutes, by state. A code works only once, but
-   * browsers send a callback request again after Back, a reload or a broken connection.
+   * The logins whose code exchange is running, or that have ended within the last ten minutes, by state. A code works only
+   * once, but browsers send a callback request again after Back, a reload or a broken connection.
    */
   const exchanges = new ExpiringMap<Promise<Tokens> | 'finished'>(clock)
 
@@ -100,12 +100,14 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   async function finish(request: FastifyRequest, reply: FastifyReply) {
     const context = callContext(request)
     let login: PendingLogin | undefined
+    let state = ''
     try {
       // Anybody can make a link to this address. The client calls nobody and sets no cookie until the login cookie shows
       // that this browser began the login.
       const callback = readCallback(request.query as Record<string, unknown>)
       checkState(callback)
       login = findLogin(request, callback)
+      state = callback.state
       setCookies(reply, [loginCookies.expire(callback.state)])
       await checkIssuer(callback, portal, context)
       if (callback.error) return await sendPortalError(reply, callback, login)
@@ -136,6 +138,9 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       countLogin(request, error instanceof PublicError ? error.code : 'internal')
       if (error instanceof PublicError) error.nextStep ??= nextStepAfter(error, request, login)
       throw error
+    } finally {
+      // A state counts once, even if the login failed before the exchange and the browser sends a copy of its cookie.
+      if (login && !exchanges.get(state)) exchanges.set(state, 'finished', loginLifetimeMs)
     }
   }
 

@@ -166,13 +166,17 @@ t.test('CL-05: with a session, the page for a used callback links to the home pa
 for (const [outcome, change] of [
   ['an error of the portal', { code: undefined, error: 'server_error' }],
   ['a refusal of the visitor', { code: undefined, error: 'access_denied' }],
+  ['a callback for another client', { client_id: 'another-client' }],
+  ['a callback of another portal', { iss: 'https://other-portal.test' }],
 ] as const) {
-  t.test(`CL-05: after ${outcome} the state cannot be used again`, async t => {
+  t.test(`CL-05: after ${outcome} the state cannot be used again, even with a copy of the login cookie`, async t => {
     const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
+    const before = browser.copy()
     const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
     t.match(setCookieLine(response, `__Host-login-${started.get('state')}=;`), 'Max-Age=0')
-    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 400)
+    for (const jar of [browser, before])
+      t.equal((await jar.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 400)
     t.equal(platform.received('POST /api/exchangeToken').length, 0)
   })
 }
