@@ -65,6 +65,15 @@ export function createContext({
     const { response } = exchange
     const addresses = [exchange.request.url, 'headers' in response ? response.headers.get('location') : null]
     for (const address of addresses) for (const value of loginValuesIn(address ?? '')) loginValues.add(value)
+    noteStart(exchange)
+  }
+
+  function noteStart({ request, response }: Exchange): void {
+    if (!('headers' in response) || !URL.canParse(request.url) || !origins.includes(new URL(request.url).origin)) return
+    const location = response.headers.get('location') ?? ''
+    if (!URL.canParse(location) || !isStartPage(new URL(location))) return
+    const state = new URL(location).searchParams.get('state')
+    if (state) platform.begunStates.push(state)
   }
 
   /** Whether a step belongs to this check: its user is a person of this check, or it contains a state, code or challenge of this check. */

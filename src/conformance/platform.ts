@@ -86,6 +86,8 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     otherSite,
     /** Everything that has arrived so far, in the order of the answers. */
     steps,
+    /** The states of all logins that the client has begun during the run, in order. */
+    begunStates: [] as string[],
     /** Orders a fault. Returns its id. */
     orderFault: async (fault: string, order: FaultOptions = {}) => sandbox.faults.order({ fault, ...order }).id,
     dropFault: async (id: string) => void sandbox.faults.remove(id),
