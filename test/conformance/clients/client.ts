@@ -103,6 +103,7 @@ const finishLogin: Handler = async visit => {
   const login = parts.findLogin(visit, state)
   if (!login) throw new Refusal(400, 'This login was not begun in this browser, or it has ended. Are cookies allowed?')
   parts.forgetLogin(visit, state)
+  if (!parts.isFirstUse(visit, state)) throw new Refusal(400, 'This login was finished before.')
   parts.checkError(visit)
   parts.checkClient(visit)
   const callback = parts.readCallback(visit)

@@ -24,6 +24,8 @@ const random = () => randomBytes(32).toString('base64url')
 const loginPrefix = '__Host-login-'
 const longestCookie = 4096
 const yearSeconds = 400 * 86_400
+/** The query of the first callback of each login, for each process. */
+const uses = new WeakMap<object, Map<string, string>>()
 
 export const right = {
   // ---- Starting a login
@@ -72,6 +74,14 @@ export const right = {
     const name = visit.parts.loginCookie(state)
     const logins = openAll(visit, name, visit.parts.unsealLogin) as Login[]
     return state ? logins.find(login => login.state === state && Date.now() - login.at < 600_000) : undefined
+  },
+  /** Whether this callback is the first one of its login, or the same as the first one. */
+  isFirstUse({ memory, url }: Visit, state: string): boolean {
+    const name = `callback ${state}`
+    const known = uses.get(memory)?.get(name)
+    if (known !== undefined) return known === url.search
+    uses.set(memory, (uses.get(memory) ?? new Map()).set(name, url.search))
+    return true
   },
   forgetLogin(visit: Visit, state: string): void {
     visit.setCookies.push(`${visit.parts.loginCookie(state)}=; ${visit.parts.loginAttributes.replace('600', '0')}`)

@@ -78,7 +78,7 @@ const redirects: Row[] = [302, 307].map(status => ({
   id: `list-redirect-${status}`,
   title: `The client follows no redirect of the API (${status})`,
   rule: 'UP-02',
-  why: 'A client that follows the redirect sends the access token to any host that it names.',
+  why: 'A client that follows the redirect sends the access token to an address that it has not chosen.',
   fix: 'Switch redirects off for these calls, and treat every 3xx as a failure.',
   needs,
   async run(context) {
@@ -332,7 +332,7 @@ export const apiFaults: Row[] = [
     id: 'create-redirect-307',
     title: 'A creation follows no redirect',
     rule: 'UP-02',
-    why: 'A client that follows the redirect sends the token and the form to any host that it names.',
+    why: 'A client that follows the redirect sends the token and the form to an address that it has not chosen.',
     fix: 'Switch redirects off for every call.',
     needs: ['page', 'create'],
     async run(context) {

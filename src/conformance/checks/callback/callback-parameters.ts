@@ -1,7 +1,8 @@
 // Callbacks whose parameters are not those of a normal login: repeated or missing parameters, those of another client or
 // user, errors, garbage.
 
-import type { Row } from '../../check.ts'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectSignedIn, setCookiesOf, statusOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import {
@@ -24,6 +25,21 @@ const repeated: [name: string, rule: RuleId][] = [
   ['client_id', 'parameter-pollution'],
   ['subject', 'parameter-pollution'],
   ['redirect_uri', 'parameter-pollution'],
+]
+
+/** Values that a comparison of only a part of the text accepts. */
+const similar: [change: string, make: (right: string) => string][] = [
+  ['cut after eight characters', right => right.slice(0, 8)],
+  ['without its last character', right => right.slice(0, -1)],
+  ['without its first character', right => right.slice(1)],
+  ['with another character after it', right => `${right}0`],
+]
+
+const similarIssuers: [change: string, make: (right: string) => string][] = [
+  ['with another host name after it', right => `${right}.evil.example`],
+  ['as the user name of another host', right => `${right}@evil.example`],
+  ['with a slash after it', right => `${right}/`],
+  ['without its last character', right => right.slice(0, -1)],
 ]
 
 /** Callbacks that no portal sends. The client must answer each with a page and keep running. */
@@ -75,6 +91,14 @@ export const callbackParameters: Row[] = [
       callback.searchParams.set('client_id', '00000000-0000-4000-8000-000000000000')
       await expectRefused(context, browser, callback)
     },
+  },
+  {
+    id: 'callback-client-id-similar',
+    title: 'A callback whose client_id is only a part of the client id, or longer, is refused',
+    rule: 'CL-10',
+    why: 'A client that compares only a part of client_id accepts the callback of another client with a similar id.',
+    fix: 'Compare the whole client_id with the client id of your configuration. Do not compare beginnings, and do not search one text in the other.',
+    run: context => expectSimilarRefused(context, 'client_id', context.platform.clientId, similar),
   },
   ...(['client_id', 'subject'] as const).map(
     (name): Row => ({
@@ -171,6 +195,14 @@ export const callbackParameters: Row[] = [
     },
   },
   {
+    id: 'callback-iss-similar',
+    title: 'A callback whose iss only begins like the address of the portal is refused',
+    rule: 'CL-23',
+    why: 'An attacker can own a host whose name begins like the address of the portal.',
+    fix: 'Compare the whole iss with the address of the portal, character by character. Do not compare beginnings, and remove no slash.',
+    run: context => expectSimilarRefused(context, 'iss', context.platform.portalUrl, similarIssuers),
+  },
+  {
     id: 'callback-unknown-parameter',
     title: 'A callback with an unknown parameter works',
     rule: 'unknown-parameters',
@@ -230,6 +262,29 @@ export const callbackParameters: Row[] = [
       },
     }),
   ),
+  {
+    id: 'declined-escapes',
+    title: 'The page at cancel_url escapes markup in every parameter',
+    rule: 'oauth-sanitize',
+    why: 'Anybody can make a visitor open the address of this page with markup.',
+    fix: 'Escape every part of the query that a page shows, or show no part of it.',
+    async run(context) {
+      for (const withState of [true, false])
+        for (const name of ['error_description', 'error', 'error_uri', 'state', 'subject', 'client_id', 'iss']) {
+          const { browser, start } = await beginLogin(context)
+          const cancelled = new URL(start.url.searchParams.get('cancel_url') ?? '', context.settings.client)
+          if (cancelled.origin !== context.settings.client)
+            throw new Undecided('cancel_url is not an address of the client.')
+          cancelled.searchParams.set('error', 'access_denied')
+          if (withState && start.state !== undefined) cancelled.searchParams.set('state', start.state)
+          cancelled.searchParams.set(name, markup)
+          const page = await followCallback(context, browser, cancelled)
+          if (page.status === 404)
+            throw new NotApplicable('there is no page at cancel_url, which another check reports')
+          expect(!runsScript(page, 'conformance()'), `The page contains the markup of ${name} unescaped.`, page)
+        }
+    },
+  },
   {
     id: 'callback-code-literal',
     title: 'The characters of a code add no fields to the exchange',
@@ -305,3 +360,36 @@ export const callbackParameters: Row[] = [
     }),
   ),
 ]
+
+/**
+ * Sends one callback for each change of the parameter. Fails if the client exchanges the code of one of them. Does not
+ * apply if the client accepts any value.
+ */
+async function expectSimilarRefused(
+  context: CheckContext,
+  name: string,
+  right: string,
+  changes: typeof similar,
+): Promise<void> {
+  const unrelated = await beginLogin(context)
+  unrelated.callback.searchParams.set(name, 'https://evil.example')
+  await followCallback(context, unrelated.browser, unrelated.callback)
+  if ((await context.exchanges()).length > 0)
+    throw new NotApplicable(`the client accepts every ${name}, which another check reports`)
+  for (const [change, make] of changes) {
+    const { browser, callback } = await beginLogin(context)
+    callback.searchParams.set(name, make(right))
+    const page = await followCallback(context, browser, callback)
+    const exchanges = await context.exchanges()
+    expect(
+      exchanges.length === 0,
+      `The client exchanged the code of a callback whose ${name} is the right value ${change}.`,
+      page,
+      ...exchanges,
+    )
+  }
+  // A client that refuses every callback proves nothing.
+  const { browser, callback } = await beginLogin(context)
+  await followCallback(context, browser, callback)
+  if ((await context.exchanges()).length === 0) throw new Undecided('The client made no exchange for a plain callback.')
+}

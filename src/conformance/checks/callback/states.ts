@@ -1,6 +1,8 @@
 // The state of a login: it belongs to one browser, is valid once, and must be equal to the state of the callback.
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Browser } from '../../browser/browser.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, errorCallback, expectRefused, followCallback } from '../../steps/callback.ts'
 
@@ -60,6 +62,53 @@ const stateChecks: Row[] = wrongStates.map(([id, title, change]) => ({
     await expectRefused(context, browser, callback)
   },
 }))
+
+/** Callbacks after which a login has failed. Each ends the check if the login does not fail. */
+const failedLogins: [
+  id: string,
+  when: string,
+  fail: (context: CheckContext, browser: Browser, callback: URL, state: string) => Promise<void>,
+][] = [
+  [
+    'error',
+    'After a callback with an error',
+    (context, browser, callback, state) =>
+      failWith(context, browser, errorCallback(callback, { error: 'access_denied', state })),
+  ],
+  [
+    'client-id',
+    'After a callback for another client',
+    (context, browser, callback) => failWith(context, browser, changed(callback, 'client_id', randomUUID())),
+  ],
+  [
+    'iss',
+    'After a callback from another issuer',
+    (context, browser, callback) => failWith(context, browser, changed(callback, 'iss', 'https://evil.example')),
+  ],
+  [
+    'exchange',
+    'After an exchange that the portal answered with status 503',
+    async (context, browser, callback) => {
+      await context.order('exchange-503')
+      await followCallback(context, browser, callback)
+      if (!(await context.exchanges()).some(({ fault }) => fault))
+        throw new Undecided('The client made no exchange for the callback.')
+    },
+  ],
+]
+
+function changed(callback: URL, name: string, value: string): URL {
+  const url = new URL(callback)
+  url.searchParams.set(name, value)
+  return url
+}
+
+/** Sends a callback that must fail before an exchange. */
+async function failWith(context: CheckContext, browser: Browser, callback: URL): Promise<void> {
+  await followCallback(context, browser, callback)
+  if ((await context.exchanges()).length > 0)
+    throw new NotApplicable('the client accepts the callback, which another check reports')
+}
 
 export const states: Row[] = [
   ...stateChecks,
@@ -203,6 +252,27 @@ export const states: Row[] = [
       )
     },
   },
+  ...failedLogins.map(
+    ([id, when, fail]): Row => ({
+      id: `state-once-copied-${id}`,
+      title: `${when}, the client refuses the state even if the cookie of the login is sent again`,
+      rule: 'state-once-after-failure',
+      why: 'Deleting the cookie works only in the browser that gets the answer. A copy of the cookie, for example in a backup, could still finish the login.',
+      fix: 'When a callback belongs to a login, note its state as used before you check anything else. Keep the note for as long as the cookie of the login is valid.',
+      async run(context) {
+        const { browser, start, callback } = await beginLogin(context)
+        const copy = browser.copy()
+        await fail(context, browser, callback, start.state ?? '')
+        const before = (await context.exchanges()).length
+        const page = await followCallback(context, copy, await context.authorize(start))
+        expect(
+          (await context.exchanges()).length === before,
+          'The client exchanged a code with the state of the failed login.',
+          page,
+        )
+      },
+    }),
+  ),
   {
     id: 'login-cookie-changed',
     title: 'The client refuses a callback when the cookies of the login were changed',

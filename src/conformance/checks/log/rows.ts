@@ -1,8 +1,9 @@
 // The output of the client during each check: it must contain no secrets and no personal texts.
 import type { Browser } from '../../browser/browser.ts'
-import type { Row } from '../../check.ts'
+import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 
@@ -38,6 +39,15 @@ function tokensIn(context: CheckContext): string[] {
     return [answer.access_token, answer.refresh_token].filter(token => typeof token === 'string')
   })
 }
+
+/** Faults of a token response that contains tokens. */
+const refusedTokens: [fault: string, options: Record<string, unknown>][] = [
+  ['state-other', {}],
+  ['state-missing', {}],
+  ['token-type-mac', {}],
+  ['expires-in-words', {}],
+  ['tokens-with-status', { status: 400 }],
+]
 
 async function signIn(context: CheckContext): Promise<{ browser: Browser; callback: URL; cookies: string[] }> {
   const browser = context.browser()
@@ -135,8 +145,8 @@ export const log: Row[] = [
     id: 'log-failed-exchange',
     title: 'When the portal refuses the exchange, the client does not print the code, the verifier or the secret',
     rule: 'LG-02',
-    why: 'Errors of HTTP libraries can contain the whole request, and loggers print all of an error.',
-    fix: 'Log only the code and status of an error, never the request that failed.',
+    why: 'The address of the callback contains the code. Errors of HTTP libraries can contain the whole exchange, and loggers print all of an error.',
+    fix: "Log only the code and status of an error. Log neither the request of the browser with its query nor the client's own request that failed.",
     needs,
     async run(context) {
       const browser = context.browser()
@@ -152,6 +162,27 @@ export const log: Row[] = [
       expectUnprinted(context, 'the code', [code])
       expectUnprinted(context, 'the code_verifier', [form?.code_verifier])
       expectUnprinted(context, 'the client secret', secret)
+    },
+  },
+  {
+    id: 'log-refused-tokens',
+    title: 'When the client refuses a token response, it does not print the tokens',
+    rule: 'LG-02',
+    why: 'The tokens of a refused response are valid. Anybody who reads them in the log can act as the visitor.',
+    fix: 'Log which member of the response is wrong, never the response.',
+    needs,
+    async run(context) {
+      for (const [fault, options] of refusedTokens) {
+        const browser = context.browser()
+        const start = await context.startLogin(browser)
+        const callback = await context.authorize(start)
+        await context.order(`exchange-${fault}`, { options })
+        await browser.goOn(start.page, callback.href)
+        await context.platform.settle()
+      }
+      const tokens = tokensIn(context)
+      if (tokens.length < refusedTokens.length) throw new Undecided('The client made no exchange for some callbacks.')
+      expectUnprinted(context, 'a token', tokens)
     },
   },
   {
@@ -201,14 +232,53 @@ export const log: Row[] = [
         `${context.settings.callback}?state=%0a${mark}`,
       ])
         await context.request(path, { headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' } })
-      const line = context
-        .clientProcess!.output()
-        .split(/\r\n|[\r\n]/)
-        .find(one => one.startsWith(mark))
-      expect(line === undefined, 'The log contains a line that a visitor wrote into an address.', `${line}`)
+      expectNoLine(context, mark)
+    },
+  },
+  {
+    id: 'log-one-line-callback',
+    title: 'A line break in a callback of a begun login adds no line to the log',
+    rule: 'LG-03',
+    why: 'A visitor can change the callback of the own login, and write invented lines into the log with it.',
+    fix: 'Log as JSON, or escape control characters. Log the error of a callback only if it is one that you know.',
+    needs,
+    async run(context) {
+      const mark = 'level=error-forged-by-a-callback'
+      const forged = `a\r\n${mark}`
+      const queries: Record<string, string>[] = [
+        { error: 'server_error', error_description: forged },
+        { error: 'server_error', error_uri: forged },
+        { error: forged },
+        { subject: forged },
+        { client_id: forged },
+        { iss: forged },
+        { code: forged },
+      ]
+      for (const query of queries) {
+        const { browser, start, callback } = await beginLogin(context)
+        for (const [name, value] of Object.entries(query)) callback.searchParams.set(name, value)
+        if ('error' in query) callback.searchParams.delete('code')
+        await followCallback(context, browser, callback)
+        if (!('error_description' in query)) continue
+        const cancelled = new URL(start.url.searchParams.get('cancel_url') ?? callback)
+        for (const [name, value] of Object.entries(query)) cancelled.searchParams.set(name, value)
+        const other = await beginLogin(context)
+        cancelled.searchParams.set('state', other.start.state ?? '')
+        await followCallback(context, other.browser, cancelled)
+      }
+      expectNoLine(context, mark)
     },
   },
 ]
+
+/** Fails if a line of the log begins with the mark. */
+function expectNoLine(context: CheckContext, mark: string): void {
+  const line = context
+    .clientProcess!.output()
+    .split(/\r\n|[\r\n]/)
+    .find(one => one.startsWith(mark))
+  expect(line === undefined, 'The log contains a line that a visitor wrote into an address.', `${line}`)
+}
 
 /** An application with the given description, if the form has such a field. */
 async function create(

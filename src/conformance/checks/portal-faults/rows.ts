@@ -132,7 +132,7 @@ const redirects: Row[] = [302, 307].map(status => ({
   id: `exchange-redirect-${status}`,
   title: `The client follows no redirect of the exchange (${status})`,
   rule: 'UP-02',
-  why: 'A client that follows the redirect sends the code and the secret to any host that it names. Many HTTP libraries follow redirects by default.',
+  why: 'A client that follows the redirect sends the code and the secret to an address that it has not chosen. Many HTTP libraries follow redirects by default.',
   fix: 'Switch redirects off for this call, and treat every 3xx as a failure.',
   async run(context) {
     expectAnswer(await loginUnder(context, `exchange-redirect-${status}`))

@@ -133,7 +133,7 @@ const redirects: Row[] = [302, 307].map(status =>
       id: `refresh-redirect-${status}`,
       title: `The client follows no redirect of a renewal (${status})`,
       rule: 'UP-02',
-      why: 'A client that follows the redirect sends the refresh token and the secret to any host that it names. Many HTTP libraries follow redirects by default.',
+      why: 'A client that follows the redirect sends the refresh token and the secret to an address that it has not chosen. Many HTTP libraries follow redirects by default.',
       fix: 'Switch redirects off for this call, and treat every 3xx as a failure.',
     },
     [`refresh-redirect-${status}`],

@@ -50,6 +50,13 @@ const comparisons: Record<string, (kept: string, sent: string, visit: Visit) => 
   'state-other-login': () => true,
 }
 
+/** Comparisons of only a part of a text. */
+const looseComparisons: Record<string, (sent: string, own: string) => boolean> = {
+  'beginning-compared': (sent, own) => sent.startsWith(own),
+  'beginning-enough': (sent, own) => sent !== '' && own.startsWith(sent),
+  'part-enough': (sent, own) => sent !== '' && own.includes(sent),
+}
+
 const repeated = [
   'callback-code-twice',
   'callback-client-id-twice',
@@ -167,7 +174,23 @@ export const callback = [
       'state-once-on-replica',
       'state-once-after-failure',
     ],
-    { forgetLogin: () => {}, once: (_visit, _name, act) => act() },
+    { forgetLogin: () => {}, isFirstUse: () => true, once: (_visit, _name, act) => act() },
+  ),
+  fault(
+    'state-of-a-failed-login-used-again',
+    ['error', 'client-id', 'iss', 'exchange'].map(id => `state-once-copied-${id}`),
+    { isFirstUse: () => true },
+  ),
+  fault(
+    'used-state-noted-after-the-checks',
+    ['error', 'client-id', 'iss'].map(id => `state-once-copied-${id}`),
+    {
+      isFirstUse: () => true,
+      async exchange(visit, callback, login) {
+        if (!right.isFirstUse(visit, login.state)) throw new Refusal(400, 'This login was finished before.')
+        return right.exchange(visit, callback, login)
+      },
+    },
   ),
   fault('login-cookie-not-cleared-rightly', 'state-once', {
     forgetLogin(visit, state) {
@@ -177,6 +200,38 @@ export const callback = [
   }),
   fault('duplicates-taken', 'callback-code-twice', { one: (query, name) => query.getAll(name).at(-1) ?? '' }),
   fault('client-id-unchecked', 'callback-client-id-other', { checkClient: () => {} }),
+  ...Object.entries(looseComparisons).map(([name, isSame]) =>
+    fault(`client-id-${name}`, 'callback-client-id-similar', {
+      checkClient({ query, settings }) {
+        if (!isSame(query.get('client_id') ?? '', settings.clientId)) throw new Refusal(400, 'For another application.')
+      },
+    }),
+  ),
+  ...Object.entries(looseComparisons).map(([name, isSame]) =>
+    fault(`issuer-${name}`, 'callback-iss-similar', {
+      checkClient({ query, settings }) {
+        if (query.get('client_id') !== settings.clientId) throw new Refusal(400, 'For another application.')
+        if (!isSame(query.get('iss') ?? settings.loginUrl, settings.loginUrl))
+          throw new Refusal(400, 'Of another portal.')
+      },
+    }),
+  ),
+  fault('issuer-without-its-slash', 'callback-iss-similar', {
+    checkClient({ query, settings }) {
+      if (query.get('client_id') !== settings.clientId) throw new Refusal(400, 'For another application.')
+      const iss = query.get('iss')?.replace(/\/$/, '') ?? settings.loginUrl
+      if (iss !== settings.loginUrl) throw new Refusal(400, 'Of another portal.')
+    },
+  }),
+  ...['error_description', 'error', 'error_uri', 'state', 'subject', 'client_id', 'iss'].map(name =>
+    fault(`${name}-of-a-cancelled-login-as-html`, 'declined-escapes', {
+      async around(visit, next) {
+        const answer = await next()
+        if (visit.url.pathname === '/cancelled') answer.body += visit.query.get(name) ?? ''
+        return answer
+      },
+    }),
+  ),
   fault('error-with-a-code-taken', 'callback-error-and-code', {
     checkError(visit) {
       if (!visit.query.has('code')) right.checkError(visit)

@@ -47,6 +47,37 @@ export const log = [
       return [status, answer]
     },
   }),
+  fault('refused-tokens-printed', 'log-refused-tokens', {
+    async exchange(visit, callback, login) {
+      let answer: unknown
+      const send = async (...call: Parameters<typeof right.send>): ReturnType<typeof right.send> => {
+        const answered = await right.send(...call)
+        answer = answered[1]
+        return answered
+      }
+      try {
+        return await right.exchange({ ...visit, parts: { ...visit.parts, send } }, callback, login)
+      } catch (error) {
+        visit.settings.print(`refused: ${JSON.stringify(answer)}`)
+        throw error
+      }
+    },
+  }),
+  ...['error', 'error_description', 'error_uri', 'subject', 'client_id', 'iss', 'code'].map(name =>
+    fault(`${name}-of-a-callback-printed`, 'log-one-line-callback', {
+      forgetLogin(visit, state) {
+        visit.settings.print(`callback with ${name} ${visit.query.get(name)}`)
+        right.forgetLogin(visit, state)
+      },
+    }),
+  ),
+  fault('reason-of-a-cancelled-login-printed', 'log-one-line-callback', {
+    async around(visit, next) {
+      if (visit.url.pathname === '/cancelled')
+        visit.settings.print(`cancelled: ${visit.query.get('error_description')}`)
+      return next()
+    },
+  }),
   fault('credentials-printed', 'log-created-secret', {
     created(visit, made, visitor) {
       visit.settings.print(`created: ${made}`)
