@@ -72,7 +72,7 @@ const strict = { 'set-cookie': 'session=1; Path=/; SameSite=Strict' }
 const goOn = '<meta http-equiv="refresh" content="0; url=/list">'
 
 const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
-  async 'A Lax cookie comes with the callback'(tab, sites) {
+  async 'The browser sends a Lax cookie with the callback'(tab, sites) {
     makeLogin(sites)
     sites.client.pages['/'] = page(`Home <a href="${sites.portal.url}/start">Go</a>`, {
       'set-cookie': 'login=1; SameSite=Lax',
@@ -82,14 +82,14 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return yesOrNo(sites.client.last('/callback')!.cookie.includes('login='))
   },
 
-  async 'A Strict cookie that the callback sets comes after its redirect'(tab, sites) {
+  async 'After a redirect from the callback, the browser sends a Strict cookie that the callback has set'(tab, sites) {
     makeLogin(sites)
     sites.client.pages['/callback'] = redirect('/list', strict)
     await logIn(tab, sites)
     return yesOrNo(sites.client.last('/list')!.cookie.includes('session='))
   },
 
-  async 'It comes when the page after that redirect is reloaded'(tab, sites) {
+  async 'The browser sends this Strict cookie when the page after that redirect is reloaded'(tab, sites) {
     makeLogin(sites)
     sites.client.pages['/callback'] = redirect('/list', strict)
     await logIn(tab, sites)
@@ -99,7 +99,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return yesOrNo(sites.client.last('/list')!.cookie.includes('session='))
   },
 
-  async 'A Strict cookie comes after a page with a meta refresh'(tab, sites) {
+  async 'After a callback page with a meta refresh, the browser sends a Strict cookie that the callback has set'(tab, sites) {
     makeLogin(sites)
     sites.client.pages['/callback'] = page(goOn, strict)
     await logIn(tab, sites)
@@ -114,7 +114,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return `${siteOf('/callback')}, ${siteOf('/list')}`
   },
 
-  async 'Where Back leads after the meta refresh'(tab, sites) {
+  async 'Page that Back shows after the meta refresh'(tab, sites) {
     makeLogin(sites)
     sites.client.pages['/callback'] = page(goOn)
     await logIn(tab, sites)
@@ -123,7 +123,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return (await tab.url()).startsWith(sites.portal.url) ? 'the portal’s page' : 'the callback'
   },
 
-  async 'Back asks again for a page with `no-store`, over http'(tab, { client }) {
+  async 'Back requests a page with `no-store` again, over http'(tab, { client }) {
     client.pages['/one'] = page('One <a href="/two">Go</a>')
     client.pages['/two'] = page('Two')
     await tab.goto(`${client.url}/one`)
@@ -139,7 +139,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return keepsSecure(tab, local)
   },
 
-  async 'A Secure cookie is kept on another loopback address with http'(tab, { client }) {
+  async 'A Secure cookie is kept on another loopback address over plain http'(tab, { client }) {
     return keepsSecure(tab, client)
   },
 
@@ -174,7 +174,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return kept === sizes.at(-1) ? `${kept} or more` : `${kept}`
   },
 
-  async 'Of 400 cookies of one host, how many are kept'(tab, { client }) {
+  async 'Number of cookies that are kept, of 400 for one host'(tab, { client }) {
     const most = 400
     client.pages['/set'] = page('Set', {
       'set-cookie': Array.from({ length: most }, (_, index) => `c${index}=1; Path=/`),
