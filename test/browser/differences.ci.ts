@@ -99,7 +99,10 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return yesOrNo(sites.client.last('/list')!.cookie.includes('session='))
   },
 
-  async 'After a callback page with a meta refresh, the browser sends a Strict cookie that the callback has set'(tab, sites) {
+  async 'After a callback page with a meta refresh, the browser sends a Strict cookie that the callback has set'(
+    tab,
+    sites,
+  ) {
     makeLogin(sites)
     sites.client.pages['/callback'] = page(goOn, strict)
     await logIn(tab, sites)

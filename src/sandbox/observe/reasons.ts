@@ -279,7 +279,8 @@ export const reasons = {
     reference: 'the portal’s own pages',
   },
   'too-many-failures': {
-    found: 'There were too many failures. For a while, even the right password is refused. The right client secret is still accepted.',
+    found:
+      'There were too many failures. For a while, even the right password is refused. The right client secret is still accepted.',
     why: 'Nobody must be able to find a password or a secret by trying many.',
     fix: 'Wait as long as Retry-After says. Do not retry automatically.',
     reference: 'RFC 6585 4',
