@@ -331,7 +331,14 @@ t.test(
 t.test('no fault delays the stop of the sandbox, even if the client does not read the answer', async t => {
   const { sandbox, order, untilConsumed } = await buildFaultLab(t)
   const calls = await platformCalls(sandbox)
-  const faults = ['list-never', 'list-late', 'list-drip', 'list-endless-body', 'list-endless-header']
+  const faults = [
+    'list-never',
+    'list-late',
+    'list-drip',
+    'list-endless-body',
+    'list-endless-header',
+    'list-slow-header',
+  ]
   const sockets = []
   for (const fault of faults) {
     const { id } = await order(fault, fault === 'list-late' ? { options: { seconds: 30 } } : {})

@@ -60,6 +60,11 @@ const wires: Record<string, Wire> = {
     isRight: ({ text }) =>
       text.startsWith('HTTP/1.1 200 OK\r\n') && !text.includes('\r\n\r\n') && text.length > 100_000,
   },
+  'slow-header': {
+    options: { seconds: 0.002 },
+    enough: text => text.length > 60,
+    isRight: ({ text }) => text.startsWith('HTTP/1.1 200 OK\r\n') && !text.includes('\r\n\r\n') && text.length < 200,
+  },
   'redirect-302': {
     isRight: ({ status, headers }) => status === 302 && /^\/trap\/[\w-]{36}$/.test(headers.location ?? ''),
   },

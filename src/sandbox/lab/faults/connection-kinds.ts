@@ -154,6 +154,22 @@ export const connectionKinds: Kinds = {
       return noAnswer
     },
   },
+  'slow-header': {
+    does: `A header of the answer comes one byte at a time and has no end, until the client closes the connection or ${longestSeconds} seconds are over.`,
+    when: both,
+    options: {
+      seconds: numberFrom(0.001, 30, { about: 'The seconds between two bytes.', default: 0.5, unit: 'seconds' }),
+    },
+    async run({ options, connection }): Promise<FaultResult> {
+      connection.resetAtEnd()
+      await connection.write('HTTP/1.1 200 OK\r\nx-slow: ')
+      while (connection.isOpen()) {
+        await connection.write('a')
+        await connection.wait(options.seconds as number)
+      }
+      return noAnswer
+    },
+  },
   redirect: {
     does: redirectWith('with the status that you give'),
     when: both,

@@ -28,6 +28,7 @@ const keepSession = 'The client keeps the session and the refresh token, and off
 /** For an answer that is lost, late or unreadable, and so does not say whether the request was carried out. */
 const unusable = new Set([
   ...['cut', 'drip', 'half', 'empty', 'html', 'not-an-object', 'gzip', 'gzip-bomb', 'endless-body', 'endless-header'],
+  'slow-header',
   ...['member', 'member-missing', 'state-other', 'tokens-with-status'],
 ])
 
@@ -95,6 +96,7 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   headers: 'The client ignores headers that it does not know.',
   'endless-body': limitsSize,
   'endless-header': limitsSize,
+  'slow-header': limitsTime,
   redirect: 'The client does not follow the redirect, because that would send its secret or its token elsewhere.',
   status: afterStatus,
   answer: 'The client decides by the status and checks the body, whatever the content type says.',
