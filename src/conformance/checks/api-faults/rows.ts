@@ -61,12 +61,13 @@ const deadlines: Row[] = [
   ['never', 'the API does not answer'],
   ['drip', 'the API sends its answer one byte at a time'],
   ['endless-body', 'the API sends an answer without end'],
+  ['slow-header', 'the API sends the headers of its answer one byte at a time'],
 ].map(([failure, what]) => ({
   id: `list-${failure}`,
   title: `When ${what}, the visitor gets an answer in time`,
   rule: 'UP-03' as const,
   why: 'Without a deadline the client holds the visitor, a socket and memory for as long as the API likes. This check allows 20 seconds.',
-  fix: 'Give each call one deadline that includes the body, and a limit on its size.',
+  fix: 'Give each call one deadline from its start to the end of the body, and a limit on its size. A timeout for each read is not enough.',
   needs,
   longestMs: 90_000,
   async run(context: CheckContext) {

@@ -5,6 +5,7 @@ import { Failed, NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { endToken } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
 /** How long the check waits for the start of a client while the document does not arrive. */
@@ -100,12 +101,13 @@ const failures: Row[] = [
 const waits: Row[] = [
   ['never', 'does not come'],
   ['endless-body', 'does not end'],
+  ['slow-header', 'comes with headers that arrive one byte at a time'],
 ].map(([failure, what]) => ({
   id: `metadata-${failure}`,
   title: `When the portal's metadata ${what}, a visitor who signs in gets an answer in time`,
   rule: 'UP-03',
   why: 'Without a deadline, every login waits for as long as the portal does not send the document. This check allows 20 seconds.',
-  fix: 'Give the request for the document a deadline that includes the body, and limit the size of the body.',
+  fix: 'Give the request for the document one deadline from its start to the end of the body, and limit the size of the body.',
   needs: ['start'],
   ...alone,
   async run(context) {
@@ -127,10 +129,18 @@ function elsewhere({ platform }: CheckContext, path: string) {
     revocation_endpoint: at('revoke'),
     end_session_endpoint: at('sign-out'),
     jwks_uri: at('keys'),
+    userinfo_endpoint: at('me'),
+    introspection_endpoint: at('introspect'),
+    registration_endpoint: at('register'),
+    pushed_authorization_request_endpoint: at('push'),
+    device_authorization_endpoint: at('device'),
   }
 }
 
-/** Makes a login while the document has these members. Fails if the client sends the browser or a request to the other host. */
+/**
+ * Makes a login, a renewal and a sign-out while the document has these members. Fails if the client sends the browser or a
+ * request to the other host.
+ */
 async function expectNothingThere(context: CheckContext, path: string, members: object): Promise<void> {
   const met = await startUnder(context, 'metadata-members', { members })
   const { otherSite } = context.platform
@@ -144,7 +154,32 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
   expect(!there || !isOther(there), `The login begins at ${page.stoppedAt?.split('?')[0]}.`, page)
   if (!there) return
   const start: Start = { url: there, state: there.searchParams.get('state') ?? undefined, page }
-  await followCallback(context, browser, await context.authorize(start), isOther)
+  const callback = await context.authorize(start)
+  // A short access token shows where the client sends a renewal.
+  const dropShort = await context.order('exchange-expires-in', { options: { value: 2 } })
+  const landed = await followCallback(context, browser, callback, isOther)
+  await context.platform.settle()
+  await dropShort()
+  const hasTokens = context.arrived('exchange').some(({ response }) => response.status === 200)
+  if (otherSite.arrived(path).length === 0 && !hasTokens)
+    throw new Undecided('The client exchanged no code, so it sent no token and no secret anywhere.')
+  if (context.settings.page) {
+    await endToken(context, await context.person())
+    await browser.visit(context.url(context.settings.page), {
+      stopAt: url => url.origin === context.platform.portalUrl || isOther(url),
+    })
+  }
+  if (context.settings.logout) {
+    const left = await signOut(context, browser, landed)
+    const link = left.links.find(({ url }) => URL.canParse(url) && isOther(new URL(url)))
+    expect(!link, `The page after the sign-out links to ${link?.url}.`, left)
+    // The client may revoke the tokens after its answer.
+    for (let tries = 0; tries < 5 && otherSite.arrived(path).length === 0; tries++) {
+      await context.platform.settle()
+      if (context.arrived('revoke').length > 0) break
+      await context.pause(200)
+    }
+  }
   const sent = otherSite.arrived(path)
   expect(
     sent.length === 0,
@@ -171,7 +206,7 @@ export const metadata: Row[] = [
   },
   {
     id: 'metadata-endpoints-elsewhere',
-    title: 'When the metadata names another host, the client sends no visitors and no codes to that host',
+    title: 'When the metadata names another host, the client sends no visitor, code or token to that host',
     rule: 'metadata-no-host',
     why: 'The address of the portal is a setting of the client. An attacker who can change the document must not be able to change this address.',
     fix: 'Build all addresses from LOGIN_URL, and use the document only to find out which features the portal has.',
@@ -278,6 +313,26 @@ export const metadata: Row[] = [
       callback.searchParams.delete('iss')
       const page = await followCallback(context, browser, callback)
       expect(await context.isSignedIn(browser), 'Nobody is signed in after a callback without iss.', page)
+    },
+  },
+  {
+    id: 'metadata-kept',
+    title: 'The client does not read the metadata again for each login',
+    rule: 'metadata-kept',
+    why: 'The document changes rarely. A client that reads it for each login makes every login slower, and depends on the portal twice.',
+    fix: 'Keep the document for an hour.',
+    isAlone: true,
+    async run(context) {
+      await needsMetadata(context)
+      const { platform } = context
+      const reads = () => platform.steps.filter(step => isMetadata(step) && step.response.status === 200).length
+      const before = reads()
+      if (before === 0) throw new Undecided('The client has not yet read the metadata.')
+      // Each process of a client may read the document once.
+      const logins = 8
+      for (let login = 0; login < logins; login++) await context.startLogin(context.browser())
+      await platform.settle()
+      expect(reads() - before < logins, `${logins} logins read the metadata ${reads() - before} times.`)
     },
   },
   {

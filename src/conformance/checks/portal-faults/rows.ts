@@ -1,6 +1,6 @@
 // How the client handles a login portal that answers the exchange wrongly or not at all.
 import type { Page } from '../../browser/browser.ts'
-import { type Row, Undecided } from '../../check.ts'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
@@ -108,6 +108,7 @@ const waits: [failure: string, what: string][] = [
   ['never', 'the portal does not answer the exchange'],
   ['drip', 'the portal answers the exchange one byte at a time'],
   ['endless-body', 'the answer to the exchange has no end'],
+  ['slow-header', 'the headers of the answer to the exchange come one byte at a time'],
 ]
 
 const deadlines: Row[] = waits.map(([failure, what]) => ({
@@ -115,7 +116,7 @@ const deadlines: Row[] = waits.map(([failure, what]) => ({
   title: `When ${what}, the visitor gets an answer in time`,
   rule: 'UP-03',
   why: 'Without a deadline, the client waits for as long as the portal does not finish its answer. The visitor waits, and the request uses a socket and memory.',
-  fix: 'Give the exchange one deadline that includes the body.',
+  fix: 'Give the exchange one deadline from its start to the end of the body. A timeout for each read is not enough.',
   longestMs: 90_000,
   async run(context) {
     const failed = await loginUnder(context, `exchange-${failure}`, failure === 'drip' ? { seconds: 0.2 } : {})
@@ -289,6 +290,49 @@ export const portalFaults: Row[] = [
       // Ends the check if a plain login does not work either, because the name is not the cause then.
       if (!isSignedIn) await context.signedIn()
       expect(isSignedIn, `Nobody is signed in. The login ended with ${describePage(page)}.`, page)
+    },
+  },
+  {
+    id: 'me-slow-header',
+    title: 'When the portal sends the name of the visitor one byte at a time, the visitor gets an answer in time',
+    rule: 'UP-03',
+    why: 'Without a deadline, the visitor waits for a name that is only for display. This check allows 20 seconds.',
+    fix: 'Give the call one deadline from its start to the end of the body, and continue the login without the name.',
+    needs: ['page'],
+    longestMs: 90_000,
+    async run(context) {
+      const browser = context.browser()
+      const start = await context.startLogin(browser)
+      const callback = await context.authorize(start)
+      await context.order('me-slow-header', { times: 5 })
+      const landed = await browser.goOn(start.page, callback.href)
+      const page = landed.status === 0 ? landed : await browser.newTab().visit(context.url(context.settings.page))
+      // The sandbox records an answer that hangs only after the client has closed the connection.
+      await context.platform.settle(2000)
+      expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
+      if (!context.arrived('me').some(({ fault }) => fault))
+        throw new NotApplicable('the client does not ask for the name of the visitor')
+    },
+  },
+  {
+    id: 'name-once',
+    title: 'The client asks for the name of the visitor once, and not for each page',
+    rule: 'name-once',
+    why: 'One further call for each page makes every page slower, and the name does not change.',
+    fix: 'Ask for the name after the login, and keep it in the session.',
+    needs: ['page'],
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const before = context.arrived('me').length
+      if (before === 0) throw new NotApplicable('the client does not ask for the name of the visitor')
+      const visits = 3
+      const pages = []
+      for (let visit = 0; visit < visits; visit++) pages.push(await browser.visit(context.url(context.settings.page)))
+      await context.platform.settle()
+      if (pages.some(page => page.status !== 200))
+        throw new Undecided('A page behind the login has another status than 200.')
+      const calls = context.arrived('me').slice(before)
+      expect(calls.length < visits, `${visits} pages made ${calls.length} calls for the name.`, ...calls.slice(0, 2))
     },
   },
 ]

@@ -152,13 +152,14 @@ const deadlines: Row[] = [
   ['drip', 'the portal answers a renewal one byte at a time', { seconds: 0.2 }],
   ['endless-body', 'the answer to a renewal has no end', {}],
   ['endless-header', 'the answer to a renewal has a header without end', {}],
+  ['slow-header', 'the headers of the answer to a renewal come one byte at a time', {}],
 ].map(
   ([fault, what, options]): Row => ({
     id: `refresh-${fault}`,
     title: `When ${what}, the visitor gets an answer in time`,
     rule: 'UP-03',
     why: 'Without a deadline, the client waits for as long as the portal does not finish its answer. The visitor waits, and the request uses a socket and memory. This check allows 20 seconds.',
-    fix: 'Give the renewal one deadline that includes the body.',
+    fix: 'Give the renewal one deadline from its start to the end of the body. A timeout for each read is not enough.',
     needs,
     longestMs: 90_000,
     async run(context) {

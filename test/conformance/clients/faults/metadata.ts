@@ -1,4 +1,5 @@
 // Clients that read the portal's metadata: a correct client, and clients with mistakes.
+import { page } from '../pages.ts'
 import { type Parts, right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
 import { Refusal, type Visit } from '../visit.ts'
@@ -92,6 +93,14 @@ const takesHosts: Partial<Parts> = {
       : right.portalUrl(visit, path, form),
 }
 
+/** Takes one address from the document, for the calls that `isMeant` selects. */
+const takesHost = (member: string, isMeant: (path: string, form: URLSearchParams) => boolean): Partial<Parts> => ({
+  portalUrl: (visit, path, form) =>
+    isMeant(path, form)
+      ? String(known(visit)[member] ?? right.portalUrl(visit, path, form))
+      : right.portalUrl(visit, path, form),
+})
+
 const needsIt = readingMetadata({
   otherwise() {
     throw new Refusal(503, 'The portal cannot be asked just now.')
@@ -116,6 +125,34 @@ export const metadata: Fault[] = [
   ),
   fault('metadata-of-anybody', 'metadata-issuer-other', readingMetadata({ isBelieved: () => true }, takesHosts)),
   fault('metadata-chooses-hosts', 'metadata-endpoints-elsewhere', readingMetadata({}, takesHosts)),
+  fault(
+    'metadata-chooses-the-host-of-revocations',
+    'metadata-endpoints-elsewhere',
+    readingMetadata(
+      {},
+      takesHost('revocation_endpoint', path => path === '/api/revokeToken'),
+    ),
+  ),
+  fault(
+    'metadata-chooses-the-host-of-renewals',
+    'metadata-endpoints-elsewhere',
+    readingMetadata(
+      {},
+      takesHost('token_endpoint', (_, form) => form.get('grant_type') === 'refresh_token'),
+    ),
+  ),
+  fault(
+    'metadata-chooses-the-page-after-a-sign-out',
+    'metadata-endpoints-elsewhere',
+    readingMetadata(
+      {},
+      {
+        signedOut: visit => page(visit, 200, 'Signed out', `<a href="${known(visit).end_session_endpoint}">Leave</a>`),
+      },
+    ),
+  ),
+  fault('metadata-read-for-each-login', 'metadata-kept', readingMetadata({ isAskedAgain: true })),
+  fault('metadata-deadline-for-each-read', 'metadata-slow-header', readingMetadata({ deadlineMs: 86_400_000 })),
   fault(
     'metadata-chooses-plain',
     'metadata-pkce-plain',

@@ -33,9 +33,18 @@ const hangsUp: Record<string, { isMet: (error: Refusal) => boolean; exchange: st
 
 export const portalFaults = [
   fault('portal-redirect-followed', ['exchange-redirect-307', 'exchange-redirect-302'], { redirects: 'follow' }),
-  fault('portal-waited-for-without-end', ['exchange-never', 'refresh-slow', 'exchange-drip'], {
-    deadlineMs: 86_400_000,
-  }),
+  fault(
+    'portal-waited-for-without-end',
+    [
+      'exchange-never',
+      'refresh-slow',
+      'exchange-drip',
+      'exchange-slow-header',
+      'list-slow-header',
+      'refresh-slow-header',
+    ],
+    { deadlineMs: 86_400_000 },
+  ),
   fault('portal-deadline-for-headers-alone', 'exchange-drip', {
     async send(visit, request) {
       const headersCame = new AbortController()
@@ -144,6 +153,25 @@ export const portalFaults = [
       })
     },
   }),
+  fault('name-waited-for-without-end', 'me-slow-header', {
+    async exchange(visit, callback, login) {
+      const tokens = await right.exchange(visit, callback, login)
+      await askForName(visit, tokens.accessToken, 86_400_000)
+      return tokens
+    },
+  }),
+  fault('name-asked-for-each-page', 'name-once', {
+    async exchange(visit, callback, login) {
+      const tokens = await right.exchange(visit, callback, login)
+      await askForName(visit, tokens.accessToken, 1000)
+      return tokens
+    },
+    async around(visit, next) {
+      const session = visit.url.pathname === '/applications' && right.readSession(visit)
+      if (session) await askForName(visit, session.accessToken, 1000)
+      return next()
+    },
+  }),
   fault('login-needs-the-name', 'me-down', {
     async exchange(visit, callback, login) {
       const tokens = await right.exchange(visit, callback, login)
@@ -158,6 +186,13 @@ export const portalFaults = [
     },
   }),
 ]
+
+/** Failures are ignored, because the name is only for display. */
+async function askForName(visit: Visit, accessToken: string, deadlineMs: number): Promise<void> {
+  const parts = { ...visit.parts, deadlineMs }
+  const headers = { authorization: `Bearer ${accessToken}` }
+  await call(parts, { method: 'GET', url: `${visit.settings.loginUrl}/api/me`, headers, most: 65_536 }).catch(() => {})
+}
 
 /** Redirects to the portal again after a failed login. The portal knows the visitor and redirects back at once. */
 function loops() {
