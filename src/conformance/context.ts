@@ -26,6 +26,10 @@ export interface Start {
   page: Page
 }
 
+/** Replaces the fix of a check that could not begin, because its own fix would be about something else. */
+const failedLoginFix =
+  'Find out why this login signed nobody in. The check needs a visitor who is signed in, and did not get as far as its own subject. If other logins of this run work, look for data that requests of several visitors share.'
+
 export type CheckContext = ReturnType<typeof createContext>
 
 export interface ContextParts {
@@ -200,7 +204,13 @@ export function createContext({
       const browser = context.browser()
       const page = await context.signIn(browser, options)
       if (!(await context.isSignedIn(browser, options)))
-        throw orNotRun(new Failed('A plain login signs nobody in.'), obstacle, 'start', 'portal', 'login')
+        throw orNotRun(
+          new Failed('A plain login signs nobody in.', [], failedLoginFix),
+          obstacle,
+          'start',
+          'portal',
+          'login',
+        )
       return { browser, page, person: options.person ?? (await context.person()) }
     },
 

@@ -131,7 +131,21 @@ export async function runChecks(checks: Check[], given: RunParts): Promise<Resul
     report(check, isFinal ? first.result : choose(first.result, (await attempt(check, parts, watch, true)).result))
   }
   const inOrder = checks.map(check => results.get(check)!)
-  return obstacle ? nameCause(inOrder, obstacle) : inOrder
+  return nameMixedVisitors(obstacle ? nameCause(inOrder, obstacle) : inOrder)
+}
+
+/**
+ * If a check has shown that the client mixes its visitors, this explains failures of other checks, whose own fix would
+ * mislead: the visitor of such a check is signed in, but the client made the call with the token of another visitor.
+ */
+function nameMixedVisitors(results: Result[]): Result[] {
+  const mixed = results.find(({ rule, verdict }) => rule === 'visitors-apart' && verdict === 'failed')
+  if (!mixed) return results
+  return results.map(result =>
+    result !== mixed && isBlamed(result) && /nobody in|(not|no longer) signed in/i.test(result.reason)
+      ? { ...result, reason: `${result.reason} Look at ${mixed.id} first: the client mixes the data of its visitors.` }
+      : result,
+  )
 }
 
 /** Runs the check once. `isAlone`: no other check is running on this platform. */
@@ -188,7 +202,8 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   if (lost !== undefined) {
     const reason = isBlamed(seen) ? `${lost} ${seen.reason}` : lost
     const evidence = context.evidence()
-    result = { ...resultOf(check, parts.settings, 'failed', reason), ...losingTheClient, evidence, isLost: true }
+    const fix = `${seen.fix ?? check.fix} ${losingTheClient.fix}`
+    result = { ...resultOf(check, parts.settings, 'failed', reason), ...losingTheClient, fix, evidence, isLost: true }
   }
   if (isBlamed(result)) {
     const output = parts.clientProcess?.output() ?? ''
