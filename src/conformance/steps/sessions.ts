@@ -54,7 +54,8 @@ function lastSet(trail: Exchange[]): Map<string, SessionCookie> {
   return found
 }
 
-async function isSession(context: CheckContext, browser: Browser, name: string): Promise<boolean> {
+/** Whether the visitor is signed in with only this cookie, or is not signed in without it. */
+export async function isSession(context: CheckContext, browser: Browser, name: string): Promise<boolean> {
   const alone = browser.copy()
   for (const cookie of ownCookies(context, alone)) if (cookie !== name) alone.cookies.delete(cookie)
   if (await context.isSignedIn(alone)) return true

@@ -242,7 +242,7 @@ function credentialsIn(made: unknown): string {
 
 const signOut: Handler = async visit => {
   const { parts } = visit
-  const token = parts.readRefresh(visit)
+  const token = parts.tokenToRevoke(visit)
   parts.endSession(visit)
   if (parts.revokes && token) await parts.revoke(visit, token)
   return parts.signedOut(visit)

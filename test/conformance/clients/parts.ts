@@ -190,9 +190,17 @@ export const right = {
     const { accessToken, refreshToken, seconds } = tokens
     const session = { accessToken, visitor: parts.visitorOf(tokens, visit), expiresAt: Date.now() + seconds * 1000 }
     parts.setCookie(visit, parts.sessionCookie, session, parts.sessionAttributes(seconds))
-    if (refreshToken)
-      parts.setCookie(visit, parts.refreshCookie, refreshToken, parts.refreshAttributes(parts.refreshSeconds))
+    if (refreshToken) {
+      const endsAt = parts.loginEnd(visit)
+      const seconds = Math.max(1, Math.floor((endsAt - Date.now()) / 1000))
+      parts.setCookie(visit, parts.refreshCookie, { refreshToken, endsAt }, parts.refreshAttributes(seconds))
+    }
     return session
+  },
+  /** The time at which the refresh token ends. Renewals do not move it. */
+  loginEnd(visit: Visit): number {
+    const isLogin = visit.url.pathname === '/exchangeToken'
+    return (isLogin ? undefined : readGrant(visit)?.endsAt) ?? Date.now() + visit.parts.refreshSeconds * 1000
   },
   /** Refuses a longer cookie, because browsers would drop it and keep the old one. */
   setCookie(visit: Visit, name: string, value: unknown, attributes: string): void {
@@ -205,8 +213,7 @@ export const right = {
     const sessions = openAll(visit, visit.parts.sessionCookie, visit.parts.unseal).filter(isRecord)
     return (sessions as Session[]).find(session => session.expiresAt > Date.now())
   },
-  readRefresh: (visit: Visit): string | undefined =>
-    openAll(visit, visit.parts.refreshCookie, visit.parts.unseal).find(value => typeof value === 'string'),
+  readRefresh: (visit: Visit): string | undefined => readGrant(visit)?.refreshToken,
   dropSession({ parts, setCookies }: Visit): void {
     setCookies.push(`${parts.sessionCookie}=; ${parts.sessionAttributes(0)}`)
     setCookies.push(`${parts.refreshCookie}=; ${parts.refreshAttributes(0)}`)
@@ -285,14 +292,17 @@ export const right = {
   // ---- Signing out
   signOutMethods: ['POST'] as string[],
   revokes: true,
+  /** The visitor waits at most for this time. */
+  revocationMs: 1000,
+  tokenToRevoke: (visit: Visit): string | undefined =>
+    visit.parts.readRefresh(visit) ?? visit.parts.readSession(visit)?.accessToken,
   endSession: (visit: Visit): void => visit.parts.dropSession(visit),
   /** Ignores failures, so that visitors can sign out while the portal is down. */
   async revoke(visit: Visit, token: string): Promise<void> {
     const { clientId, clientSecret } = visit.settings
     const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })
-    await callPortal({ ...visit, parts: { ...visit.parts, deadlineMs: 1500 } }, '/api/revokeToken', form).catch(
-      () => {},
-    )
+    const parts = { ...visit.parts, deadlineMs: visit.parts.revocationMs }
+    await callPortal({ ...visit, parts }, '/api/revokeToken', form).catch(() => {})
   },
   signedOut({ setCookies }: Visit): Answer {
     setCookies.push('__Host-left=1; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600')
@@ -343,6 +353,16 @@ export const right = {
   describe: ({ method, url }: Visit, status: number): string => JSON.stringify({ method, path: url.pathname, status }),
   note: (visit: Visit, message: string): void => visit.settings.print(JSON.stringify({ message })),
   onCrash: (_error: unknown, response: ServerResponse): void => void response.destroy(),
+}
+
+/** The refresh token of the visitor, and the time at which it ends. */
+function readGrant(visit: Visit): { refreshToken: string; endsAt: number } | undefined {
+  const { refreshCookie, unseal } = visit.parts
+  const grants = openAll(visit, refreshCookie, unseal).filter(isRecord)
+  for (const { refreshToken, endsAt } of grants)
+    if (typeof refreshToken === 'string' && typeof endsAt === 'number' && endsAt > Date.now())
+      return { refreshToken, endsAt }
+  return undefined
 }
 
 /** The contents of every cookie with this name that can be unsealed, because another website may have set a cookie with the same name. */

@@ -94,7 +94,17 @@ async function openList(context: CheckContext): Promise<OpenedList> {
 async function linksUnder(context: CheckContext, { browser, empty }: OpenedList, id: unknown) {
   const { page } = await visitUnder(context, 'list-id', { id }, 5, browser)
   await context.dropFaults()
-  return { page, links: newLinks(empty, page) }
+  return { page, links: linksOfApplications(context, empty, page) }
+}
+
+/**
+ * The new links of a page that may be those of the application. An error page has links of its own, for example to sign in
+ * again, and they say nothing about the id.
+ */
+function linksOfApplications({ settings, url }: CheckContext, empty: Page, page: Page): string[] {
+  if (page.status >= 400) return []
+  const ofOthers = [url('/'), url(settings.login)]
+  return newLinks(empty, page).filter(link => !ofOthers.includes(link.split(/[?#]/)[0]!))
 }
 
 /** The links that are not on the page without an application. */
@@ -201,7 +211,7 @@ const sizes: Row[] = [
   {
     id: 'list-gzip-bomb',
     title: 'The client limits the unpacked size of a compressed list',
-    rule: 'bounded-answers',
+    rule: 'UP-04',
     why: 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
     fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
     needs,
@@ -215,7 +225,7 @@ const sizes: Row[] = [
   {
     id: 'exchange-gzip-bomb',
     title: 'The client limits the unpacked size of a compressed token response',
-    rule: 'bounded-answers',
+    rule: 'UP-04',
     why: 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
     fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
     needs,

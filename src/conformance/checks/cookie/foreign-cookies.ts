@@ -203,7 +203,7 @@ export const foreignCookies: Row[] = [
   {
     id: 'cookie-roles-swapped',
     title: 'The client does not accept the value of one session cookie in another session cookie',
-    rule: 'sealed-for-one-purpose',
+    rule: 'CK-06',
     why: 'A value that was sealed for one purpose must not be valid for another.',
     fix: 'Seal the name or purpose of the cookie together with its value.',
     needs,

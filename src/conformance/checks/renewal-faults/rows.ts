@@ -267,7 +267,7 @@ const sizes: Row[] = [
     {
       id: 'refresh-gzip-bomb',
       title: 'The client limits the unpacked size of a compressed answer to a renewal',
-      rule: 'bounded-answers',
+      rule: 'UP-04',
       why: 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
       fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
     },
@@ -390,22 +390,28 @@ const unusables: Row[] = unusable.map(([fault, what, rule]) => ({
 
 // ---- Refusals
 
+/** Refusals that no later renewal can change. */
+const finalRefusals: [status: number, error: string, id: string, because: string][] = [
+  [401, 'invalid_grant', 'invalid-grant-401', 'the portal refuses a refresh token with 401'],
+  [400, 'unsupported_grant_type', 'unsupported-grant-type', 'a portal may support only the exchange of codes'],
+  [401, 'unsupported_grant_type', 'unsupported-grant-type-401', 'a portal may support only the exchange of codes'],
+  [400, 'unauthorized_client', 'unauthorized-client-400', 'a portal may allow this client no renewals'],
+  [401, 'unauthorized_client', 'unauthorized-client-401', 'a portal may allow this client no renewals'],
+]
+
 const refusals: Row[] = [
-  ...[
-    ['401', 'invalid_grant', 'with status 401', 'the portal refuses a refresh token with 401'],
-    ['400', 'unsupported_grant_type', 'as an unknown grant type', 'a portal may support only the exchange of codes'],
-  ].map(
-    ([status, error, how, because]): Row => ({
-      id: `refresh-dropped-on-${error!.replaceAll('_', '-')}${status === '401' ? '-401' : ''}`,
-      title: `When the portal refuses a renewal ${how}, the client offers the login, and the login works`,
-      rule: status === '401' ? 'RF-05' : 'refused-for-good',
+  ...finalRefusals.map(
+    ([status, error, id, because]): Row => ({
+      id: `refresh-dropped-on-${id}`,
+      title: `When the portal refuses a renewal with status ${status} and ${error}, the client offers the login, and the login works`,
+      rule: error === 'invalid_grant' ? 'RF-05' : 'refused-for-good',
       why: `The refused renewal can never succeed: ${because}. If the client shows an error each time, the visitor cannot sign in again.`,
       fix: 'Decide by the member error of the answer, not by the status. Delete the refresh token, and offer to sign in.',
       needs,
       async run(context) {
         const visit = await renewUnder(context, `refresh-${status}`, { error }, 'always')
         const { browser, page, renewal } = visit
-        if (!String(renewal.response.body).includes(error!))
+        if (!String(renewal.response.body).includes(error))
           throw new Undecided('The portal did not refuse the renewal in this way.')
         const pages = [page, (await visitPage(context, browser)).page]
         const renewals = context.arrived('refresh').filter(({ response }) => response.status >= 400)

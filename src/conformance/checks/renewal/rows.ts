@@ -1,12 +1,22 @@
 // How the client renews an access token: the request, the new tokens, and the number of renewals.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import type { Browser } from '../../browser/browser.ts'
-import { NotApplicable, type Row } from '../../check.ts'
+import type { Browser, Page } from '../../browser/browser.ts'
+import { Failed, NotApplicable, type Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, setCookiesOf } from '../../findings.ts'
+import { describeExchange } from '../../report/describe.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { expiredSession, openSession, ownCookies, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
-import { readSetCookie } from '../../steps/set-cookies.ts'
+import { openCreateForm } from '../../steps/create-form.ts'
+import {
+  expiredSession,
+  isSession,
+  openSession,
+  ownCookies,
+  renewalIn,
+  shortLifeValue,
+  visitPage,
+} from '../../steps/sessions.ts'
+import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
 /**
@@ -137,6 +147,42 @@ export const renewal: Row[] = [
     },
   },
   {
+    id: 'refresh-delivered-after-401',
+    title: 'The client keeps the new tokens of a renewal that it made because the API refused the access token',
+    rule: 'RF-09',
+    why: 'An access token can end before its expires_in. If the client loses the new tokens, the next page uses the old refresh token, which revokes all tokens and ends the session.',
+    fix: 'Set the new cookies in every answer to a request that renewed, also if a 401 of the API caused the renewal.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      const renewal = grantedIn(renewalIn(context, await visitPage(context, browser)))
+      await expectNewToken(context, browser, renewal)
+    },
+  },
+  {
+    id: 'refresh-delivered-after-form',
+    title: 'The client keeps the new tokens of a renewal that it made because the API refused a creation with 401',
+    rule: 'RF-09',
+    why: 'An access token can end while the visitor fills in a form. If the client loses the new tokens, the next page uses the old refresh token, which revokes all tokens and ends the session.',
+    fix: 'Set the new cookies in every answer to a request that renewed, also in the redirect after a form.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      await context.platform.endAccessTokens(open.person)
+      const before = new Set(context.arrived())
+      // Stops before the redirect, because the next request would renew again, and its answer would hide the loss.
+      const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
+      await context.platform.settle()
+      const steps = context.arrived().filter(step => !before.has(step))
+      const renewed = steps.findIndex(({ kind }) => kind === 'refresh')
+      const isByForm = steps.slice(0, renewed).some(({ kind, request }) => kind === 'api' && request.method === 'POST')
+      if (renewed < 0 || !isByForm)
+        throw new NotApplicable(`the client does not renew for the form, and answers with ${describePage(page)}`)
+      await expectNewToken(context, open.browser, grantedIn(steps[renewed]!))
+    },
+  },
+  {
     id: 'refresh-state-optional',
     title: 'A renewal whose answer has no state keeps the visitor signed in',
     rule: 'RF-08',
@@ -216,6 +262,39 @@ export const renewal: Row[] = [
         `expires_in was 5400, and the cookies live for: ${set.map(({ name, maxAge }) => `${name}: ${maxAge}`).join(', ')}.`,
         page,
       )
+    },
+  },
+  {
+    id: 'refresh-fixed-end',
+    title: 'A renewal does not move the end of the cookie with the refresh token',
+    rule: 'CK-09',
+    why: 'If each renewal moves the end, the cookie never ends, and a stolen copy of it never does either.',
+    fix: 'Remember the time of the login with the refresh token. After each renewal, set Max-Age to the time that is left.',
+    needs,
+    async run(context) {
+      const { browser, page: landed } = await expiredSession(context)
+      const before = longLived(landed)
+      const visit = await visitPage(context, browser)
+      grantedIn(renewalIn(context, visit))
+      const after = longLived(visit.page)
+      const deleted = cookiesOf(visit.page.trail).filter(({ cookie }) => cookie.isDeletion)
+      // The name of the cookie may depend on the token. The new cookie then replaces one that the renewal deletes.
+      const replaced = before.filter(({ name }) => deleted.some(({ cookie }) => cookie.name === name))
+      const pairs = after.flatMap(one => {
+        const earlier = before.find(({ name }) => name === one.name) ?? replaced[0]
+        // A cookie with the same value contains no token, because the renewal has replaced the refresh token.
+        return earlier && earlier.value !== one.value ? [{ one, earlier }] : []
+      })
+      // More than two seconds lie between the two, so an end that moves differs from an end that is rounded to seconds.
+      const late = pairs.filter(({ one, earlier }) => one.from > earlier.to + 1500)
+      for (const { one, earlier } of late)
+        if (await isSession(context, browser, one.name))
+          throw new Failed(
+            `The cookie ${one.name} ends about ${Math.round((one.from - earlier.to) / 1000)} seconds later than before the renewal.`,
+            visit.page.trail.slice(-2).map(describeExchange),
+          )
+      if (pairs.length === 0)
+        throw new NotApplicable('no cookie that lives longer than the access token changes with a renewal')
     },
   },
   {
@@ -303,7 +382,64 @@ export const renewal: Row[] = [
       expect(renewals.length === 1, `There were ${renewals.length} renewals.`, ...renewals.slice(0, 4))
     },
   },
+  {
+    id: 'refresh-single-flight-slow',
+    title: 'Five tabs that load while the portal takes a second for the renewal share one renewal',
+    rule: 'RF-03',
+    why: 'A refresh token is valid once. The portal replaces the tokens of the first renewal, or revokes all of them.',
+    fix: 'Share the running renewal between requests with the same refresh token, from its beginning to its end.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      await context.order('refresh-late', { times: 20, options: { seconds: 1 } })
+      const before = new Set(context.arrived())
+      const pages = await Promise.all(
+        Array.from({ length: 5 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
+      )
+      await context.platform.settle(1500)
+      const steps = context.arrived().filter(step => !before.has(step))
+      renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
+      const renewals = steps.filter(({ kind }) => kind === 'refresh')
+      expect(renewals.length === 1, `There were ${renewals.length} renewals.`, ...renewals.slice(0, 4))
+    },
+  },
 ]
+
+/** Ends the check if the portal refused the renewal. */
+function grantedIn(renewal: LabStep): LabStep {
+  if (renewal.response.status !== 200 || !tokensOf(renewal))
+    throw new NotApplicable('the portal refused the renewal, which another check reports')
+  return renewal
+}
+
+/**
+ * Fails unless the next page uses the token of the renewal at once. A client that lost the token uses the old one. Its
+ * memory, or the ten seconds in which the portal accepts the old refresh token, may then still help the visitor.
+ */
+async function expectNewToken(context: CheckContext, browser: Browser, renewal: LabStep): Promise<void> {
+  const old = new Set(
+    context
+      .arrived('exchange', 'refresh')
+      .filter(step => step !== renewal)
+      .map(step => tokensOf(step)?.access_token),
+  )
+  const { page, steps } = await visitPage(context, browser)
+  const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'me')
+  const isOld = ({ request }: LabStep) => old.has(request.headers.authorization?.split(' ')[1])
+  const renewals = steps.filter(({ kind }) => kind === 'refresh')
+  expect(!calls.some(isOld), 'The next page calls the API with the token from before the renewal.', page, ...steps)
+  expect(renewals.length === 0, 'The next page renews again.', ...renewals)
+  expect(calls.some(isCall), `The next page is not signed in: it is ${describePage(page)}.`, page, ...steps)
+}
+
+/** The cookies of a navigation that live for more than a minute, and between which times in milliseconds they end. */
+function longLived({ trail }: Page) {
+  return cookiesOf(trail).flatMap(({ cookie: { name, value, maxAge }, exchange: { startedAt, durationMs } }) => {
+    if (maxAge === undefined || maxAge <= 60) return []
+    const from = startedAt + maxAge * 1000
+    return [{ name, value, from, to: from + durationMs }]
+  })
+}
 
 /** A visitor whose page renewed the session before the API answered with an error. */
 async function renewedWithError(context: CheckContext): Promise<Browser> {

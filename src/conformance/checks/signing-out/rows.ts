@@ -4,6 +4,7 @@ import type { Form } from '../../browser/form.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectOr, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 import { formHtml, isSame, signOut } from '../../steps/sign-out.ts'
@@ -180,6 +181,57 @@ export const signingOut: Row[] = [
       },
     }),
   ),
+  {
+    id: 'logout-not-waiting',
+    title: 'A visitor who signs out waits at most about a second for the portal',
+    rule: 'RF-11',
+    why: 'The cookies are deleted only when the answer arrives. A visitor who closes the window before that is still signed in.',
+    fix: 'Answer without waiting for the revocation, or give it a deadline of about a second.',
+    needs,
+    async run(context) {
+      const plain = await context.signedIn()
+      const usual = waitedMs(await signOut(context, plain.browser, plain.page))
+      const { browser, page: landed } = await context.signedIn()
+      await context.order('revoke-late', { options: { seconds: 3 } })
+      const page = await signOut(context, browser, landed)
+      const longer = waitedMs(page) - usual
+      // The sandbox records the revocation after it has answered, or when the client closes the connection.
+      await context.platform.settle(3500)
+      if (!context.arrived('revoke').some(({ fault }) => fault?.name === 'revoke-late'))
+        throw new NotApplicable('signing out revokes nothing at the portal')
+      expect(
+        longer < 1800,
+        `Signing out took ${(longer / 1000).toFixed(1)} seconds longer when the portal needed 3 seconds for the revocation.`,
+        page,
+      )
+    },
+  },
+  {
+    id: 'logout-revokes-access-token',
+    title: 'Signing out revokes the access token if the portal gave no refresh token',
+    rule: 'revoke-access-token',
+    why: 'Otherwise a copy of the access token stays valid until it expires.',
+    fix: 'If the session has no refresh token, POST the access token to /api/revokeToken.',
+    needs,
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      await context.order('exchange-refresh-token-missing')
+      const landed = await followCallback(context, browser, callback)
+      const given = (await context.exchanges()).map(tokensOf).find(tokens => tokens)
+      if (!given || given.refresh_token !== undefined)
+        throw new Undecided('The portal gave a refresh token, or no token at all.')
+      if (!(await context.isSignedIn(browser)))
+        throw new NotApplicable('the client signs nobody in without a refresh token')
+      await signOut(context, browser, landed)
+      if (await context.isSignedIn(browser))
+        throw new Undecided('Signing out does not work, which another check reports.')
+      await context.platform.settle(1000)
+      const tokens = context.platform.steps
+        .filter(({ kind }) => kind === 'revoke')
+        .map(({ request }) => ((request.body ?? {}) as Record<string, unknown>).token)
+      expect(tokens.includes(given.access_token), 'The client did not revoke the access token.')
+    },
+  },
   {
     id: 'logout-not-silent',
     title: 'After signing out, the next page does not sign the visitor in again',

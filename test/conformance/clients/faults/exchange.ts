@@ -182,8 +182,14 @@ export const exchange = [
     'refresh-token-as-it-came',
     ['null', 'number', 'with-newline'].map(what => `token-answer-refresh-token-${what}`),
     {
-      seal: (visit, name, value) => (name === right.refreshCookie ? `${value}` : right.seal(visit, name, value)),
-      unseal: (visit, name, text) => (name === right.refreshCookie ? text : right.unseal(visit, name, text)),
+      seal: (visit, name, value) =>
+        name === right.refreshCookie
+          ? `${(value as { refreshToken: unknown }).refreshToken}`
+          : right.seal(visit, name, value),
+      unseal: (visit, name, text) =>
+        name === right.refreshCookie
+          ? { refreshToken: text, endsAt: Date.now() + 60_000 }
+          : right.unseal(visit, name, text),
       readTokens: (visit, answer) => ({
         ...right.readTokens(visit, answer),
         refreshToken: answer.refresh_token === undefined ? undefined : `${answer.refresh_token}`,

@@ -197,6 +197,43 @@ export const renewalFaults: Fault[] = [
     isForGood: ({ upstream }) => upstream === 400,
     once: (_visit, _name, act) => act(),
   }),
+  fault('invalid-grant-only-with-401', 'refresh-dropped-on-invalid-grant', {
+    isForGood: error => error.upstream === 401 && right.isForGood(error),
+    once: (_visit, _name, act) => act(),
+  }),
+  fault(
+    'refused-for-good-only-with-400',
+    ['refresh-dropped-on-unsupported-grant-type-401', 'refresh-dropped-on-unauthorized-client-401'],
+    {
+      isForGood: error => (error.upstream === 400 || error.code === 'invalid_grant') && right.isForGood(error),
+      once: (_visit, _name, act) => act(),
+    },
+  ),
+  fault('unauthorized-client-is-for-now', 'refresh-dropped-on-unauthorized-client-400', {
+    isForGood: error => error.code !== 'unauthorized_client' && right.isForGood(error),
+    once: (_visit, _name, act) => act(),
+  }),
+  fault('renewed-after-401-not-delivered', 'refresh-delivered-after-401', {
+    keepSession(visit, tokens) {
+      const isRefused = !isLogin(visit) && right.readSession(visit) !== undefined
+      const session = right.keepSession(visit, tokens)
+      if (isRefused) visit.setCookies.length = 0
+      return session
+    },
+  }),
+  fault('renewed-for-a-form-not-delivered', 'refresh-delivered-after-form', {
+    keepSession(visit, tokens) {
+      const session = right.keepSession(visit, tokens)
+      if (visit.method === 'POST') visit.setCookies.length = 0
+      return session
+    },
+  }),
+  fault('refresh-cookie-slides', 'refresh-fixed-end', {
+    loginEnd: visit => Date.now() + visit.parts.refreshSeconds * 1000,
+  }),
+  fault('each-request-renews', 'refresh-single-flight-slow', {
+    once: (visit, name, act) => (name.startsWith('renew') ? act() : right.once(visit, name, act)),
+  }),
   fault('portal-without-renewals-locks-out', 'refresh-dropped-on-unsupported-grant-type', {
     isForGood: ({ code }) => code === 'invalid_grant',
     once: (_visit, _name, act) => act(),

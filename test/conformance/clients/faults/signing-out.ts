@@ -35,6 +35,10 @@ export const signingOut = [
     },
     endSession: () => {},
   }),
+  fault('sign-out-waits-for-the-portal', 'logout-not-waiting', { revocationMs: 5000 }),
+  fault('sign-out-revokes-no-access-token', 'logout-revokes-access-token', {
+    tokenToRevoke: visit => right.readRefresh(visit),
+  }),
   fault(
     'sign-out-clears-the-whole-site',
     'logout-clear-site-data',
