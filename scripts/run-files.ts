@@ -2,15 +2,18 @@
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import t from 'tap'
 
-const { timeout = 0 } = t.options
 const files = process.argv.splice(2)
+// tap names the folders of t.testdir() after the script and its arguments when it is loaded. With the names of all files, the
+// name of a folder would be too long.
+process.argv[1] = resolve(files[0]!)
+const { default: t } = await import('tap')
+const { timeout = 0 } = t.options
 for (const file of files) {
   // What a file sets for its own tests does not apply to those of the next file.
   t.jobs = 1
   t.setTimeout(timeout)
-  // tap and the file see the arguments of `node FILE`. tap names the folders of t.testdir() after the file.
+  // tap and the file see the arguments of `node FILE`.
   process.argv[1] = resolve(file)
   // Not with t.comment, which writes later, so that the output names the file even if the process is killed.
   console.log(`# npm test -- ${file}`)
