@@ -175,12 +175,16 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     return tokens
   }
 
-  /** GET /cancelled: the visitor declined at the portal. The address may contain the state. */
+  /**
+   * GET /cancelled: the visitor declined at the portal. The address may contain the state. Without a state, the page links
+   * to the page that the visitor wanted in the newest login, and this login stays open.
+   */
   async function decline(request: FastifyRequest, reply: FastifyReply) {
     const { state } = request.query as { state?: unknown }
     const login = typeof state === 'string' ? loginCookies.find(request.cookies, state) : undefined
     if (typeof state === 'string' && login) setCookies(reply, [loginCookies.expire(state)])
-    return sendDeclinedPage(reply, login)
+    const newest = state === undefined ? loginCookies.findNewest(request.cookies) : undefined
+    return sendDeclinedPage(reply, login ?? newest)
   }
 
   /**

@@ -99,8 +99,10 @@ t.test('CL: the callback of a connection is checked like the callback of a login
     { iss: 'https://evil.test' },
     { client_id: 'another' },
     { code: undefined },
-  ])
-    t.equal((await browser.copy().get(callbackUrl(started, change), { site: 'cross-site' })).statusCode, 400)
+  ]) {
+    const wrong = await connect()
+    t.equal((await browser.get(callbackUrl(wrong, change), { site: 'cross-site' })).statusCode, 400)
+  }
   t.equal(platform.received('POST /api/exchangeToken').length, before)
   await browser.get(callbackUrl(started), { site: 'cross-site' })
   t.ok(platform.received('POST /api/exchangeToken').at(-1)?.form.get('code_verifier'))

@@ -102,6 +102,20 @@ t.test(
 )
 
 t.test(
+  'return-after-failure: the cancel_url without a state leads to the page of the newest login of this browser',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    await beginLogin(browser, '/note')
+    await beginLogin(browser, '/page?newest=1')
+    const page = await browser.get('/cancelled', { site: 'cross-site' })
+    t.same(
+      linksOf(page).filter(href => href.startsWith('/login')),
+      ['/login?returnTo=%2Fpage%3Fnewest%3D1'],
+    )
+  },
+)
+
+t.test(
   'return-after-failure: a failed login of a signed-in visitor leads to that page, too, and never back to its code',
   async t => {
     const { browser, platform } = await buildTestClient(t)

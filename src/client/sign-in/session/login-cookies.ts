@@ -42,6 +42,17 @@ export function hasSignedOut({ cookies }: FastifyRequest): boolean {
 export function createLoginCookies(sealer: Sealer, clock: () => Date) {
   const expireLogin = (name: string): Cookie => ({ ...expire(name), sameSite: 'lax' })
 
+  /**
+   * Browsers send older cookies first (RFC 6265 5.4), which orders logins of the same second. Cookies that another program
+   * on this host has set cannot be unsealed; they count as the oldest.
+   */
+  function newestFirst(cookies: Cookies): { state: string; endsAt: number }[] {
+    return pendingStates(cookies)
+      .reverse()
+      .map(state => ({ state, endsAt: sealer.unsealCookie(prefix + state, cookies)?.expiresAt.getTime() ?? 0 }))
+      .sort((a, b) => b.endsAt - a.endsAt)
+  }
+
   return {
     /**
      * The cookies that begin a login. If there are more than five logins, the oldest are removed.
@@ -51,13 +62,9 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
      */
     begin(cookies: Cookies, state: string, login: PendingLogin): Cookie[] {
       const expiresAt = new Date(clock().getTime() + loginLifetimeMs)
-      // Browsers send older cookies first (RFC 6265 5.4), which orders logins of the same second. Cookies that another
-      // program on this host has set cannot be unsealed; they count as the oldest.
-      const newestFirst = pendingStates(cookies)
-        .reverse()
-        .map(state => ({ state, endsAt: sealer.unsealCookie(prefix + state, cookies)?.expiresAt.getTime() ?? 0 }))
-        .sort((a, b) => b.endsAt - a.endsAt)
-      const tooMany = newestFirst.slice(maxPending - 1).slice(0, maxExpired)
+      const tooMany = newestFirst(cookies)
+        .slice(maxPending - 1)
+        .slice(0, maxExpired)
       const cookie = sealer.sealCookie(prefix + state, login, expiresAt, 'lax')
       return [...tooMany.map(({ state }) => expireLogin(prefix + state)), cookie]
     },
@@ -65,6 +72,12 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
     /** Undefined if this browser did not begin the login of this state within the last ten minutes. */
     find(cookies: Cookies, state: string): PendingLogin | undefined {
       return sealer.unsealCookie(prefix + state, cookies)?.payload as PendingLogin | undefined
+    },
+
+    /** The pending login that this browser began last. */
+    findNewest(cookies: Cookies): PendingLogin | undefined {
+      const [newest] = newestFirst(cookies)
+      return newest && this.find(cookies, newest.state)
     },
 
     expire: (state: string): Cookie => expireLogin(prefix + state),
