@@ -47,7 +47,8 @@ async function answerTo(visit: Visit, request: IncomingMessage): Promise<Answer>
     return await handler(visit)
   } catch (error) {
     if (!(error instanceof Refusal)) parts.note(visit, `failed: ${(error as Error).name}`)
-    const words = `<p>${parts.html(parts.wordsFor(error, visit))}</p><a href="/login">Sign in</a> <a href="/">Start</a>`
+    const link = visit.url.pathname === '/exchangeToken' ? parts.signInLink(visit) : '/login'
+    const words = `<p>${parts.html(parts.wordsFor(error, visit))}</p><a href="${parts.html(link)}">Sign in</a> <a href="/">Start</a>`
     return page(visit, parts.statusFor(error), 'That did not work', words + signOutForm)
   }
 }
@@ -84,7 +85,12 @@ const home: Handler = async visit =>
   page(visit, 200, 'A client', '<a href="/login">Sign in</a> <a href="/applications">Applications</a>')
 
 const cancelled: Handler = async visit =>
-  page(visit, 200, 'You did not sign in', '<p>Nothing was given to this application.</p><a href="/login">Sign in</a>')
+  page(
+    visit,
+    200,
+    'You did not sign in',
+    `<p>Nothing was given to this application.</p><a href="${visit.parts.html(visit.parts.signInLink(visit))}">Sign in</a>`,
+  )
 
 const startLogin: Handler = async visit => {
   const { parts, query } = visit

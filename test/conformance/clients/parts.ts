@@ -75,6 +75,15 @@ export const right = {
     const logins = openAll(visit, name, visit.parts.unsealLogin) as Login[]
     return state ? logins.find(login => login.state === state && Date.now() - login.at < 600_000) : undefined
   },
+  /** The link to a new login on the page of a failed or cancelled login. Leads to the page that the visitor wanted. */
+  signInLink(visit: Visit): string {
+    const logins = visit.cookies
+      .filter(([name]) => name.startsWith(loginPrefix))
+      .flatMap(([name, text]) => (visit.parts.unsealLogin(visit, name, text) as Login | undefined) ?? [])
+      .sort((one, other) => other.at - one.at)
+    const login = logins.find(({ state }) => state === visit.query.get('state')) ?? logins[0]
+    return login ? `/login?returnTo=${encodeURIComponent(login.returnTo)}` : '/login'
+  },
   /** Whether this callback is the first one of its login, or the same as the first one. */
   isFirstUse({ memory, url }: Visit, state: string): boolean {
     const name = `callback ${state}`

@@ -1,8 +1,11 @@
 // The page to which a client sends the visitor after the login, for clients with a parameter for this page.
-import { type Row, Undecided } from '../../check.ts'
+import type { Browser, Page } from '../../browser/browser.ts'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import type { CheckContext, Start } from '../../context.ts'
 import { describePage, expect, expectOr, expectSignedIn } from '../../findings.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
 import { describeScript, leadsToScript, mayGoOnByScript } from '../../steps/page-content.ts'
+import { isSame } from '../../steps/sign-out.ts'
 
 /** Values of the parameter for the page after the login. None may lead to another site. `{client}`: the origin of the client. */
 const returns: [id: string, value: string][] = [
@@ -55,6 +58,63 @@ const returnChecks: Row[] = returns.map(([id, value]) => ({
     expect(!leadsToScript(landed, 'alert(1)'), 'The page after the login links to a script.', landed)
   },
 }))
+
+interface Begun {
+  start: Start
+  callback: URL
+}
+
+/** How a login fails. Each returns the page that the visitor sees then. */
+const failures: [
+  id: string,
+  what: string,
+  fail: (context: CheckContext, browser: Browser, begun: Begun) => Promise<Page>,
+][] = [
+  [
+    'declined',
+    'a login that the visitor declined',
+    (context, browser, { start }) =>
+      decline(context, browser, start, { error: 'access_denied', state: start.state ?? '' }),
+  ],
+  [
+    'declined-bare',
+    'a login that the visitor declined, with a cancel_url without parameters',
+    (context, browser, { start }) => decline(context, browser, start, {}),
+  ],
+  [
+    'error',
+    'a callback with an error',
+    (context, browser, { start, callback }) =>
+      followCallback(context, browser, errorCallback(callback, { error: 'access_denied', state: start.state ?? '' })),
+  ],
+  [
+    'failed-exchange',
+    'an exchange that the portal answered with status 503',
+    async (context, browser, { callback }) => {
+      const drop = await context.order('exchange-503', { times: 5 })
+      const page = await followCallback(context, browser, callback)
+      if (!(await context.exchanges()).some(({ fault }) => fault))
+        throw new Undecided('The client made no exchange for the callback.')
+      await drop()
+      return page
+    },
+  ],
+]
+
+async function decline(
+  context: CheckContext,
+  browser: Browser,
+  { url }: Start,
+  query: Record<string, string>,
+): Promise<Page> {
+  const address = url.searchParams.get('cancel_url') ?? ''
+  if (!address.startsWith(context.settings.client)) throw new Undecided('cancel_url is not an address of the client.')
+  const cancelled = new URL(address)
+  for (const [name, value] of Object.entries(query)) cancelled.searchParams.set(name, value)
+  const page = await followCallback(context, browser, cancelled)
+  if (page.status === 404) throw new NotApplicable('there is no page at cancel_url, which another check reports')
+  return page
+}
 
 export const returnTo: Row[] = [
   {
@@ -119,5 +179,31 @@ export const returnTo: Row[] = [
       await expectSignedIn(context, browser, 'Nobody is signed in after the login.')
     },
   },
+  ...failures.map(
+    ([id, what, fail]): Row => ({
+      id: `return-after-${id}`,
+      title: `After ${what}, the next login leads to the page that the visitor wanted`,
+      rule: 'return-after-failure',
+      why: 'The visitor has not reached the page yet, and would have to look for it again.',
+      fix: 'Link to a new login with the same return address, or keep the return address in a cookie.',
+      needs: ['returnTo', 'page'],
+      async run(context) {
+        const { login, returnTo, page: path } = context.settings
+        const there = context.url(`${path}${path.includes('?') ? '&' : '?'}conformance=1`)
+        const { pathname, search } = new URL(there)
+        const wanted = `${login}?${new URLSearchParams({ [returnTo]: pathname + search })}`
+        const plain = await beginLogin(context, wanted)
+        const landed = await followCallback(context, plain.browser, plain.callback)
+        if (landed.url !== there)
+          throw new NotApplicable('a plain login does not lead to the page that the visitor wanted')
+        const { browser, start, callback } = await beginLogin(context, wanted)
+        const page = await fail(context, browser, { start, callback })
+        const link = page.links.find(({ url }) => isSame(url, context.url(login)) || url === there)
+        const next = await context.startLogin(browser, link?.url)
+        const end = await followCallback(context, browser, await context.authorize(next))
+        expect(end.url === there, `The next login led to ${end.url} instead of ${there}.`, page, end)
+      },
+    }),
+  ),
   ...returnChecks,
 ]

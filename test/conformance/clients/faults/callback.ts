@@ -337,6 +337,14 @@ export const callback = [
       return answer
     },
   }),
+  fault(
+    'return-to-forgotten-after-a-failure',
+    ['declined', 'declined-bare', 'error', 'failed-exchange'].map(id => `return-after-${id}`),
+    { signInLink: () => '/login' },
+  ),
+  fault('return-to-forgotten-without-a-state', 'return-after-declined-bare', {
+    signInLink: visit => (visit.query.has('state') ? right.signInLink(visit) : '/login'),
+  }),
   fault('return-to-forgotten', 'return-to-works', { localPath: () => '/applications' }),
   backTo(
     'anywhere',
