@@ -366,11 +366,6 @@ export const cookies = {
     'The probability of an attacker guessing generated tokens (and other credentials not intended for handling by end-users) MUST be less than or equal to 2^(-128)',
   ),
   'CK-06': decision('The client does not accept a value for another purpose than the one for which it was sealed.'),
-  'sealed-for-one-purpose': asvs(
-    '9.2.2',
-    'The client checks the purpose of a sealed value before it uses the value.',
-    "the service receiving a token validates the token to be the correct type and is meant for the intended purpose before accepting the token's contents.",
-  ),
   'CK-07': decision('The client itself checks when a session ends. It does not rely on the Max-Age of the cookie.'),
   'CK-10': decision('Unknown, malformed, repeated or foreign cookies never cause status 500.'),
   'CK-12': decision(

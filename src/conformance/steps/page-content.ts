@@ -107,6 +107,9 @@ const inside = [
   // Messages of HTTP libraries about a failed call.
   /\b(Get|Post) "https?:|\b(dial|read|write) tcp\b|HTTPS?ConnectionPool\(|\bjava\.(net|io)\.|\bNet::\w+|cURL error \d/,
   /\bTypeError: fetch failed/,
+  /\[Errno -?\d+\]|Max retries exceeded with url|\bhost='[^']*', port=\d+/,
+  // An exception with its values, and an object with its place in memory, as Python and Ruby print them.
+  /\b[A-Z]\w*(Error|Exception|Disconnected)\(['"<]|<[\w.]+ object at 0x[0-9a-f]+>|#<\w+:0x[0-9a-f]+/,
   /node_modules|\bE(CONNREFUSED|CONNRESET|NOTFOUND|TIMEDOUT)\b/,
 ]
 

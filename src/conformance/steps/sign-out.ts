@@ -8,6 +8,16 @@ const mostPages = 12
 
 /** Signs out as a visitor does, with the form or link of a page, such as the page after the login. */
 export async function signOut(context: CheckContext, browser: Browser, landed?: Page): Promise<Page> {
+  const send = await openSignOut(context, browser, landed)
+  return send()
+}
+
+/** Finds the form or link with which a visitor signs out. The returned function sends it. */
+export async function openSignOut(
+  context: CheckContext,
+  browser: Browser,
+  landed?: Page,
+): Promise<() => Promise<Page>> {
   const { method, path } = context.settings.logout!
   const address = context.url(path)
   const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
@@ -19,18 +29,20 @@ export async function signOut(context: CheckContext, browser: Browser, landed?: 
     seen.add(url.split(/[?#]/)[0]!)
     const page = await browser.visit(url, stop)
     const form = page.forms.find(one => isSame(one.action, address) && one.method === method)
-    if (form) return browser.submit(page, form, {}, undefined, stop)
+    if (form) return () => browser.submit(page, form, {}, undefined, stop)
     const link = page.links.find(({ url }) => method === 'GET' && isSame(url, address))
-    if (link) return browser.visit(link, { from: page, ...stop })
+    if (link) return () => browser.visit(link, { from: page, ...stop })
     waiting.push(...page.links.map(({ url }) => url).filter(url => url.startsWith(context.url('/'))))
   }
-  const own = browser.show(context.url('/'), formHtml(address, method))
-  const page = await browser.submit(own, own.forms[0]!, {}, undefined, stop)
-  if ([400, 403, 419, 422].includes(page.status))
-    throw new Undecided(
-      `No page has a form for ${path}, and the client refused a form without hidden fields with status ${page.status}.`,
-    )
-  return page
+  return async () => {
+    const own = browser.show(context.url('/'), formHtml(address, method))
+    const page = await browser.submit(own, own.forms[0]!, {}, undefined, stop)
+    if ([400, 403, 419, 422].includes(page.status))
+      throw new Undecided(
+        `No page has a form for ${path}, and the client refused a form without hidden fields with status ${page.status}.`,
+      )
+    return page
+  }
 }
 
 export function isSame(one: string, other: string): boolean {

@@ -9,6 +9,7 @@ import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { compareUnder, expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
+import { visitPage } from '../../steps/sessions.ts'
 
 const needs: Row['needs'] = ['page']
 const other = 'other.example'
@@ -208,18 +209,48 @@ const createdRows: Row[] = createdIds.map(([id, what, values]) => ({
 // ---- Sizes
 
 const sizes: Row[] = [
+  ...(['gzip-bomb', 'large'] as const).map(
+    (fault): Row => ({
+      id: fault === 'large' ? 'list-large-refused' : 'list-gzip-bomb',
+      title: `The client limits the ${fault === 'large' ? 'size of a list' : 'unpacked size of a compressed list'}`,
+      rule: 'UP-04',
+      why:
+        fault === 'large'
+          ? 'A client that reads a list of any size fills the memory that all visitors share.'
+          : 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
+      fix:
+        fault === 'large'
+          ? 'Count the bytes of every answer while reading, and stop after a few megabytes.'
+          : 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
+      needs,
+      async run(context) {
+        const { page, empty, full } = await compareUnder(context, `list-${fault}`)
+        expectAnswer(page)
+        if (shownIn(full) === shownIn(empty)) throw new NotApplicable('the page shows nothing of the list')
+        expect(page.status >= 400 || shownIn(page) !== shownIn(full), 'The page shows a list of 32 MiB.', page)
+      },
+    }),
+  ),
   {
-    id: 'list-gzip-bomb',
-    title: 'The client limits the unpacked size of a compressed list',
+    id: 'name-gzip-bomb',
+    title: "The client limits the unpacked size of the portal's answer with the visitor's name",
     rule: 'UP-04',
     why: 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
     fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
     needs,
     async run(context) {
-      const { page, empty, full } = await compareUnder(context, 'list-gzip-bomb')
+      const plain = await context.signedIn()
+      const usual = await visitPage(context, plain.browser)
+      if (!usual.page.body.includes(plain.person.firstName))
+        throw new NotApplicable("the page does not show the visitor's name")
+      const { browser, callback } = await beginLogin(context)
+      await context.order('me-gzip-bomb', { times: 'always' })
+      await followCallback(context, browser, callback)
+      const { page } = await visitPage(context, browser)
+      if (!context.arrived('me').some(({ fault }) => fault?.name === 'me-gzip-bomb'))
+        throw new NotApplicable('the client does not ask the portal for the name')
       expectAnswer(page)
-      if (shownIn(full) === shownIn(empty)) throw new NotApplicable('the page shows nothing of the list')
-      expect(page.status >= 400 || shownIn(page) !== shownIn(full), 'The page shows a list of 32 MiB.', page)
+      expect(!page.body.includes(plain.person.firstName), 'The page shows a name from an answer of 32 MiB.', page)
     },
   },
   {

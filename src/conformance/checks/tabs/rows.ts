@@ -1,12 +1,16 @@
 // One visitor in several tabs and windows, and one client in several processes.
 
-import { type Row, Undecided } from '../../check.ts'
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import type { Browser } from '../../browser/browser.ts'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
+import type { Person } from '../../platform.ts'
+import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm } from '../../steps/create-form.ts'
 import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
-import { expiredSession, renewalIn } from '../../steps/sessions.ts'
+import { expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
 /** Begins two logins in one browser, and returns the callbacks of both. */
@@ -253,6 +257,26 @@ export const tabs: Row[] = [
     },
   },
   {
+    id: 'tabs-visitors-at-once',
+    title: 'When two visitors load many pages at once, each page shows only the data of its visitor',
+    rule: 'visitors-apart',
+    why: 'A client that keeps a token or an answer in a shared variable mixes two visitors only if their requests overlap.',
+    fix: 'Give each call its own headers and its own answer. Never keep a token in an object that several requests use, such as the default headers of an HTTP library. Share a running call only between requests of the same visitor.',
+    needs: ['page'],
+    isAlone: true,
+    longestMs: 120_000,
+    async run(context) {
+      const [first, second] = [await loadedOnce(context), await loadedOnce(context, await context.otherPerson())]
+      if (!(first.isNamed && second.isNamed) && first.perPage + second.perPage === 0)
+        throw new NotApplicable('the page shows no application and does not ask for the list of applications')
+      await loadTogether(context, first, second)
+      await loadTogether(context, first, second)
+      // Calls that last longer overlap in a client that is otherwise too fast.
+      await context.order('list-late', { times: 'always', state: undefined, options: { seconds: 0.2 } })
+      await loadTogether(context, first, second)
+    },
+  },
+  {
     id: 'replica-login',
     title: 'A visitor can begin a login at one instance and finish it at another instance',
     rule: 'CK-12',
@@ -354,6 +378,68 @@ export const tabs: Row[] = [
     },
   },
 ]
+
+interface Loaded {
+  browser: Browser
+  person: Person
+  /** The name of the visitor's application. No other person has an application with this name. */
+  application: string
+  /** The page shows this name. */
+  isNamed: boolean
+  /** The number of calls of the list that one page makes. */
+  perPage: number
+}
+
+/** A visitor with an application, who has loaded the page once. */
+async function loadedOnce(context: CheckContext, other?: Person): Promise<Loaded> {
+  const { browser, person } = await context.signedIn(other ? { person: other } : {})
+  const application = `Garden of ${person.firstName} in spring`
+  await makeApplication(context, person, { name: application })
+  const { page, steps } = await visitPage(context, browser)
+  const perPage = steps.filter(step => isListFor(step, person)).length
+  return { browser, person, application, isNamed: page.body.includes(application), perPage }
+}
+
+function isListFor({ kind, request, about }: LabStep, { id }: Person): boolean {
+  return kind === 'api' && /^\/apps\/v1(\?|$)/.test(request.url) && about.userId === id
+}
+
+const pagesAtOnce = 20
+
+/** Loads many pages of both visitors at once. Fails if a page or a call of one of them belongs to the other. */
+async function loadTogether(context: CheckContext, first: Loaded, second: Loaded): Promise<void> {
+  const before = context.platform.steps.length
+  const visits = await Promise.all(
+    Array.from({ length: 2 * pagesAtOnce }, async (_, index) => {
+      const visitor = index % 2 ? second : first
+      return { visitor, page: await context.visitUntilPortal(visitor.browser.newTab(), context.settings.page) }
+    }),
+  )
+  await context.platform.settle()
+  const steps = context.platform.steps.slice(before)
+  for (const visitor of [first, second]) {
+    const calls = steps.filter(step => isListFor(step, visitor.person))
+    const most = pagesAtOnce * Math.max(1, visitor.perPage)
+    const other = visitor === first ? second : first
+    const wrong = visits.find(one => one.visitor === other && one.page.body.includes(visitor.application))
+    expect(
+      calls.length <= most,
+      `A page of visitor ${other.person.firstName} was loaded with the token of visitor ${visitor.person.firstName}: ${pagesAtOnce} pages of ${visitor.person.firstName} can make ${most} calls of the list, and ${calls.length} calls with this visitor's token arrived.`,
+      ...(wrong ? [wrong.page] : []),
+      ...calls.slice(-1),
+    )
+    // If fewer calls arrived than pages were loaded, some pages share the answer to one call.
+    const isShared = steps.filter(({ kind }) => kind === 'api').length < visits.length
+    const [owner, reader] = [visitor.person.firstName, other.person.firstName]
+    expect(
+      wrong === undefined,
+      isShared
+        ? `A page of visitor ${reader} shows the application of visitor ${owner}: it got the answer to a call for ${owner}.`
+        : `A page of visitor ${reader} was loaded with the token of visitor ${owner}, and shows the application of ${owner}.`,
+      ...(wrong ? [wrong.page] : []),
+    )
+  }
+}
 
 function atReplica({ settings }: CheckContext, address: URL): string {
   return settings.replica + address.pathname + address.search

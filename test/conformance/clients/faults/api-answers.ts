@@ -109,6 +109,22 @@ export const apiAnswers: Fault[] = [
     leadsTo(id => `/applications/${id}`),
   ),
   fault('answers-unpacked-without-bound', ['list-gzip-bomb', 'exchange-gzip-bomb'], unpacked),
+  fault('name-unpacked-without-bound', 'name-gzip-bomb', {
+    unpacks: true,
+    readBody: response => response.text(),
+    async around(visit, next) {
+      const answer = await next()
+      const session = right.readSession(visit)
+      if (!session || visit.url.pathname !== '/applications') return answer
+      const [, me] = await right.send(visit, {
+        method: 'GET',
+        url: `${visit.settings.loginUrl}/api/me`,
+        headers: { authorization: `Bearer ${session.accessToken}` },
+        most: 65_536,
+      })
+      return { ...answer, body: `${answer.body ?? ''}<p>${(me as { firstName: string }).firstName}</p>` }
+    },
+  }),
   fault('list-walked-level-by-level', 'list-deep', {
     readList(answer) {
       if (isRecord(answer)) depthOf(answer.ItemList)

@@ -72,7 +72,7 @@ export const apiFaults = [
   fault('api-redirect-followed', ['list-redirect-302', 'list-redirect-307', 'create-redirect-307'], {
     redirects: 'follow',
   }),
-  fault('api-read-without-bound', 'list-bounded', { readBody: response => response.text() }),
+  fault('api-read-without-bound', ['list-bounded', 'list-large-refused'], { readBody: response => response.text() }),
   fault('api-waited-for-without-end', ['list-never', 'list-drip'], { deadlineMs: 86_400_000 }),
   fault(
     'create-tried-again',

@@ -110,6 +110,25 @@ export const tabs = [
       return session
     },
   }),
+  fault('running-list-shared-by-all', 'tabs-visitors-at-once', {
+    send(visit, request) {
+      if (request.method !== 'GET' || !request.url.endsWith('/apps/v1')) return right.send(visit, request)
+      const memory = memoryOf(visit)
+      const running = memory.get('list') ?? right.send(visit, request).finally(() => memory.delete('list'))
+      memory.set('list', running)
+      return running as ReturnType<Parts['send']>
+    },
+  }),
+  fault('token-in-shared-headers', 'tabs-visitors-at-once', {
+    async send(visit, request) {
+      const shared = memoryOf(visit)
+      if (!request.headers.authorization) return right.send(visit, request)
+      shared.set('authorization', request.headers.authorization)
+      await new Promise(resolve => setTimeout(resolve, 5))
+      const authorization = shared.get('authorization') as string
+      return right.send(visit, { ...request, headers: { ...request.headers, authorization } })
+    },
+  }),
   fault('signed-out-known-to-one-process', 'replica-sign-out', {
     revokes: false,
     endSession: visit => void memoryOf(visit).set(`out ${right.readSession(visit)?.accessToken}`, true),
