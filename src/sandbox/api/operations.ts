@@ -43,8 +43,8 @@ const ifMatch = {
   'If-Match': {
     type: 'string',
     description:
-      'The ETag of the version that the caller has read, a list of several, or * for any (RFC 9110 13.1.1). If two ' +
-      'calls send the same ETag, one succeeds and the other gets 412. Without this header the later call wins.',
+      'The ETag of the version that the caller has read, a list of ETags, or * for any version (RFC 9110 13.1.1). If two ' +
+      'calls send the same ETag, one succeeds and the other gets 412. Without this header, the later call overwrites the earlier one.',
   },
 }
 
@@ -66,7 +66,8 @@ const envelope = (data: object) => ({ context: contexts.App, type: 'App', data }
 export const listApplicationsCall = {
   operationId: 'listApplications',
   summary: 'List your applications',
-  description: 'The applications of all your groups. An application’s own access token lists only that application.',
+  description:
+    'Returns the applications of all your groups. An application’s own access token lists only that application.',
   tags: ['Applications'],
   response: { 200: answer('All of your applications, the oldest first.', 'AppCollection'), ...refuse() },
 }
@@ -75,8 +76,8 @@ export const createApplicationCall = {
   operationId: 'createApplication',
   summary: 'Create an application with its OAuth client',
   description:
-    'The body is the envelope, or only its data. The secret and the tokens are in this answer only. ' +
-    `A group has at most ${limits.applicationsInGroup} applications, whose fields take at most ${limits.bytesInGroup / 1024} KiB as JSON.`,
+    'The body is the envelope, or only the data object of the envelope. Only this answer contains the secret and the tokens. ' +
+    `A group has at most ${limits.applicationsInGroup} applications. The fields of all applications of a group together have at most ${limits.bytesInGroup / 1024} KiB as JSON.`,
   tags: ['Applications'],
   body: {
     ...inEnvelopeOrNot('NewAppEnvelope', 'NewApp'),
@@ -109,8 +110,9 @@ export const updateApplicationCall = {
   operationId: 'updateApplication',
   summary: 'Change an application',
   description:
-    'The body is the envelope, or only its data. A field that is left out keeps its value. If the stored defaultRedirectUri ' +
-    'is not in the new list, and none is sent, it becomes the first of the list. The application stays in its group, and the limits of the group apply.',
+    'The body is the envelope, or only the data object of the envelope. A field that is left out keeps its value. If the call ' +
+    'sends no defaultRedirectUri, and the stored one is not in the new list, the first address of the list becomes the default. ' +
+    'The application stays in its group, and the limits of the group apply.',
   tags: ['Applications'],
   params: parameters(appId),
   headers: parameters(ifMatch),
@@ -155,7 +157,7 @@ export const linkUserCall = {
   summary: 'Invite a user to a group, or accept an invitation',
   description:
     'A member of the group sends this to invite another user. The invited user sends the same call to accept. An invitation gives ' +
-    `no rights, and shows nothing of the user. A group has at most ${limits.openInvitations} open invitations. Only tokens from the ` +
+    `no rights, and shows no data of the invited user. A group has at most ${limits.openInvitations} open invitations. Only tokens from the ` +
     'portal’s own page may call this.',
   tags: ['Groups'],
   params: parameters({ ...userId, ...groupId }),
@@ -170,9 +172,9 @@ export const unlinkUserCall = {
   operationId: 'unlinkUser',
   summary: 'Leave a group, remove a member, or cancel or decline an invitation',
   description:
-    'Members can leave. The maker of the group can remove members. Members can cancel an invitation, and the invited user can ' +
-    'decline it. The last member of a group with applications cannot leave it; a group without applications ends with its last ' +
-    'member. Only tokens from the portal’s own page may call this.',
+    'Members can leave. The creator of the group can remove members. Members can cancel an invitation, and the invited user can ' +
+    'decline it. The last member of a group with applications cannot leave it. When the last member leaves a group ' +
+    'without applications, the group is deleted. Only tokens from the portal’s own page may call this.',
   tags: ['Groups'],
   params: parameters({ ...userId, ...groupId }),
   response: { 204: { type: 'null', description: 'The link has been removed.' }, ...refuse(403, 404, 409) },
@@ -182,11 +184,11 @@ export const listMembershipsCall = {
   operationId: 'listMemberships',
   summary: 'List your groups',
   description:
-    'Groups that the caller made come first; a form can use the first one as its default. Open invitations are left out.',
+    'Groups that the caller made come first; a form can use the first one as its default. The list does not contain open invitations.',
   tags: ['Groups'],
   params: parameters(userId),
   querystring: {
-    ...parameters({ type: { type: 'string', enum: ['MemberOf'], description: 'Only links of this type.' } }),
+    ...parameters({ type: { type: 'string', enum: ['MemberOf'], description: 'Returns only links of this type.' } }),
     required: ['type'],
   },
   response: {

@@ -55,7 +55,7 @@ export const clientFields = {
   defaultRedirectUri: {
     type: 'string',
     maxLength: 2048,
-    description: 'One of redirectUris. If left out, the first of them.',
+    description: 'One of redirectUris. If this field is left out, the first of redirectUris is the default.',
     examples: ['http://localhost:3000/exchangeToken'],
   },
 } as const satisfies Record<string, JSONSchema>

@@ -17,7 +17,9 @@ export function queryOf(properties: Record<string, object> = {}) {
   return { type: 'object', additionalProperties: false, properties } as const
 }
 
-export const clientIdInQuery = { clientId: { type: 'string', description: 'Only those of this client.' } }
+export const clientIdInQuery = {
+  clientId: { type: 'string', description: 'Returns or affects only the logins or faults of this client.' },
+}
 
 export const idInPath = parameters({ id: { type: 'string', maxLength: 100 } })
 

@@ -33,7 +33,7 @@ export function eventStream(reader: LoginReader) {
       schema: {
         tags: ['What happened'],
         operationId: 'streamEvents',
-        summary: 'Stream each step as it comes in',
+        summary: 'Stream each step when it is recorded',
         querystring: queryOf(clientIdInQuery),
         response: {
           200: {

@@ -33,19 +33,19 @@ const mostMinutes = 9_999
 
 /** The parameters of an address that select logins, with their descriptions. */
 export const loginQueryParameters = {
-  noClient: { type: 'string', enum: ['true'], description: 'Only requests that belong to no client.' },
-  outcome: { type: 'string', enum: outcomes, description: 'Only logins with this outcome.' },
+  noClient: { type: 'string', enum: ['true'], description: 'Returns only requests that belong to no client.' },
+  outcome: { type: 'string', enum: outcomes, description: 'Returns only logins with this outcome.' },
   reason: {
     type: 'string',
     enum: allReasons,
     title: 'a reason of the catalogue',
-    description: 'Only logins with a step that was refused for this reason.',
+    description: 'Returns only logins with a step that was refused for this reason.',
   },
   minutes: {
     type: 'string',
     pattern: '^0*[1-9]\\d{0,3}$',
     title: 'a whole number from 1 to 9,999',
-    description: 'Only logins with a step within this number of minutes before now.',
+    description: 'Returns only logins with a step in the last minutes; this is the number of minutes.',
   },
 } as const
 

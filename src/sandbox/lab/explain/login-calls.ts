@@ -21,7 +21,7 @@ const page = {
   type: 'string',
   pattern: '^0*[1-9]\\d{0,3}$',
   title: 'a whole number from 1 to 9,999',
-  description: 'The number of the page. Each has a hundred logins; 1 has the newest.',
+  description: 'The number of the page. Each page has a hundred logins. Page 1 has the newest logins.',
 }
 
 /** The body of a search. */
@@ -59,21 +59,21 @@ export function loginCalls({
       schema: {
         tags,
         operationId: 'listLogins',
-        summary: 'List logins, the newest hundred',
+        summary: 'List the newest hundred logins',
         querystring: queryOf({
           ...clientIdInQuery,
-          state: { type: 'string', description: 'Only the login that was started with this state.' },
+          state: { type: 'string', description: 'Returns only the login that was started with this state.' },
           after: {
             type: 'string',
             pattern: '^\\d{0,15}$',
             title: `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`,
-            description: 'Only logins with steps since this `cursor`.',
+            description: 'Returns only logins with steps after this `cursor`.',
           },
           wait: {
             type: 'string',
             pattern: '^(0*([12]?\\d|30))?$',
             title: 'a whole number from 0 to 30',
-            description: 'How many seconds to wait if there is nothing yet.',
+            description: 'How many seconds the call waits for a new step if there is none yet.',
           },
           ...loginQueryParameters,
           page,
@@ -103,7 +103,7 @@ export function loginCalls({
         operationId: 'searchLogins',
         summary: 'Find logins by a request id, a state, a code, a token, a client id, or words',
         description:
-          'The text is not in the address, because it may be a secret. The laboratory keeps only hashes of secrets, and compares those.',
+          'The text is in the body and not in the address, because it may be a secret. The laboratory keeps only hashes of secrets, and compares the hashes.',
         querystring: queryOf({ ...clientIdInQuery, ...loginQueryParameters, page }),
         body: searchBody,
         response: { 200: answer('The newest login comes first.', 'LoginList'), ...refuse(413, 415) },
@@ -119,7 +119,8 @@ export function loginCalls({
       schema: {
         tags,
         operationId: 'showLogin',
-        summary: 'Show what happened in one login, why something was refused, and what was noticed about the client',
+        summary:
+          'Show what happened in one login: its steps, the reasons of refusals, and the notices about the client',
         params: idInPath,
         querystring: queryOf(),
         response: { 200: answer('The login with its steps.', 'Login'), ...refuse(404) },

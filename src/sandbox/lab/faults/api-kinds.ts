@@ -102,7 +102,7 @@ const listKinds: Kinds = {
     run: ({ answer }) => ({ ...answer, body: `{"ItemList":${'['.repeat(deepLevels)}${']'.repeat(deepLevels)}}` }),
   },
   'long-list': {
-    ...change('There are as many applications as you say.', (answer, { count }) => ({
+    ...change('The list has the number of applications that you give.', (answer, { count }) => ({
       ...(answer as Members),
       ItemList: Array.from({ length: count as number }, (_, index) => makeApplication(index)),
     })),

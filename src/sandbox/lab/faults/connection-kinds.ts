@@ -68,7 +68,7 @@ export const connectionKinds: Kinds = {
     run: ({ answer, connection }) => stream(answer, cut(half(answer.body), connection), Buffer.byteLength(answer.body)),
   },
   late: {
-    does: 'The answer comes late. If the platform has not acted yet, it acts after the wait, unless the client has left.',
+    does: 'The answer comes late. If the platform has not acted yet, it acts after the delay, unless the client has closed the connection.',
     when: both,
     options: {
       seconds: numberFrom(0, longestSeconds, { about: 'The delay in seconds.', default: 5, unit: 'seconds' }),
@@ -79,7 +79,7 @@ export const connectionKinds: Kinds = {
     },
   },
   never: {
-    does: `No answer comes, until the client closes the connection or ${longestSeconds} seconds are over.`,
+    does: `The platform sends no answer. The connection ends when the client closes it, or after ${longestSeconds} seconds.`,
     when: both,
     async run({ connection }): Promise<FaultResult> {
       await connection.wait(longestSeconds)
@@ -88,7 +88,7 @@ export const connectionKinds: Kinds = {
     },
   },
   drip: {
-    does: 'The body comes one byte at a time.',
+    does: 'The body arrives one byte at a time.',
     when: after,
     options: {
       seconds: numberFrom(0.001, 30, { about: 'The seconds between two bytes.', default: 0.05, unit: 'seconds' }),
@@ -99,7 +99,7 @@ export const connectionKinds: Kinds = {
     },
   },
   half: {
-    does: 'The body is JSON that ends in the middle, and its Content-Length is right.',
+    does: 'The body is JSON that is cut off in the middle. Its Content-Length is the length of the shortened body.',
     when: bothWithOwnBody,
     run: ({ answer }) => ({ ...answer, body: half(answer.body) }),
   },
@@ -124,7 +124,7 @@ export const connectionKinds: Kinds = {
     }),
   },
   'gzip-bomb': {
-    does: `The body is compressed, although the client did not ask for that, and ${bombMiB} MiB of spaces come before it when it is unpacked.`,
+    does: `The body is compressed, although the client did not ask for that. After decompression it begins with ${bombMiB} MiB of spaces.`,
     when: after,
     run: ({ answer }) => ({
       ...answer,
@@ -142,12 +142,12 @@ export const connectionKinds: Kinds = {
     }),
   },
   'endless-body': {
-    does: `The body has no end, until the client closes the connection or ${longestSeconds} seconds are over.`,
+    does: `The body is endless: it ends only when the client closes the connection, or after ${longestSeconds} seconds.`,
     when: both,
     run: ({ answer, connection }) => stream(answer, endless('{"endless":"', connection)),
   },
   'endless-header': {
-    does: `A header of the answer has no end, until the client closes the connection or ${longestSeconds} seconds are over.`,
+    does: `A header of the answer is endless: it ends only when the client closes the connection, or after ${longestSeconds} seconds.`,
     when: both,
     async run({ connection }): Promise<FaultResult> {
       for await (const piece of endless('HTTP/1.1 200 OK\r\nx-endless: ', connection)) await connection.write(piece)
@@ -155,7 +155,7 @@ export const connectionKinds: Kinds = {
     },
   },
   'slow-header': {
-    does: `A header of the answer comes one byte at a time and has no end, until the client closes the connection or ${longestSeconds} seconds are over.`,
+    does: `A header of the answer comes one byte at a time and is endless: it ends only when the client closes the connection, or after ${longestSeconds} seconds.`,
     when: both,
     options: {
       seconds: numberFrom(0.001, 30, { about: 'The seconds between two bytes.', default: 0.5, unit: 'seconds' }),

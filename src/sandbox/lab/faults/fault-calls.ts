@@ -39,7 +39,7 @@ export function faultCalls(faults: OrderedFaults) {
         tags,
         operationId: 'listFaults',
         summary: 'List the ordered faults',
-        description: 'Each has the ids of the requests that it happened to.',
+        description: 'Each fault lists the ids of the requests to which it happened.',
         querystring: queryOf(clientIdInQuery),
         response: {
           200: answer('The waiting faults, and those that ended in the last ten minutes.', 'OrderedFaults'),
@@ -87,7 +87,7 @@ export function faultCalls(faults: OrderedFaults) {
         operationId: 'removeFaults',
         summary: 'Remove all ordered faults, or those of one client',
         description:
-          'If two suites share a sandbox, each names its client, so that the faults of the other suite stay.',
+          'If two test suites share a sandbox, each suite should send its client id, so that the faults of the other suite stay.',
         querystring: queryOf(clientIdInQuery),
         response: { 200: answer('How many were removed.', 'RemovedFaults'), ...refuse(415) },
       },
@@ -107,7 +107,7 @@ export function faultCalls(faults: OrderedFaults) {
         operationId: 'showCatalogue',
         summary: 'List the faults that can be ordered',
         querystring: queryOf({
-          place: { type: 'string', description: 'Only faults at this place.', examples: ['exchange'] },
+          place: { type: 'string', description: 'Returns only faults at this place.', examples: ['exchange'] },
         }),
         response: { 200: answer('The faults by name.', 'FaultCatalogue'), ...refuse() },
       },

@@ -22,15 +22,19 @@ export const orderBody = {
     fault: { type: 'string', description: 'A name in the catalogue.', examples: ['exchange-503'] },
     place: {
       type: 'string',
-      description: 'Instead of fault: the place where the fault happens.',
+      description: 'The place where the fault happens. Send either fault, or place and kind.',
       examples: ['exchange'],
     },
-    kind: { type: 'string', description: 'Instead of fault: the kind of the fault.', examples: ['status'] },
+    kind: {
+      type: 'string',
+      description: 'The kind of the fault. Send either fault, or place and kind.',
+      examples: ['status'],
+    },
     when: {
       type: 'string',
       enum: ['before', 'after'],
       description:
-        'Instead of fault: before or after the platform has acted. The default is before, unless the kind needs the ' +
+        'With place and kind: whether the fault happens before or after the platform has acted. The default is before, unless the kind needs the ' +
         'platform’s own answer.',
     },
     clientId: {
@@ -41,24 +45,25 @@ export const orderBody = {
     state: {
       ...textOrNull,
       description:
-        'Only requests of the login that was started with this state match, with its renewals and API calls.',
+        'Only requests of the login that was started with this state match, including the renewals and API calls of this login.',
     },
     skip: {
       type: 'integer',
       minimum: 0,
       maximum: mostTimes,
       default: 0,
-      description: 'How many matching requests pass first.',
+      description: 'The number of matching requests that pass before the fault happens.',
     },
     times: {
       anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],
       default: 1,
-      description: 'How often it happens. Simultaneous requests never share one fault.',
+      description:
+        'How often the fault happens. Each request uses it up once, even if several requests arrive at the same time.',
     },
     options: {
       type: 'object',
       additionalProperties: true,
-      description: 'The options that the catalogue lists for it.',
+      description: 'The options of the fault. The catalogue lists them for each fault.',
     },
   },
 } as const satisfies JSONSchema

@@ -44,7 +44,7 @@ export const redirectKinds: Kinds = {
     options: nameOf(parameters),
   },
   error: {
-    ...change('An error in place of the code.', (query, { error, description }) => {
+    ...change('The redirect contains an error instead of the code.', (query, { error, description }) => {
       for (const name of ['code', 'subject']) query.delete(name)
       query.set('error', `${error}`)
       query.set('error_description', `${description}`)
@@ -57,7 +57,7 @@ export const redirectKinds: Kinds = {
       ...Object.fromEntries(
         errors.map(error => [
           `error-${hyphens(error)}`,
-          { does: `An error in place of the code: ${error}.`, fixed: { error } },
+          { does: `The redirect contains this error instead of the code: ${error}.`, fixed: { error } },
         ]),
       ),
       'hostile-description': {

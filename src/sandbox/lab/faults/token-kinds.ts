@@ -95,7 +95,7 @@ export const tokenKinds: Kinds = {
     },
   },
   'short-session': {
-    does: 'expires_in is the seconds that you give, and there is no refresh token. The access token works for longer.',
+    does: 'expires_in is the seconds that you give, and there is no refresh token. The access token stays valid after that time.',
     when: ['after'],
     options: { seconds: wholeNumberFrom(1, 86_400, { about: 'The value of expires_in.', unit: 'seconds' }) },
     run({ answer, options }) {

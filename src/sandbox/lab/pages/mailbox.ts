@@ -59,8 +59,8 @@ export function mailboxRoutes(mailbox: KeptMail) {
       schema: {
         tags: ['What happened'],
         operationId: 'listMail',
-        summary: 'List the messages that the portal would have sent, the newest thousand',
-        querystring: queryOf({ to: { type: 'string', description: 'Only messages to this e-mail address.' } }),
+        summary: 'List the newest thousand messages that the portal would have sent',
+        querystring: queryOf({ to: { type: 'string', description: 'Returns only messages to this e-mail address.' } }),
         response: { 200: answer('The newest message comes first.', 'MailList'), ...refuse() },
       },
       async handler(request: FastifyRequest) {

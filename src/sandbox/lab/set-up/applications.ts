@@ -22,13 +22,16 @@ const applicationBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    redirectUri: { ...uri, description: 'Where the portal redirects back to. Send redirectUri or redirectUris.' },
+    redirectUri: {
+      ...uri,
+      description: 'The address to which the portal redirects back. Send redirectUri or redirectUris.',
+    },
     redirectUris: { type: 'array', minItems: 1, maxItems: 20, items: uri },
     name: storableText(1, 200),
     ...personProperties,
     groupId: storableText(1, 64, {
       description:
-        'A group of the person. Without it, the oldest group that the person made. If the person has made no group, the call makes one.',
+        'A group of the person. If groupId is left out, the call uses the oldest group that the person made. If the person has made no group, the call makes one.',
     }),
     lifetimes: lifetimesBody,
     suite: suiteProperty,
@@ -46,7 +49,7 @@ export const clientSchemas = {
       redirectUris: listOf(text),
       groupId: text,
       userId: { ...text, description: 'The person who made the application.' },
-      person: { ...ref('Person'), description: 'If a person was made for the application.' },
+      person: { ...ref('Person'), description: 'The person, if one was made for the application.' },
       tokens: listOf(object({ id: text, token: text })),
       lifetimes: ref('Lifetimes'),
       settings: {

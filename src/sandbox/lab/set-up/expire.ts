@@ -30,7 +30,9 @@ const expireBody = {
         'The token or code itself, or the value of the portal’s session cookie. Send either value or a person.',
     }),
     ...personProperties,
-    clientId: storableText(1, 64, { description: 'With a person: expires only codes and tokens of this client.' }),
+    clientId: storableText(1, 64, {
+      description: 'If you send a person, only the codes and tokens of this client expire.',
+    }),
   },
 } as const satisfies JSONSchema
 
@@ -48,7 +50,7 @@ export function expireCall(services: ExpireServices) {
     schema: {
       ...setUpCall,
       operationId: 'expire',
-      summary: 'Let tokens, codes and portal sessions expire now',
+      summary: 'Make tokens, codes and portal sessions expire now',
       description:
         'Expires one token, code or session by its value, or all of a person. They are then refused as expired. Expiring an ' +
         'access token also expires the earlier ones of the same login. Refresh tokens keep working.',

@@ -23,7 +23,7 @@ const groupBody = {
       minItems: 1,
       maxItems: 20,
       items: storableText(1, 64),
-      description: 'Ids of people. The first one is the maker of the group.',
+      description: 'Ids of people. The first person is the creator of the group.',
     },
     suite: suiteProperty,
   },

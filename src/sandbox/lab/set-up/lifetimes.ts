@@ -12,7 +12,7 @@ import { type SetUpServices, setUpCall } from './set-up.ts'
 export const lifetimesBody = {
   type: 'object',
   additionalProperties: false,
-  description: 'In seconds. A lifetime that is left out comes from the settings of the sandbox.',
+  description: 'In seconds. If a lifetime is left out, the settings of the sandbox apply.',
   properties: {
     accessTokenSeconds: {
       type: 'integer',
@@ -24,7 +24,7 @@ export const lifetimesBody = {
       type: 'integer',
       minimum: 1,
       maximum: familyLifetimeMs / 1000,
-      description: 'Counted from when the token is issued. Each renewal issues a new token.',
+      description: 'The time begins when the token is issued. Each renewal issues a new token.',
     },
     codeSeconds: { type: 'integer', minimum: 1, maximum: 600 },
   },
@@ -45,7 +45,8 @@ export function lifetimesCall({ store, lifetimes }: Pick<SetUpServices, 'store' 
       ...setUpCall,
       operationId: 'setLifetimes',
       summary: 'Set how long the codes and tokens of a client live',
-      description: 'Affects codes and tokens that the client is given from now on, until the sandbox stops.',
+      description:
+        'The lifetimes apply to codes and tokens that the client gets after this call, until the sandbox stops.',
       params: idInPath,
       body: lifetimesBody,
       response: { 200: answer('The lifetimes that count now.', 'Lifetimes'), ...refuse(404, 413, 415) },

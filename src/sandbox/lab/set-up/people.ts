@@ -18,7 +18,7 @@ const personBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    email: storableText(3, 254, { description: 'An address that nobody has yet.' }),
+    email: storableText(3, 254, { description: 'An e-mail address that has no account yet.' }),
     password: storableText(8, 1000),
     firstName: name,
     lastName: name,
@@ -57,7 +57,7 @@ export function personCall(services: PersonServices) {
       ...setUpCall,
       operationId: 'makePerson',
       summary: 'Make a person who can sign in',
-      description: 'Fields that are left out get made-up values.',
+      description: 'The laboratory makes up values for fields that are left out.',
       body: personBody,
       response: { 201: answer('The person, with the password.', 'Person'), ...refuse(413, 415) },
     },

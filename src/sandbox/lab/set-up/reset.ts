@@ -16,17 +16,17 @@ const resetBody = {
     suite: {
       ...suiteProperty,
       description:
-        'The suite whose people, groups and applications are removed. If this is left out, the call removes those that were made for no suite.',
+        'The suite whose people, groups and applications the call removes. If suite is left out, the call removes records that were made without a suite.',
     },
     seeds: {
       type: 'boolean',
       description:
-        'Removes what the seeded person has made and allowed, and applies the SEED_ settings again. This affects other suites, too.',
+        'Removes the applications, groups and consents of the seeded person, and applies the SEED_ settings again. This affects other suites, too.',
     },
     all: {
       type: 'boolean',
       description:
-        'Removes what was made for any suite, resets the seeds, and forgets the counted failures. Only for a sandbox that nobody else uses.',
+        'Removes the records of all suites, resets the seeds, and deletes the counts of failures. Use this only if nobody else uses the sandbox.',
     },
   },
 } as const satisfies JSONSchema
@@ -49,7 +49,7 @@ export function resetCall(
     schema: {
       ...setUpCall,
       operationId: 'reset',
-      summary: 'Remove what was made for a suite of tests',
+      summary: 'Remove the records that were made for a test suite',
       description:
         'Removes its people, groups and applications, and the groups and applications that those people made, in any group, ' +
         'with all tokens and consents that they gave. Records of other suites stay. An application that somebody else ' +

@@ -24,7 +24,7 @@ export const suiteProperty = {
   pattern: '^[A-Za-z0-9._-]{0,64}$',
   examples: ['my-tests-1'],
   description:
-    'The suite of tests that this is for. /lab/v1/reset with this name removes what was made for the suite, and nothing else.',
+    'The name of the test suite. If you send this name to /lab/v1/reset, it removes only the records that were made for this suite.',
 } as const
 
 /** Turns a Refusal into a LabError with the API's words. Throws any other error unchanged. */

@@ -24,11 +24,11 @@ const signInBody = {
     ...personProperties,
     clientId: storableText(1, 64, {
       description:
-        'The client whose tokens to issue. If clientId is left out, the answer has an access token like those from the portal’s page.',
+        'The client for which the call issues tokens. If clientId is left out, the answer has an access token like those from the portal’s page.',
     }),
     url: storableText(1, 8192, {
       description:
-        'The address that a client has sent the browser to, to begin a login. The answer says where the portal redirects to. The laboratory records this login, and faults happen to it.',
+        'The portal address to which a client redirected the browser to begin a login. The answer contains the address to which the portal then redirects. The laboratory records this login, and ordered faults can happen to it.',
     }),
   },
 } as const satisfies JSONSchema
