@@ -281,7 +281,9 @@ export const exchange = {
   ),
   'secret-on-backend': platform('Only the server of the client uses the client secret.'),
   'UP-12': decision("The client passes neither cookies nor credentials of the visitor's browser on to the platform."),
-  'own-request-headers': advice("The calls of the client carry its own headers and none of the visitor's browser."),
+  'own-request-headers': advice(
+    "The calls of the client contain only its own headers, and no header of the visitor's browser.",
+  ),
   'UP-15': decision('The client secret goes to the portal and nowhere else.'),
   'bearer-header': platform('Every call of the API contains `Authorization: Bearer` with the access token.'),
   'CK-08': rfc(
@@ -483,7 +485,9 @@ export const name = {
 } satisfies Record<string, Rule>
 
 export const applications = {
-  'create-application': platform('`POST /apps/v1` creates an application and answers it with its OAuth client.'),
+  'create-application': platform(
+    '`POST /apps/v1` creates an application, and returns the application with its OAuth client.',
+  ),
   'create-envelope': should(platform('The body of a new application is an envelope with context, type and data.')),
   'secret-shown': should(
     decision('The client shows the secret of a new application once, to the person who created it.'),
@@ -519,7 +523,7 @@ export const pages = {
   'PG-06': decision('An address that a user typed becomes a link only if it is http or https.'),
   'id-in-link': should(decision('A link contains an id as one encoded path segment or one encoded query value.')),
   'links-apart': advice(
-    'A page that opens from a link to an address of other users has no access to the page with the link.',
+    "If the client shows a link to an address that another user typed, the opened page has no access to the client's page.",
   ),
   'PG-07': decision('Every value is escaped for its place on the page.'),
   'scripts-without-errors': advice(
@@ -588,7 +592,7 @@ export const pages = {
 
 export const failures = {
   'UP-01': decision(
-    'No value of a request chooses a parameter of the redirect to the portal, or a host that the client calls.',
+    'No value of a request decides a parameter of the redirect to the portal, or a host that the client calls.',
   ),
   'UP-02': decision('The client follows no redirect in a call of the portal or the API.'),
   'UP-03': decision('Every call of the platform has a deadline, which includes the whole body of the answer.'),

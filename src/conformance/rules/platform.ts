@@ -126,7 +126,7 @@ export const revocation = {
 
 export const person = {
   'name-call': platform(
-    '`GET /api/me` with an access token answers the person with id, e-mail address, first name and last name. Without a valid token the answer is 403.',
+    '`GET /api/me` with an access token returns the id, e-mail address, first name and last name of the person. Without a valid token the answer is 403.',
   ),
   'portal-token': platform(
     "The portal's own page gives a signed-in user an access token for the API, shown once and valid for 24 hours.",
@@ -207,7 +207,7 @@ export const api = {
 } satisfies Record<string, Rule>
 
 export const groups = {
-  'groups-create': platform('`POST /identities/v1` makes a group. Its maker is a member at once.'),
+  'groups-create': platform('`POST /identities/v1` makes a group. The user who makes the group is a member at once.'),
   'groups-list': decision(
     '`GET /identities/v1/{user_id}/links?type=MemberOf` lists the groups of the caller with their names, own groups first.',
   ),
@@ -222,7 +222,9 @@ export const groups = {
 
 export const limits = {
   'limit-groups': decision('A person is in at most 20 groups.'),
-  'limit-applications': decision('A group has at most 100 applications, whose fields take at most 256 KiB as JSON.'),
+  'limit-applications': decision(
+    'A group has at most 100 applications. The fields of all its applications together have at most 256 KiB as JSON.',
+  ),
   'limit-invitations': decision('A group has at most 20 open invitations. A person is invited at most 20 times a day.'),
   'limit-grants': decision('A person has at most 100 logins at one client. A new login ends the oldest login.'),
   'limit-sign-ups': decision('At most 100 people can sign up from one IP address per hour.'),

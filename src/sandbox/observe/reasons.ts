@@ -155,7 +155,7 @@ export const reasons = {
   'code-unknown': {
     found: 'The portal never issued this code.',
     why: 'Only a code that the portal issued can be exchanged.',
-    fix: 'Send the code exactly as you received it, URL-decoded once. Was it cut off, or does it belong to another sandbox?',
+    fix: 'Send the code exactly as you received it, URL-decoded once. Was the code cut off, or does it belong to another sandbox?',
     reference: 'RFC 6749 4.1.3',
   },
   'code-used': {
@@ -197,7 +197,7 @@ export const reasons = {
   'refresh-token-unknown': {
     found: 'The portal never issued this refresh token.',
     why: 'Only a refresh token that the portal issued can be used.',
-    fix: 'Send it exactly as you received it. Was it cut off, did you send the access token instead, or does it belong to another sandbox?',
+    fix: 'Send the refresh token exactly as you received it. Was it cut off, did you send the access token instead, or does it belong to another sandbox?',
     reference: 'RFC 6749 6',
   },
   'refresh-token-used': {
@@ -233,7 +233,7 @@ export const reasons = {
   'token-malformed': {
     found: 'This portal did not sign the access token.',
     why: 'Without a check of the signature, anybody could make a token.',
-    fix: 'Send it exactly as you received it. Was it cut off, or does it belong to another sandbox?',
+    fix: 'Send the access token exactly as you received it. Was it cut off, or does it belong to another sandbox?',
     reference: 'RFC 6750 3.1; RFC 9068 4',
   },
   'token-expired': {
@@ -318,7 +318,7 @@ export const reasons = {
   'link-unknown': {
     found: 'The user is not a member of the group and not invited to it.',
     why: 'Only an existing link can be ended.',
-    fix: 'List the links of the group again: somebody else may have ended this link.',
+    fix: 'List the links again: somebody else may have ended this membership or invitation.',
     reference: 'rule groups-leave',
   },
   'member-already': {
@@ -330,7 +330,7 @@ export const reasons = {
   'invited-already': {
     found: 'The user has an open invitation to the group already.',
     why: 'A person has at most one open invitation to a group.',
-    fix: 'Wait until the invitation is answered, or take it back first.',
+    fix: 'Wait until the user answers the invitation, or cancel it first.',
     reference: 'rule groups-invite',
   },
   'last-member': {
@@ -340,27 +340,27 @@ export const reasons = {
     reference: 'rule groups-leave',
   },
   'too-many-groups': {
-    found: 'The user is already in the largest number of groups that a user may be in.',
+    found: 'The user is already in the maximum number of groups.',
     why: 'The limit keeps pages and answers small.',
     fix: 'Leave a group first.',
     reference: 'rule limit-groups',
   },
   'too-many-applications': {
-    found: 'The group has as many applications as a group may have.',
+    found: 'The group already has the maximum number of applications.',
     why: 'The limit keeps lists small.',
     fix: 'Remove an application, or use another group.',
     reference: 'rule limit-applications',
   },
   'too-many-bytes': {
-    found: 'The applications of the group take as much room as a group may have.',
+    found: 'The applications of the group would exceed the maximum size of a group’s applications.',
     why: 'The limit keeps lists small.',
     fix: 'Shorten some fields, or use another group.',
     reference: 'rule limit-applications',
   },
   'too-many-invitations': {
-    found: 'The group has as many open invitations as a group may have.',
+    found: 'The group already has the maximum number of open invitations.',
     why: 'The limit keeps a group from flooding strangers with invitations.',
-    fix: 'Take an invitation back first.',
+    fix: 'Cancel an invitation first.',
     reference: 'rule limit-invitations',
   },
   'invited-too-often': {
@@ -432,7 +432,7 @@ export const reasons = {
   'store-unavailable': {
     found: 'The sandbox cannot reach its database now.',
     why: 'Every answer depends on the database.',
-    fix: 'Nothing is wrong with your client. It should tell the visitor, keep the session, and try again later.',
+    fix: 'Nothing is wrong with your client. The client should tell the visitor, keep the session, and try again later.',
     reference: 'RFC 9110 15.6.4',
   },
   internal: {
