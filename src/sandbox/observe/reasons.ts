@@ -111,7 +111,7 @@ export const reasons = {
     reference: 'rule AZ-02; RFC 6749 3.1.2.3 and 4.1.3',
   },
   'redirect-uri-differs': {
-    found: 'The redirect_uri of the exchange differs from the one that started the login.',
+    found: 'The redirect_uri of the exchange differs from the redirect_uri of the start.',
     why: 'The code went to the address that started the login. An exchange for another address may come from somebody who has stolen the code.',
     fix: 'Keep the redirect URI in one setting, and send the same text both times.',
     reference: 'rule TK-07; RFC 6749 4.1.3',
@@ -129,7 +129,7 @@ export const reasons = {
     reference: 'rule TK-08',
   },
   'state-differs': {
-    found: 'The state of the exchange differs from the one that started the login.',
+    found: 'The state of the exchange differs from the state of the start.',
     why: 'The state ties the code to the browser that started the login. Without it, an attacker could sign a visitor in to the attacker’s account.',
     fix: 'Keep the state of each login in a separate cookie, so that a second tab does not overwrite it.',
     reference: 'rule TK-08; RFC 6749 10.12',

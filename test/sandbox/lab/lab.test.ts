@@ -330,7 +330,7 @@ t.test('the pages show a login as a picture, and say what failed, why, and how t
   observe()
   refuseExchange()
   const list = await get('/')
-  t.match(list.body, 'The state of the exchange differs from the one that started the login.')
+  t.match(list.body, 'The state of the exchange differs from the state of the start.')
   const path = /href="(\/logins\/[^"]+)"/.exec(list.body)?.[1] ?? ''
   const page = (await get(path)).body
   t.match(page, 'Client to Portal: ')

@@ -45,7 +45,7 @@ export const loginQueryParameters = {
     type: 'string',
     pattern: '^0*[1-9]\\d{0,3}$',
     title: 'a whole number from 1 to 9,999',
-    description: 'Returns only logins with a step in the last minutes; this is the number of minutes.',
+    description: 'Returns only logins that had a step within this number of minutes before now.',
   },
 } as const
 

@@ -52,7 +52,7 @@ export function expireCall(services: ExpireServices) {
       operationId: 'expire',
       summary: 'Make tokens, codes and portal sessions expire now',
       description:
-        'Expires one token, code or session by its value, or all of a person. They are then refused as expired. Expiring an ' +
+        'Expires one token, code or session by its value, or all tokens, codes and sessions of a person. The sandbox then refuses them as expired. Expiring an ' +
         'access token also expires the earlier ones of the same login. Refresh tokens keep working.',
       body: expireBody,
       response: { 200: answer('How many have expired.', 'Expired'), ...refuse(404, 413, 415) },
