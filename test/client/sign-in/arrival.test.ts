@@ -29,13 +29,13 @@ t.test('CL-26: a login ends with 200 and a page that continues by itself, not wi
   t.equal(refreshTarget(page), '/page')
   t.match(
     page.body,
-    /<a href="\/page">[^<]+<\/a>/,
+    /<a class="button" href="\/page">[^<]+<\/a>/,
     'the page must have a link for browsers that do not continue by themselves',
   )
 })
 
 t.test(
-  'CL-27: the page that continues is not stored, sends no Referer, loads only the icon, and has no code or state',
+  'CL-27: the page that continues is not stored, sends no Referer, loads only the icon and the style sheet of this site, and has no code or state',
   async t => {
     const { browser } = await buildTestClient(t)
     const started = await beginLogin(browser)
@@ -49,9 +49,12 @@ t.test(
       "form-action 'none'",
       "frame-ancestors 'none'",
       "img-src 'self'",
+      "style-src 'self'",
     ])
-    t.notMatch(body, /<(script|img|style|iframe|form)\b/)
-    t.equal(body.match(/<link\b/g)?.length, 1)
+    t.notMatch(body, /<(script|style|iframe|form)\b/)
+    const loaded = [...body.matchAll(/<(?:link|img)\b[^>]* (?:href|src)="([^"]+)"/g)].map(([, path]) => path!)
+    t.equal(loaded.length, 3, 'two links and the icon in the header')
+    for (const path of loaded) t.match(path, /^\/assets\/(icon|style)\./)
     t.notMatch(body, /https?:\/\//)
     t.notMatch(body, started.get('state')!)
     t.notMatch(body, 'Code0123456789')

@@ -285,7 +285,7 @@ for (const [when, open] of Object.entries({
     t.equal(page.statusCode, 401)
     t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
     t.equal(readForm(page, '/note').note, long)
-    t.match(page.body, /<a href="\/login\?returnTo=%2Fnote" target="_blank" rel="noopener">/)
+    t.match(page.body, /<a class="button" href="\/login\?returnTo=%2Fnote" target="_blank" rel="noopener">/)
     t.equal(log.filter(line => line.includes('"event":"form_not_shown"')).length, 1, 'the log says so')
     t.notMatch(log.join(''), 'xxxxx')
 
