@@ -131,7 +131,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
       afterSignIn: runAfterSignIn,
       keepConnection,
     })
-    const signOut = createSignOut({ portal, sealer, loginCookies, beforeSignOut: runBeforeSignOut })
+    const signOut = createSignOut({ portal, sealer, loginCookies, sessions, beforeSignOut: runBeforeSignOut })
 
     app.decorateRequest('visitorIfAny', undefined)
     app.decorateRequest('visitor', {

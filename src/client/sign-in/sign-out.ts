@@ -6,17 +6,19 @@ import { expireHandovers } from '../web/handover.ts'
 import type { Sealer } from '../web/seal.ts'
 import type { Portal } from './protocol/portal.ts'
 import { arrivedCookie, type LoginCookies, signedOutCookie } from './session/login-cookies.ts'
+import type { Sessions } from './session/session.ts'
 import { expireSessionCookies, type Session, unsealRefreshTokens, unsealSession } from './session/session-cookies.ts'
 
 type SignOutOptions = {
   portal: Portal
   sealer: Sealer
   loginCookies: LoginCookies
+  sessions: Pick<Sessions, 'noteSignOut'>
   /** Runs the product's hook. Never throws. */
   beforeSignOut: (request: FastifyRequest, session: Session | undefined) => Promise<void>
 }
 
-export function createSignOut({ portal, sealer, loginCookies, beforeSignOut }: SignOutOptions) {
+export function createSignOut({ portal, sealer, loginCookies, sessions, beforeSignOut }: SignOutOptions) {
   async function signOut(request: FastifyRequest, reply: FastifyReply) {
     const { cookies } = request
     const session = unsealSession(sealer, cookies)
@@ -40,6 +42,7 @@ export function createSignOut({ portal, sealer, loginCookies, beforeSignOut }: S
   async function revokeTokens(request: FastifyRequest, session: Session | undefined): Promise<void> {
     const refreshTokens = unsealRefreshTokens(sealer, request.cookies)
     const tokens = refreshTokens.map(({ value }) => value)
+    for (const token of tokens) sessions.noteSignOut(token)
     // Revoking a refresh token ends its access tokens. A session without a refresh token revokes its access token.
     const hasRefreshToken = refreshTokens.some(({ cookieName }) => cookieName === session?.refreshCookieName)
     if (session && !hasRefreshToken) tokens.push(session.accessToken)

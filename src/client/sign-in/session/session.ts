@@ -40,9 +40,13 @@ const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
 /** During this time, requests with the old refresh token get the result of the finished renewal. */
 const shareRenewalMs = 10_000
+/** Longer than a renewal can take, together with the time for which its result is shared. */
+const rememberSignOutMs = 60_000
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date) {
   const renewals = new ExpiringMap<Promise<Tokens>>(clock)
+  /** The refresh tokens of visitors who have just signed out. */
+  const signOuts = new ExpiringMap<true>(clock)
 
   /**
    * Begins a session after a login. The new session contains no data of an earlier session. Throws LoginError if a token is
@@ -85,9 +89,29 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     return renewWith(refreshToken, cookies, context, { data: session?.data })
   }
 
-  /** Throws like `portal.refresh`. Two callers with the same refresh token share one renewal. */
-  function renewTokens(refreshToken: string, context: RequestContext): Promise<Tokens> {
-    return shareWork(renewals, refreshToken, shareRenewalMs, () => portal.refresh(refreshToken, context))
+  /**
+   * Throws like `portal.refresh`, and RefreshRefused if the visitor has signed out in the meantime. Two callers with the same
+   * refresh token share one renewal.
+   */
+  async function renewTokens(refreshToken: string, context: RequestContext): Promise<Tokens> {
+    const tokens = await shareWork(renewals, refreshToken, shareRenewalMs, async () => {
+      const renewed = await portal.refresh(refreshToken, context)
+      // The sign-out could revoke only the old tokens.
+      if (signOuts.get(refreshToken)) await revokeSafely(renewed, context)
+      return renewed
+    })
+    if (signOuts.get(refreshToken)) throw new RefreshRefused('signed out')
+    return tokens
+  }
+
+  async function revokeSafely({ refreshToken, accessToken }: Tokens, context: RequestContext): Promise<void> {
+    if (!(await portal.readMetadata(context)).hasRevocation) return
+    await portal.revoke(refreshToken ?? accessToken, context).catch(() => undefined)
+  }
+
+  /** Without this, a renewal that is still running would sign the browser in again (CK-13). */
+  function noteSignOut(refreshToken: string): void {
+    signOuts.set(refreshToken, true, rememberSignOutMs)
   }
 
   /** `fallback` is a session that still works and continues if the renewal fails. `data` goes into the new session. */
@@ -181,6 +205,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     load,
     renew,
     renewTokens,
+    noteSignOut,
     identify,
     /** The cookies of the session with the product's data. */
     sealWithData: (session: Session, data: SessionData): Cookie[] => sealSession(sealer, { ...session, data }),

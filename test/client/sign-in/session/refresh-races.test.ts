@@ -231,3 +231,40 @@ t.test('CK-18: a slow answer to an older request does not overwrite the newer se
   await openPage(browser)
   t.equal(platform.received('GET /things').at(-1)?.headers.authorization, `Bearer ${renewedToken}`)
 })
+
+t.test('CK-13: a renewal that ends after the sign-out signs nobody in, and its tokens are revoked', async t => {
+  let begin: () => void
+  let end: () => void
+  const begun = new Promise<void>(resolve => {
+    begin = resolve
+  })
+  const ended = new Promise<void>(resolve => {
+    end = resolve
+  })
+  const { browser, platform, clock } = await buildSignedIn(t, async (request, response) => {
+    begin()
+    await ended
+    send(response, { body: tokenAnswer(request, { access_token: renewedToken, refresh_token: 'second' }) })
+  })
+  platform.answer('GET /.well-known/oauth-authorization-server', ({ headers }, response) =>
+    send(response, {
+      body: { issuer: `http://${headers.host}`, revocation_endpoint: `http://${headers.host}/api/revokeToken` },
+    }),
+  )
+  // Longer than the client remembers that the metadata listed no revocation.
+  clock.advance(3 * 3600)
+  const tab = browser.copy()
+  const loading = openPage(tab)
+  await begun
+  platform.answer('POST /api/revokeToken', { status: 503, body: {} })
+  await browser.post('/logout')
+  platform.answer('POST /api/revokeToken', { body: {} })
+  end!()
+  const page = await loading
+  t.equal(page.statusCode, 302)
+  t.notOk(page.cookies.some(({ name, value }) => /^__Host-(session|refresh)/.test(name) && value))
+  t.same(
+    platform.received('POST /api/revokeToken').map(({ form }) => form.get('token')),
+    ['first', 'second'],
+  )
+})
