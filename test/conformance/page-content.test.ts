@@ -95,6 +95,12 @@ t.test('showsInside finds a stack or a source file in the text, in comments and 
     'dial tcp 127.0.0.1:8081: connect: connection refused',
     "HTTPConnectionPool(host='api', port=80): Max retries exceeded",
     'java.net.ConnectException: refused',
+    "PlainPool(host='127.0.0.1', port=8): read timed out",
+    "('Connection aborted.', RemoteDisconnected('Remote end closed connection without response'))",
+    "ConnectionResetError(104, 'Connection reset by peer')",
+    '[Errno 111] Connection refused',
+    '&lt;urllib3.connection.HTTPConnection object at 0x7f3c2a1b9d50&gt;',
+    '#&lt;Socket:0x000055d1&gt; is closed',
   ])
     t.ok(showsInside(answer(`<p>${words}`)), words)
   t.ok(showsInside(answer('panic\ngoroutine 1 [running]', 'text/plain')))
@@ -106,6 +112,8 @@ t.test('showsInside ignores pages with ordinary texts, scripts and styles', asyn
     '<script src="/node_modules/.vite/app.js"></script><script>console.log("app.js:12")</script><p>Sorry.',
     '<style>/* node_modules/x.css */</style><p>Not found',
     '<p>Get the list again. The connection was refused; please dial in later.',
+    '<p>Error (502): the application API did not answer. Reference 0x7f3c.',
+    '<p>TypeError and Exception are the names of two applications (2).',
   ])
     t.notOk(showsInside(answer(body)), body)
 })

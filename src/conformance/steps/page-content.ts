@@ -109,7 +109,7 @@ const inside = [
   /\bTypeError: fetch failed/,
   /\[Errno -?\d+\]|Max retries exceeded with url|\bhost='[^']*', port=\d+/,
   // An exception with its values, and an object with its place in memory, as Python and Ruby print them.
-  /\b[A-Z]\w*(Error|Exception|Disconnected)\(['"<]|<[\w.]+ object at 0x[0-9a-f]+>|#<\w+:0x[0-9a-f]+/,
+  /\b[A-Z]\w*(Error|Exception|Disconnected)\(['"<\d]|<[\w.]+ object at 0x[0-9a-f]+>|#<\w+:0x[0-9a-f]+/,
   /node_modules|\bE(CONNREFUSED|CONNRESET|NOTFOUND|TIMEDOUT)\b/,
 ]
 

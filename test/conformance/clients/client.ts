@@ -249,6 +249,7 @@ function credentialsIn(made: unknown): string {
 const signOut: Handler = async visit => {
   const { parts } = visit
   const token = parts.tokenToRevoke(visit)
+  if (token) parts.noteSignOut(visit, token)
   parts.endSession(visit)
   if (parts.revokes && token) await parts.revoke(visit, token)
   return parts.signedOut(visit)

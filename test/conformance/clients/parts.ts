@@ -20,6 +20,7 @@ export interface Parts extends RightParts {}
 type RightParts = typeof right
 type RequestRedirects = 'manual' | 'follow'
 
+const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 const random = () => randomBytes(32).toString('base64url')
 const loginPrefix = '__Host-login-'
 const longestCookie = 4096
@@ -243,13 +244,20 @@ export const right = {
     begun.then(forget, forget)
     return begun
   },
-  renew(visit: Visit, refreshToken: string): Promise<Tokens> {
+  async renew(visit: Visit, refreshToken: string): Promise<Tokens> {
     const { parts, settings } = visit
-    const hash = createHash('sha256').update(refreshToken).digest('hex')
-    return parts.once(visit, `renew ${hash}`, async () => {
+    const tokens = await parts.once(visit, `renew ${hashOf(refreshToken)}`, async () => {
       const answer = await callPortal(visit, '/api/exchangeToken', parts.renewalForm(settings, refreshToken))
       return parts.readTokens(visit, answer)
     })
+    if (!visit.memory.has(`signed out ${hashOf(refreshToken)}`)) return tokens
+    // The visitor has signed out during the renewal.
+    await parts.revoke(visit, tokens.refreshToken ?? tokens.accessToken)
+    throw new PlatformFault(401, 'invalid_grant')
+  },
+  /** Remembers a sign-out, for a renewal that is still running. */
+  noteSignOut(visit: Visit, token: string): void {
+    visit.memory.set(`signed out ${hashOf(token)}`, Promise.resolve())
   },
   renewalForm: ({ clientId, clientSecret }: Settings, refreshToken: string): URLSearchParams =>
     new URLSearchParams({

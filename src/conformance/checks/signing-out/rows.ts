@@ -7,7 +7,7 @@ import { bodyOf, describePage, expect, expectOr, headerOf, setCookiesOf, waitedM
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
-import { formHtml, isSame, signOut } from '../../steps/sign-out.ts'
+import { formHtml, isSame, openSignOut, signOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
 /** A form from a page on another site, or on another port of the same host. */
@@ -39,6 +39,12 @@ const parameters = [
   'url',
   'from',
 ]
+
+/** When the last answer of a navigation had arrived, in milliseconds. */
+function endOf({ trail }: Page): number {
+  const last = trail.at(-1)!
+  return last.startedAt + last.durationMs
+}
 
 const needs: Row['needs'] = ['logout', 'page']
 
@@ -181,6 +187,33 @@ export const signingOut: Row[] = [
       },
     }),
   ),
+  {
+    id: 'logout-during-renewal',
+    title: 'A renewal that ends after the visitor has signed out does not sign the browser in again',
+    rule: 'CK-13',
+    why: 'A page can wait for a renewal while the visitor signs out in another tab. Its answer then arrives last. The revocation fails in this check, as it can at any time.',
+    fix: 'After a renewal, look whether its session has ended in the meantime. If so, set no cookies, store nothing, and revoke the new tokens.',
+    needs,
+    async run(context) {
+      const { browser, person, page: landed } = await context.signedIn()
+      const sendSignOut = await openSignOut(context, browser, landed)
+      await context.platform.endAccessTokens(person)
+      await context.order('refresh-late-after', { options: { seconds: 2 } })
+      await context.order('revoke-503', { times: 1 })
+      const loading = visitPage(context, browser.newTab())
+      await context.pause(800)
+      const out = await sendSignOut()
+      const { page: late } = await loading
+      await context.platform.settle(1000)
+      const renewal = context.arrived('refresh').find(({ fault }) => fault?.name === 'refresh-late-after')
+      if (!renewal) throw new NotApplicable('the client does not renew when the API refuses an access token')
+      if (endOf(out) >= endOf(late) || !tokensOf(renewal))
+        throw new Undecided('The renewal did not end after the visitor had signed out.')
+      const { page, steps } = await visitPage(context, browser)
+      const calls = steps.filter(({ kind, response }) => (kind === 'api' || kind === 'me') && response.status < 400)
+      expect(calls.length === 0, 'After the late answer, the next page is signed in.', late, page, ...calls)
+    },
+  },
   {
     id: 'logout-not-waiting',
     title: 'A visitor who signs out waits at most about a second for the portal',

@@ -35,6 +35,7 @@ export const signingOut = [
     },
     endSession: () => {},
   }),
+  fault('late-renewal-signs-in-again', 'logout-during-renewal', { noteSignOut: () => {} }),
   fault('sign-out-waits-for-the-portal', 'logout-not-waiting', { revocationMs: 5000 }),
   fault('sign-out-revokes-no-access-token', 'logout-revokes-access-token', {
     tokenToRevoke: visit => right.readRefresh(visit),
