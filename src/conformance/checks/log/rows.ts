@@ -5,6 +5,7 @@ import type { CheckContext } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { renewUnder } from '../../steps/renewals.ts'
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 
 const needs = ['start' as const]
@@ -183,6 +184,19 @@ export const log: Row[] = [
       const tokens = tokensIn(context)
       if (tokens.length < refusedTokens.length) throw new Undecided('The client made no exchange for some callbacks.')
       expectUnprinted(context, 'a token', tokens)
+    },
+  },
+  {
+    id: 'log-refused-renewal',
+    title: 'When the client refuses the answer to a renewal, it does not print the tokens',
+    rule: 'LG-02',
+    why: 'The tokens of a refused answer are valid. Anybody who reads them in the log can act as the visitor.',
+    fix: 'Log which member of the answer is wrong, never the answer.',
+    needs: ['start', 'page'],
+    async run(context) {
+      const { renewal } = await renewUnder(context, 'refresh-token-type-mac')
+      if (!renewal.fault) throw new Undecided('The portal answered the renewal without the ordered fault.')
+      expectUnprinted(context, 'a token', tokensIn(context))
     },
   },
   {

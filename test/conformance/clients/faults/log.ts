@@ -63,6 +63,16 @@ export const log = [
       }
     },
   }),
+  fault('refused-renewal-printed', 'log-refused-renewal', {
+    readTokens(visit, answer) {
+      try {
+        return right.readTokens(visit, answer)
+      } catch (error) {
+        visit.settings.print(`refused: ${JSON.stringify(answer)}`)
+        throw error
+      }
+    },
+  }),
   ...['error', 'error_description', 'error_uri', 'subject', 'client_id', 'iss', 'code'].map(name =>
     fault(`${name}-of-a-callback-printed`, 'log-one-line-callback', {
       forgetLogin(visit, state) {
