@@ -38,7 +38,7 @@ const similar: [change: string, make: (right: string) => string][] = [
 const similarIssuers: [change: string, make: (right: string) => string][] = [
   ['with another host name after it', right => `${right}.evil.example`],
   ['as the user name of another host', right => `${right}@evil.example`],
-  ['with a slash after it', right => `${right}/`],
+  ['with a path after it', right => `${right}/evil`],
   ['without its last character', right => right.slice(0, -1)],
 ]
 
@@ -199,7 +199,7 @@ export const callbackParameters: Row[] = [
     title: 'A callback whose iss only begins like the address of the portal is refused',
     rule: 'CL-23',
     why: 'An attacker can own a host whose name begins like the address of the portal.',
-    fix: 'Compare the whole iss with the address of the portal, character by character. Do not compare beginnings, and remove no slash.',
+    fix: 'Compare the whole iss with the address of the portal, character by character. Do not compare beginnings.',
     run: context => expectSimilarRefused(context, 'iss', context.platform.portalUrl, similarIssuers),
   },
   {

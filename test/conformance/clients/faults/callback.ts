@@ -216,13 +216,6 @@ export const callback = [
       },
     }),
   ),
-  fault('issuer-without-its-slash', 'callback-iss-similar', {
-    checkClient({ query, settings }) {
-      if (query.get('client_id') !== settings.clientId) throw new Refusal(400, 'For another application.')
-      const iss = query.get('iss')?.replace(/\/$/, '') ?? settings.loginUrl
-      if (iss !== settings.loginUrl) throw new Refusal(400, 'Of another portal.')
-    },
-  }),
   ...['error_description', 'error', 'error_uri', 'state', 'subject', 'client_id', 'iss'].map(name =>
     fault(`${name}-of-a-cancelled-login-as-html`, 'declined-escapes', {
       async around(visit, next) {
