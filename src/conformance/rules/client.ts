@@ -498,6 +498,9 @@ export const applications = {
     'The client answers a successful form with a redirect to a page, so that Reload does not send the form again.',
   ),
   'form-kept': should(decision('The client shows a refused form again with the typed values.')),
+  'edit-overtaken': decision(
+    'A form changes an application only if nobody has changed it since the form was opened. Otherwise the client changes nothing.',
+  ),
   'own-forms': decision('The client accepts its own form from a browser that sends Origin and no Sec-Fetch-Site.'),
   'form-of-its-visitor': decision('The client accepts a form only from the visitor who opened it.'),
   'PG-17': decision('The limits of a form are those of the API, and the server checks them.'),

@@ -16,14 +16,16 @@ export async function crawl(context: CheckContext, signedIn?: Browser): Promise<
   return { pages }
 }
 
+/** Makes an application of this person at the API, and returns its id. */
 export async function makeApplication(
   context: CheckContext,
   person: Person,
   fields: Record<string, string>,
-): Promise<void> {
+): Promise<string> {
   const token = await context.platform.tokenOf(person)
   const empty = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', scopes: '', defaultScopes: '' }
   const data = { ...empty, redirectUris: 'https://made.example/callback', groupId: person.groupId, ...fields }
   const { statusCode, body } = await context.platform.callApi(token, 'POST', '/apps/v1', data)
   if (statusCode !== 201) throw new Error(`The API created no application: ${body}`)
+  return (JSON.parse(body) as { '@id': string })['@id']
 }

@@ -2,7 +2,18 @@
 // faulty part: see faults.ts.
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { formPage, goOn, listPage, page, signOutForm } from './pages.ts'
+import {
+  applicationPage,
+  editPage,
+  fields,
+  formPage,
+  type Group,
+  goOn,
+  listPage,
+  page,
+  removePage,
+  signOutForm,
+} from './pages.ts'
 import { keepLogin, type Parts, right } from './parts.ts'
 import { callApi, isRecord } from './platform.ts'
 import { type Answer, PlatformFault, Refusal, type Session, type Settings, type Visit } from './visit.ts'
@@ -12,7 +23,7 @@ type Handler = (visit: Visit) => Promise<Answer>
 /** Not yet listening. */
 export function buildClient(settings: Settings, parts: Parts = right): Server {
   const memory: Visit['memory'] = new Map()
-  return createServer({ requestTimeout: 20_000 }, async (request, response) => {
+  const server = createServer({ requestTimeout: 20_000 }, async (request, response) => {
     try {
       const visit = readVisit(request, { settings, parts, memory })
       const answer = await parts.around(visit, () => answerTo(visit, request))
@@ -27,6 +38,14 @@ export function buildClient(settings: Settings, parts: Parts = right): Server {
       parts.onCrash(error, response)
     }
   })
+  // The answer to a request that the HTTP parser refuses.
+  server.on('clientError', (_error, socket) => {
+    if (!socket.writable) return void socket.destroy()
+    const headers = { connection: 'close', 'content-length': '0', ...parts.parserHeaders() }
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+    socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join('\r\n')}\r\n\r\n`)
+  })
+  return server
 }
 
 function readVisit(request: IncomingMessage, common: Pick<Visit, 'settings' | 'parts' | 'memory'>): Visit {
@@ -61,6 +80,9 @@ function routeOf({ parts, url: { pathname } }: Visit): [string[], Handler] {
   if (pathname === '/logout') return [parts.signOutMethods, signOut]
   if (pathname === '/applications') return [['GET', 'POST'], visit => (visit.method === 'POST' ? create : list)(visit)]
   if (pathname === '/applications/new') return [['GET'], newApplication]
+  const [, , id = '', action] = pathname.split('/')
+  if (pathname === `/applications/${id}/${action}` && action !== undefined && Object.hasOwn(actions, action))
+    return actions[action as keyof typeof actions](id)
   if (pathname.startsWith('/applications/')) return [['GET'], details]
   return [['GET'], async visit => page(visit, 404, 'Not found', `${parts.notFound(visit)}<a href="/">Start</a>`)]
 }
@@ -161,7 +183,7 @@ async function ask(visit: Visit, session: Session, method: string, path: string,
   if (status === 403) throw new Refusal(403, 'The platform does not allow you to do that.')
   if (status === 404) throw new Refusal(404, 'There is no such application.')
   if (status === 422 && method === 'POST') throw new Refusal(422, problemsIn(answer))
-  if (status !== 200 && status !== 201) throw new PlatformFault(status)
+  if (status !== 200 && status !== 201 && status !== 204) throw new PlatformFault(status)
   return answer
 }
 
@@ -188,18 +210,116 @@ const details: Handler = async visit => {
   const session = await openSession(visit)
   if (!session) return askToSignIn(visit)
   const [application] = visit.parts.readList({ ItemList: [await ask(visit, session, 'GET', path)] })
-  return page(visit, 200, application?.name ?? '(no name)', '<a href="/applications">All applications</a>')
+  const id = application?.id ?? ''
+  return applicationPage(visit, id, application?.name ?? '(no name)', newForm(visit, session.visitor, `secret ${id}`))
 }
 
-async function groupsOf(visit: Visit, session: Session): Promise<string[]> {
+/** The values of an application, as its form for changes has them. */
+async function valuesOf(visit: Visit, session: Session, path: string): Promise<URLSearchParams> {
+  const application = await ask(visit, session, 'GET', path)
+  const { data, client } = isRecord(application) ? application : {}
+  const all = { ...(isRecord(data) && data), ...(isRecord(client) && client) }
+  return new URLSearchParams(
+    Object.fromEntries(fields.map(name => [name, typeof all[name] === 'string' ? all[name] : ''])),
+  )
+}
+
+/** Changes an application. The sealed token of the form contains the values that the form showed first. */
+function edit(id: string): [string[], Handler] {
+  const open: Handler = async visit => {
+    const path = pathOf(visit, id)
+    const session = await openSession(visit)
+    if (!session) return askToSignIn(visit)
+    const values = await valuesOf(visit, session, path)
+    const token = newForm(visit, session.visitor, `edit ${id}`, `${values}`)
+    return editPage(visit, 200, id, { token, groups: [], values, problem: '' })
+  }
+  const save: Handler = async visit => {
+    const { parts } = visit
+    const path = pathOf(visit, id)
+    const session = await requireSession(visit)
+    const values = new URLSearchParams(visit.body)
+    const form = readOwnForm(visit, session, `edit ${id}`)
+    const stored = `${await valuesOf(visit, session, path)}`
+    if (!parts.isUnchanged(`${form.shown}`, stored)) {
+      const token = newForm(visit, session.visitor, `edit ${id}`, stored)
+      const problem = 'Somebody else has changed this application. Nothing was saved.'
+      return editPage(visit, 409, id, { token, groups: [], values, problem })
+    }
+    await ask(visit, session, 'PUT', path, envelope(values))
+    return { status: 303, headers: { location: `/applications/${id}` } }
+  }
+  return [['GET', 'POST'], visit => (visit.method === 'POST' ? save : open)(visit)]
+}
+
+function remove(id: string): [string[], Handler] {
+  return [
+    ['GET', 'POST'],
+    async visit => {
+      const path = pathOf(visit, id)
+      const session = visit.method === 'POST' ? await requireSession(visit) : await openSession(visit)
+      if (!session) return askToSignIn(visit)
+      if (visit.method === 'GET' && visit.parts.asksBeforeRemoving)
+        return removePage(visit, id, newForm(visit, session.visitor, `remove ${id}`))
+      if (visit.method === 'POST') readOwnForm(visit, session, `remove ${id}`)
+      await ask(visit, session, 'DELETE', path)
+      return { status: 303, headers: { location: '/applications' } }
+    },
+  ]
+}
+
+function newSecret(id: string): [string[], Handler] {
+  return [
+    ['POST'],
+    async visit => {
+      const { parts } = visit
+      const path = pathOf(visit, id)
+      const session = await requireSession(visit)
+      const form = readOwnForm(visit, session, `secret ${id}`)
+      const made = await parts.once(visit, `secret ${form.id}`, () =>
+        ask(visit, session, 'POST', `${path}/refreshSecret`),
+      )
+      return parts.created(visit, isRecord(made) ? `New client secret ${made.clientSecret}` : '', session.visitor)
+    },
+  ]
+}
+
+const actions = { edit, remove, secret: newSecret }
+
+/** The path of an application at the API. */
+function pathOf({ parts, method }: Visit, id: string): string {
+  const path = method === 'POST' ? parts.postedPath(id) : parts.applicationPath(id)
+  if (!path) throw new Refusal(404, 'There is no such application.')
+  return path
+}
+
+async function requireSession(visit: Visit): Promise<Session> {
+  const session = await openSession(visit)
+  if (!session) throw new Refusal(401, 'Your session has ended; nothing was changed.')
+  return session
+}
+
+function readOwnForm(visit: Visit, session: Session, use: string): Record<string, unknown> {
+  const { parts } = visit
+  const form = parts.unseal(visit, 'form', new URLSearchParams(visit.body).get('form') ?? '')
+  if (!isRecord(form) || !parts.isUseOf(form, use))
+    throw new Refusal(400, 'This form is not one of ours. Please open it again.')
+  if (!parts.isFormOf(form, session.visitor)) throw new Refusal(409, 'By now somebody else is signed in.')
+  return form
+}
+
+async function groupsOf(visit: Visit, session: Session): Promise<Group[]> {
   const path = `/identities/v1/${encodeURIComponent(session.visitor)}/links?type=MemberOf`
   const [, answer] = await callApi(visit, session, 'GET', path).catch(() => [0, undefined])
   const links = isRecord(answer) && Array.isArray(answer.ItemList) ? answer.ItemList.filter(isRecord) : []
-  return links.map(({ to }) => to).filter(to => typeof to === 'string')
+  return links.flatMap(({ to, data }) =>
+    typeof to === 'string' ? { id: to, name: isRecord(data) && typeof data.name === 'string' ? data.name : '' } : [],
+  )
 }
 
-function newForm(visit: Visit, visitor: string): string {
-  return visit.parts.seal(visit, 'form', { id: randomUUID(), visitor })
+/** `use`: the only action for which the form counts. `shown`: the values that it showed first. */
+function newForm(visit: Visit, visitor: string, use = 'create', shown = ''): string {
+  return visit.parts.seal(visit, 'form', { id: randomUUID(), visitor, use, shown })
 }
 
 const newApplication: Handler = async visit => {
@@ -218,7 +338,8 @@ const create: Handler = async visit => {
   if (!session) parts.keepDraft(visit)
   if (!session) return formPage(visit, 401, { ...view, problem: 'Your session has ended; nothing was created.' })
   const form = parts.unseal(visit, 'form', view.token)
-  if (!isRecord(form)) throw new Refusal(400, 'This form is not one of ours. Please open it again.')
+  if (!isRecord(form) || !parts.isUseOf(form, 'create'))
+    throw new Refusal(400, 'This form is not one of ours. Please open it again.')
   if (!parts.isFormOf(form, session.visitor)) throw new Refusal(409, 'By now somebody else is signed in.')
   try {
     // Makes one call for each form id, even if the browser repeats the form or the first call has failed.

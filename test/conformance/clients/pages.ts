@@ -2,7 +2,8 @@
 import type { Answer, Visit } from './visit.ts'
 
 export type Application = { id: string; name: string; webPageUrl: string }
-export type FormView = { token: string; groups: string[]; values: URLSearchParams; problem: string }
+export type Group = { id: string; name: string }
+export type FormView = { token: string; groups: Group[]; values: URLSearchParams; problem: string }
 
 export const fields = [
   'name',
@@ -46,17 +47,58 @@ export function listPage(visit: Visit, applications: Application[], made: string
 
 export function formPage(visit: Visit, status: number, { token, groups, values, problem }: FormView): Answer {
   const { html } = visit.parts
-  const chosen = html(values.get('groupId') ?? groups[0] ?? '')
-  const inputs = fields.map(
-    name => `<label>${name} <input name="${name}" value="${html(values.get(name) ?? '')}"></label>`,
-  )
+  const chosen = html(values.get('groupId') ?? groups[0]?.id ?? '')
   const main = [
     problem && `<p role="alert">${html(problem)} <a href="/login" target="_blank">Sign in</a></p>`,
     `<form method="post" action="/applications"><input type="hidden" name="form" value="${html(token)}">`,
     `<label>groupId <input name="groupId" value="${chosen}" list="groups"></label>`,
-    `<datalist id="groups">${groups.map(id => `<option value="${html(id)}">`).join('')}</datalist>`,
-    ...inputs,
+    `<datalist id="groups">${groups.map(visit.parts.groupOption).join('')}</datalist>`,
+    ...inputsOf(visit, values),
     `<button>Create</button></form>${signOutForm}`,
   ]
   return page(visit, status, 'New application', main.join(''))
+}
+
+function inputsOf(visit: Visit, values: URLSearchParams): string[] {
+  const { parts } = visit
+  return fields.map(name => {
+    const value = parts.keptValue(name, values.get(name) ?? '')
+    return name === 'description'
+      ? `<label>${name} <textarea name="${name}">${parts.html(value)}</textarea></label>`
+      : `<label>${name} <input name="${name}" value="${parts.attribute(visit, value)}"></label>`
+  })
+}
+
+/** The page of one application, with the form for a new secret. */
+export function applicationPage(visit: Visit, id: string, name: string, token: string): Answer {
+  const there = `/applications/${encodeURIComponent(id)}`
+  const main = [
+    '<a href="/applications">All applications</a>',
+    `<a href="${there}/edit">Edit</a> <a href="${there}/remove">Remove</a>`,
+    actionForm(visit, `${there}/secret`, token, 'New client secret'),
+    signOutForm,
+  ]
+  return page(visit, 200, name, main.join(''))
+}
+
+export function removePage(visit: Visit, id: string, token: string): Answer {
+  const form = actionForm(visit, `/applications/${encodeURIComponent(id)}/remove`, token, 'Remove')
+  return page(visit, 200, 'Remove this application?', form + signOutForm)
+}
+
+function actionForm({ parts }: Visit, action: string, token: string, button: string): string {
+  const hidden = `<input type="hidden" name="form" value="${parts.html(token)}">`
+  return `<form method="post" action="${action}">${hidden}<button>${button}</button></form>`
+}
+
+export function editPage(visit: Visit, status: number, id: string, { token, values, problem }: FormView): Answer {
+  const { html } = visit.parts
+  const main = [
+    problem && `<p role="alert">${html(problem)}</p>`,
+    `<form method="post" action="/applications/${encodeURIComponent(id)}/edit">`,
+    `<input type="hidden" name="form" value="${html(token)}">`,
+    ...inputsOf(visit, values),
+    `<button>Save</button></form>${signOutForm}`,
+  ]
+  return page(visit, status, 'Edit the application', main.join(''))
 }

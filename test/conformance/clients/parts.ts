@@ -1,7 +1,7 @@
 // The parts of the small client in which real clients make mistakes, each implemented correctly. A fault replaces one part.
 import { createHash, randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { type Application, goOn } from './pages.ts'
+import { type Application, type Group, goOn } from './pages.ts'
 import { type Call, call, callPortal, isRecord } from './platform.ts'
 import { seal, unseal } from './seal.ts'
 import {
@@ -291,6 +291,15 @@ export const right = {
   /** The text that is read as a form. */
   formOf: (_visit: Visit, body: string): string => body,
   isFormOf: (form: Record<string, unknown>, visitor: string): boolean => form.visitor === visitor,
+  /** Whether the form was made for this action. */
+  isUseOf: (form: Record<string, unknown>, use: string): boolean => form.use === use,
+  /** Whether nobody has changed the application since its form for changes was opened. */
+  isUnchanged: (shown: string, stored: string): boolean => shown === stored,
+  asksBeforeRemoving: true as boolean,
+  /** The value of a field when the client shows a form again. */
+  keptValue: (_name: string, value: string): string => value,
+  attribute: ({ parts }: Visit, text: string): string => parts.html(text),
+  groupOption: ({ id, name }: Group): string => `<option value="${right.html(id)}">${right.html(name)}</option>`,
   /** Keeps the form of a visitor whose session has ended. The correct client shows the form again at once and keeps nothing. */
   keepDraft: (_: Visit): void => {},
   draftOf: (_: Visit): URLSearchParams => new URLSearchParams(),
@@ -348,6 +357,8 @@ export const right = {
   },
   notFound: (_: Visit): string => '',
   applicationPath: (id: string): string | undefined => (/^[\w-]{1,100}$/.test(id) ? `/apps/v1/${id}` : undefined),
+  /** The path at the API for the id in the address of a form. */
+  postedPath: (id: string): string | undefined => right.applicationPath(id),
   headers: (_: Visit): Record<string, string> => ({
     'cache-control': 'no-store',
     'content-security-policy': "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
@@ -355,6 +366,12 @@ export const right = {
     'cross-origin-resource-policy': 'same-origin',
     'permissions-policy': 'camera=(), geolocation=(), microphone=()',
     'referrer-policy': 'same-origin',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  }),
+  /** The headers of an answer to a request that the HTTP parser refuses. */
+  parserHeaders: (): Record<string, string> => ({
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
   }),

@@ -10,6 +10,7 @@ import { crawl, makeApplication } from '../../steps/applications.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { addressesIn, foreignLoads, runsScript, showsInside } from '../../steps/page-content.ts'
 import { tokensOf } from '../../steps/tokens.ts'
+import { changing } from './changing.ts'
 import { creating } from './creating.ts'
 import { pageTexts } from './page-texts.ts'
 
@@ -321,6 +322,7 @@ export const pages: Row[] = [
     },
   },
   ...creating,
+  ...changing,
 ]
 
 /** Requests the start page and the page behind the login with a false Host, and returns the answers. */

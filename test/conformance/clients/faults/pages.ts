@@ -268,4 +268,36 @@ export const pages = [
     'create-no-session',
     answerWith(answer => (answer.status === 401 ? { status: 400, body: '<p>That did not work.</p>' } : answer)),
   ),
+
+  fault('edit-form-with-raw-quotes', 'edit-escapes', {
+    attribute: (_visit, text) => text.replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
+  }),
+  fault('later-edit-overwrites', 'edit-overtaken', { isUnchanged: () => true }),
+  fault(
+    'overtaken-edit-loses-the-text',
+    'edit-overtaken-kept',
+    answerWith((answer, visit) =>
+      visit.method === 'POST' && visit.url.pathname.endsWith('/edit') && answer.status === 409
+        ? page(visit, 409, 'Somebody else has changed it', '<a href="/applications">Applications</a>')
+        : answer,
+    ),
+  ),
+  fault('new-secret-for-another-site', 'forms-forged', {
+    ...anyForm,
+    isUseOf: () => true,
+    isFromHere: visit => visit.url.pathname.endsWith('/secret') || right.isFromHere(visit),
+  }),
+  fault('remove-by-a-link', 'links-change-nothing', { asksBeforeRemoving: false }),
+  fault('new-secret-by-a-link', 'links-change-nothing', {
+    async around(visit, next) {
+      if (visit.method === 'GET' && visit.url.pathname.endsWith('/secret')) visit.method = 'POST'
+      return next()
+    },
+    isFromHere: () => true,
+    formOf: (visit, body) => body || visit.url.search.slice(1),
+  }),
+  fault('id-of-a-form-decoded', 'form-id', {
+    isUseOf: () => true,
+    postedPath: id => `/apps/v1/${decodeURIComponent(id)}`,
+  }),
 ]

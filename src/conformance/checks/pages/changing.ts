@@ -1,0 +1,255 @@
+// Pages about one application: the form for changes, and every form and link that could change or remove the application.
+import type { Form } from '../../browser/form.ts'
+import { type Check, NotApplicable, type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect, expectServed } from '../../findings.ts'
+import {
+  changesSince,
+  formsAbout,
+  isOfClient,
+  nameField,
+  type OwnApplication,
+  openEditForm,
+  openPagesAbout,
+  openWithApplication,
+  ownForm,
+  sendForm,
+  worksFromItsPage,
+} from '../../steps/application-pages.ts'
+import { forge } from '../../steps/create-form.ts'
+import { runsScript } from '../../steps/page-content.ts'
+
+const needs: Check['needs'] = ['page']
+
+/** Ends an attribute with either quote, a textarea and an option, and adds an element. */
+const markup = `Marker" onmouseover="conformance()" ' onmouseover='conformance()' ></textarea></option><img src=x onerror=conformance()>`
+
+/** Addresses that a link check opens at most. */
+const mostAddresses = 30
+
+/** Ids that name another path of the API if the client does not encode them. */
+const hostileIds = (id: string) => [
+  `${id}%2FrefreshSecret%3F`,
+  `${id}%3Fx=1`,
+  '..%2f..%2fidentities%2fv1',
+  '%2e%2e%2f%2e%2e%2fapi',
+]
+
+const allowedPaths = /^\/apps\/v1(\/(?!\.\.?($|\/))[^/?#]+(\/\w+)?)?$/
+
+/** Two tabs with the form for changes, and both are saved. Returns what the API has after each, and the last answer. */
+async function saveTwice(context: CheckContext) {
+  const application = await openWithApplication(context)
+  const { browser, person, id } = application
+  const { page, form } = await openEditForm(context, application)
+  const name = nameField(form)
+  const [first, second] = ['First change of conformance', 'Second change of conformance']
+  await browser.newTab().submit(page, form, { [name]: first })
+  const token = await context.platform.tokenOf(person)
+  const stored = async () => {
+    const { data } = (await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)).json<{ data: { name: string } }>()
+    return data.name
+  }
+  if ((await stored()) !== first) throw new NotApplicable('the form for changes saves nothing')
+  const answer = await browser.newTab().submit(page, form, { [name]: second })
+  await context.platform.settle()
+  return { answer, second, stored: await stored(), first }
+}
+
+export const changing: Row[] = [
+  {
+    id: 'edit-escapes',
+    title: 'The form for changing an application escapes quotes and markup in the values',
+    rule: 'PG-07',
+    why: "Other members of the visitor's group can write these values, and a quote ends an attribute.",
+    fix: 'Escape <, >, & and both quotes in every value, or let the template escape them.',
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context, { name: markup, description: markup })
+      const { page } = await openEditForm(context, application)
+      expect(page.body.includes('Marker'), 'The form for changes does not show the name of the application.', page)
+      expect(!runsScript(page, 'conformance()'), `${page.url} contains a value without escaping.`, page)
+    },
+  },
+  {
+    id: 'edit-overtaken',
+    title: 'A form for changes does not overwrite a change that was made after the form was opened',
+    rule: 'edit-overtaken',
+    why: 'Two people, or two tabs, edit the same application, and the later one deletes the work of the earlier one without seeing it.',
+    fix: 'Keep the ETag of the values that the form shows, send it as If-Match, and show the form again after a 412.',
+    needs,
+    async run(context) {
+      const { answer, stored, first } = await saveTwice(context)
+      expect(stored === first, `The later form overwrote the name “${first}” with “${stored}”.`, answer)
+      expectServed(answer, `The later form was answered with ${describePage(answer)}.`)
+    },
+  },
+  {
+    id: 'edit-overtaken-kept',
+    title: 'When somebody else has changed the application, the client shows what the visitor typed',
+    rule: 'form-kept',
+    why: 'The visitor has to decide between both versions, and cannot do so if the typed text is lost.',
+    fix: 'Answer with the form again, with the typed values and the values that the API has now.',
+    needs,
+    async run(context) {
+      const { answer, stored, first, second } = await saveTwice(context)
+      if (stored !== first)
+        throw new NotApplicable('the later form overwrites the earlier change, which edit-overtaken reports')
+      const kept = [answer.body, ...answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
+      expect(
+        kept.some(text => text.includes(second)),
+        'The page does not contain what was typed.',
+        answer,
+      )
+    },
+  },
+  {
+    id: 'forms-forged',
+    title: 'No form about an application works when another site sends it',
+    rule: 'PG-01',
+    why: 'Any website can send such a form with the cookies of the visitor, and then change or remove applications or make new secrets.',
+    fix: 'Check the origin of every POST at one place, before any route, and not only of the form that creates an application.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { browser, person, id } = application
+      const forms = formsAbout(context, await openPagesAbout(context, application), id)
+      if (forms.length === 0) throw new NotApplicable('no page about an application has a form')
+      const other = await openWithApplication(context, {}, await context.otherPerson())
+      const theirs = formsAbout(context, await openPagesAbout(context, other), other.id)
+      let works = 0
+      for (const found of forms) {
+        const { form } = found
+        const attackers = theirs.find(({ form: { action } }) => action.replaceAll(other.id, id) === form.action)
+        for (const forged of forgeriesOf(form, attackers?.form))
+          for (const headers of foreignHeaders(context)) {
+            const before = context.arrived('api')
+            const { answer } = await sendForm(context, browser, forged, headers)
+            const changes = await changesSince(context, person, before)
+            expect(
+              changes.length === 0,
+              `The forged POST to ${new URL(form.action).pathname} was carried out.`,
+              answer,
+              ...changes,
+            )
+          }
+        if (await worksFromItsPage(context, application, found)) works++
+      }
+      // A form that does nothing from its own page proves nothing.
+      if (works === 0) throw new Undecided('No form about an application changes anything, even from its own page.')
+    },
+  },
+  {
+    id: 'links-change-nothing',
+    title: 'A GET request of a link or of the address of a form changes nothing',
+    rule: 'PG-04',
+    why: 'Browsers, extensions and link checkers open links in advance, and another site can open a link with an image.',
+    fix: 'Answer GET with a page that asks, and change or remove only for a POST.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { browser, person, id } = application
+      // Every visit of a page that a link leads to is already such a request.
+      const before = context.arrived('api')
+      const expectNoChange = async (address: string) => {
+        const changes = await changesSince(context, person, before)
+        const path = new URL(address).pathname.replaceAll(id, '…')
+        expect(
+          changes.length === 0,
+          `GET ${path} made the client send ${changes[0]?.request.method} to the API.`,
+          ...changes,
+        )
+      }
+      const pages = await openPagesAbout(context, application)
+      await expectNoChange(pages.at(-1)!.trail[0]!.request.url)
+      if (!pages.slice(1).some(({ status }) => status === 200))
+        throw new NotApplicable('no link of the page behind the login leads to a page about an application')
+      const addresses = new Set(
+        pages.flatMap(page => [
+          ...page.links.map(({ url }) => url),
+          ...page.forms
+            .filter(({ method }) => method === 'POST')
+            .flatMap(({ action, fields }) => [action, `${action.split('?')[0]}?${new URLSearchParams(fields)}`]),
+        ]),
+      )
+      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
+      for (const address of [...addresses].filter(one => isOfClient(context, one)).slice(0, mostAddresses)) {
+        await browser.visit(address, { from: pages[0]!, ...stop })
+        await expectNoChange(address)
+      }
+    },
+  },
+  {
+    id: 'form-id',
+    title:
+      'With an id such as ..%2f..%2fidentities in the address of a form, the client calls only the application API',
+    rule: 'PG-23',
+    why: 'If the client does not encode the id, the token of the visitor goes to another path, with a method that changes something.',
+    fix: 'Check the form of an id for every method, and encode it as one segment of the path.',
+    needs,
+    // Runs alone: the sandbox may not know the visitor of such a call, so the check must count the calls of all users.
+    isAlone: true,
+    longestMs: 90_000,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { browser, id } = application
+      const pages = await openPagesAbout(context, application)
+      const forms = formsAbout(context, pages, id).filter(({ form }) => new URL(form.action).pathname.includes(id))
+      if (forms.length === 0) throw new NotApplicable('no form has the id of an application in its address')
+      let works = 0
+      for (const found of forms) {
+        for (const hostile of hostileIds(id)) await expectOwnPaths(context, application, found.form, hostile)
+        if (await worksFromItsPage(context, { ...application, browser }, found)) works++
+      }
+      if (works === 0) throw new Undecided('No form about an application changes anything, even with its own id.')
+    },
+  },
+]
+
+/** Sends the form with this id in its address. Fails if the client calls another path than those of applications. */
+async function expectOwnPaths(
+  context: CheckContext,
+  { browser, person, id }: OwnApplication,
+  { action, fields }: Form,
+  hostile: string,
+): Promise<void> {
+  const before = new Set(context.arrived('api', 'me', 'exchange'))
+  const { answer } = await sendForm(context, browser, { action: action.replace(id, hostile), fields }, ownForm(context))
+  await context.platform.settle()
+  const wrong = context
+    .arrived('api', 'me', 'exchange')
+    .filter(step => !before.has(step) && !isAllowed(step.request.url, person.id))
+  expect(
+    wrong.length === 0,
+    `The client called ${wrong[0]?.request.method} ${wrong[0]?.request.url}.`,
+    answer,
+    ...wrong,
+  )
+}
+
+function isAllowed(url: string, userId: string): boolean {
+  return allowedPaths.test(url) || url === '/api/me' || url.startsWith(`/identities/v1/${userId}/links`)
+}
+
+/** The form without its hidden fields, and with those of the attacker's own application. */
+function forgeriesOf(form: Form, attackers: Form | undefined): Form[] {
+  const hidden = new Set(form.controls.filter(({ type }) => type === 'hidden').map(({ name }) => name))
+  const bare = { ...form, fields: form.fields.filter(([name]) => !hidden.has(name)) }
+  return attackers ? [bare, forge(attackers, form)] : [bare]
+}
+
+/** What browsers send with a form of another site, and of another port of the same host. The last one has no Sec-Fetch headers. */
+function foreignHeaders({ settings }: CheckContext): Record<string, string>[] {
+  const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  return [
+    { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site', ...navigation },
+    {
+      origin: `${new URL(settings.client).protocol}//${new URL(settings.client).hostname}:1`,
+      'sec-fetch-site': 'same-site',
+      ...navigation,
+    },
+    { origin: 'https://evil.example' },
+  ]
+}

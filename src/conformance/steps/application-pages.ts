@@ -1,0 +1,180 @@
+// The pages of the client about one application, and their forms. No option of the command names these pages, so the suite
+// follows links.
+import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
+import type { Browser, Page } from '../browser/browser.ts'
+import type { Form } from '../browser/form.ts'
+import { NotApplicable } from '../check.ts'
+import type { CheckContext } from '../context.ts'
+import { headerOf, statusOf } from '../findings.ts'
+import type { Person } from '../platform.ts'
+import { makeApplication } from './applications.ts'
+import { cookieHeader } from './callback.ts'
+import { isSame } from './sign-out.ts'
+
+/** A form of a page about one application. */
+export interface ApplicationForm {
+  page: Page
+  form: Form
+}
+
+export interface OwnApplication {
+  browser: Browser
+  person: Person
+  id: string
+}
+
+/** Pages about one application that the suite opens. */
+const mostPages = 8
+const redirectUri = 'https://made.example/callback'
+
+/** A signed-in visitor with one application, which the suite has made. */
+export async function openWithApplication(
+  context: CheckContext,
+  fields: Record<string, string> = {},
+  someone?: Person,
+): Promise<OwnApplication> {
+  const person = someone ?? (await context.person())
+  const id = await makeApplication(context, person, {
+    name: 'Weather of conformance',
+    redirectUris: redirectUri,
+    ...fields,
+  })
+  const { browser } = await context.signedIn({ person })
+  return { browser, person, id }
+}
+
+/**
+ * Opens the page behind the login, and the pages whose address contains the id of the application. Links that look like a
+ * removal come last. Stops after a page for which `isLast` is true.
+ */
+export async function openPagesAbout(
+  context: CheckContext,
+  { browser, id }: OwnApplication,
+  isLast: (page: Page) => boolean = () => false,
+): Promise<Page[]> {
+  const pages = [await browser.visit(context.url(context.settings.page))]
+  const seen = new Set(pages.map(({ url }) => url))
+  const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
+  while (pages.length <= mostPages && !isLast(pages.at(-1)!)) {
+    const [next] = pages
+      .flatMap(from => linksAbout(context, from, id).map(link => ({ from, link })))
+      .filter(({ link }) => !seen.has(withoutHash(link)))
+      .toSorted((one, other) => rank(one.link) - rank(other.link))
+    if (!next) break
+    seen.add(withoutHash(next.link))
+    pages.push(await browser.visit(next.link, { from: next.from, ...stop }))
+  }
+  return pages
+}
+
+const withoutHash = (url: string) => url.split('#')[0]!
+
+/** Forms for changes first, and removals last. */
+function rank(url: string): number {
+  if (/remove|delete|trash|destroy/i.test(url)) return 2
+  return /edit|change|update|modif/i.test(url) ? 0 : 1
+}
+
+/** The addresses of the client in the links of the page that contain the id. */
+function linksAbout(context: CheckContext, { links }: Page, id: string): string[] {
+  return links.map(({ url }) => url).filter(url => isOfClient(context, url) && url.includes(id))
+}
+
+/** Whether the address is at the client, and does not begin a login or end the session. */
+export function isOfClient({ settings, url }: CheckContext, address: string): boolean {
+  if (!URL.canParse(address) || new URL(address).origin !== new URL(settings.client).origin) return false
+  const others = [settings.login, settings.callback, settings.logout?.path ?? settings.login]
+  return !others.some(path => isSame(address, url(path)))
+}
+
+/** The form for changes: it has the redirect URIs of the application. Ends the check if no page has such a form. */
+export async function openEditForm(context: CheckContext, application: OwnApplication): Promise<ApplicationForm> {
+  const pages = await openPagesAbout(context, application, page => editFormOf(page) !== undefined)
+  const page = pages.at(-1)!
+  const form = editFormOf(page)
+  if (!form) throw new NotApplicable('no page that links lead to has a form for changing an application')
+  return { page, form }
+}
+
+export function editFormOf({ forms }: Page): Form | undefined {
+  return forms.find(
+    ({ method, fields }) =>
+      method === 'POST' &&
+      fields.some(([name]) => /name/i.test(name)) &&
+      fields.some(([name, value]) => /redirect/i.test(name) && value.includes(redirectUri)),
+  )
+}
+
+/** The name of the field for the name of the application. */
+export function nameField({ controls }: Form): string {
+  const names = controls.filter(({ type }) => type !== 'hidden' && type !== 'button').map(({ name }) => name)
+  return (names.find(name => /^name$/i.test(name)) ?? names.find(name => /name/i.test(name)))!
+}
+
+/** The POST forms about the application, removals last. The form that signs out is left out. */
+export function formsAbout(context: CheckContext, pages: Page[], id: string): ApplicationForm[] {
+  const found = new Map<string, ApplicationForm>()
+  for (const page of pages)
+    for (const form of page.forms) {
+      const isAbout = form.action.includes(id) || page.url.includes(id)
+      const names = form.controls.map(({ name }) => name).join(' ')
+      if (form.method === 'POST' && isAbout && isOfClient(context, form.action))
+        found.set(`${form.action} ${names}`, { page, form })
+    }
+  return [...found.values()].toSorted((one, other) => rank(describeForm(one)) - rank(describeForm(other)))
+}
+
+function describeForm({ form, page }: ApplicationForm): string {
+  return [form.action, page.url, ...form.buttons.map(({ text }) => text)].join(' ')
+}
+
+/** The calls since `before` with which the client changed something in the name of the person. */
+export async function changesSince(context: CheckContext, person: Person, before: LabStep[]): Promise<LabStep[]> {
+  await context.platform.settle()
+  const known = new Set(before)
+  return context
+    .arrived('api')
+    .filter(step => !known.has(step) && step.about.userId === person.id && isChange(step.request.method))
+}
+
+const isChange = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
+
+/** Whether the form, sent from its own page, makes the client change something. A form for changes gets another name. */
+export async function worksFromItsPage(
+  context: CheckContext,
+  { browser, person }: OwnApplication,
+  { page, form }: ApplicationForm,
+): Promise<boolean> {
+  const before = context.arrived('api')
+  const values = editFormOf({ ...page, forms: [form] }) ? { [nameField(form)]: 'Changed by conformance' } : {}
+  await browser.newTab().submit(page, form, values)
+  return (await changesSince(context, person, before)).length > 0
+}
+
+/** Sends a form with these headers, outside of any page. */
+export async function sendForm(
+  context: CheckContext,
+  browser: Browser,
+  { action, fields }: Pick<Form, 'action' | 'fields'>,
+  headers: Record<string, string>,
+) {
+  const answer = await context.request(action, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      cookie: cookieHeader(context, browser, action),
+      ...headers,
+    },
+    body: `${new URLSearchParams(fields)}`,
+  })
+  return { answer, status: statusOf(answer), location: headerOf(answer, 'location') }
+}
+
+/** The headers that a browser sends with a form of the client's own page. */
+export const ownForm = ({ settings }: CheckContext): Record<string, string> => ({
+  origin: settings.client,
+  'sec-fetch-site': 'same-origin',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+  'sec-fetch-user': '?1',
+})
