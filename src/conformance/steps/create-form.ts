@@ -30,12 +30,17 @@ export async function openFormIn(
   name = 'Created by conformance',
 ): Promise<OpenForm> {
   const page = await browser.visit(context.url(context.settings.create))
-  const form = page.forms.find(
-    ({ method, fields }) => method === 'POST' && nameOf(fields, /^name$/i, /name/i) && nameOf(fields, /redirect_?uri/i),
-  )
+  const form = findCreateForm(page)
   if (!form)
     throw new Undecided(`${context.settings.create}, ${describePage(page)}, has no form with a name and redirect URIs.`)
   return { browser, person, page, form, values: fill(form, person, name) }
+}
+
+/** The form of the page that creates an application. */
+export function findCreateForm({ forms }: Page): Form | undefined {
+  return forms.find(
+    ({ method, fields }) => method === 'POST' && nameOf(fields, /^name$/i, /name/i) && nameOf(fields, /redirect_?uri/i),
+  )
 }
 
 function fill({ fields }: Form, person: Person, name: string): Values {
@@ -71,6 +76,15 @@ export function forge(own: Form, visitors: Form): Form {
       control.type === 'hidden' ? { ...control, values: [theirs.get(control.name) ?? ''] } : control,
     ),
   }
+}
+
+/** The form that an attacker can send: it contains the hidden tokens of the attacker's own session. */
+export async function attackersForm(context: CheckContext, visitors: Form): Promise<Form> {
+  const attacker = await context.otherPerson()
+  const { browser } = await context.signedIn({ person: attacker })
+  const page = await browser.visit(context.url(context.settings.create))
+  const own = page.forms.find(({ action }) => action === visitors.action) ?? visitors
+  return forge(own, visitors)
 }
 
 /** Calls that created an application for this person. */

@@ -30,7 +30,7 @@ export function buildOtherClient(settings: Settings): Server {
   const visitors = new Map<string, Visitor>()
   const forms = new Set<string>()
 
-  return createServer(async (request, response) => {
+  const server = createServer(async (request, response) => {
     const url = URL.parse(publicUrl + (request.url ?? '/'))
     const answer: Answer = url
       ? await route(request, url).catch(() => ({
@@ -49,6 +49,14 @@ export function buildOtherClient(settings: Settings): Server {
     response.end(html ?? JSON.stringify(json ?? { status }))
     settings.print(`${request.method} ${status}`)
   })
+  // The answer to a request that the HTTP parser refuses.
+  server.on('clientError', (_error, socket) => {
+    if (!socket.writable) return void socket.destroy()
+    socket.end(
+      'HTTP/1.1 400 Bad Request\r\nconnection: close\r\nx-content-type-options: nosniff\r\ncontent-length: 0\r\n\r\n',
+    )
+  })
+  return server
 
   async function route(request: IncomingMessage, { pathname, searchParams }: URL): Promise<Answer> {
     const cookies = cookiesOf(request)

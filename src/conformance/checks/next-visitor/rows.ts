@@ -1,12 +1,13 @@
 // The pages that the next person at the same browser sees after a visitor has signed out or a session has ended.
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type Row, Undecided } from '../../check.ts'
+import type { Values } from '../../browser/form.ts'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect } from '../../findings.ts'
+import { describePage, expect, expectServed } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import { followCallback } from '../../steps/callback.ts'
-import { created, type OpenForm, openCreateForm } from '../../steps/create-form.ts'
-import { sessionOf } from '../../steps/sessions.ts'
+import { created, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
+import { ownCookies, sessionOf } from '../../steps/sessions.ts'
 import { isSame, signOut } from '../../steps/sign-out.ts'
 
 /** A text that no page contains unless a visitor typed it. */
@@ -62,10 +63,19 @@ async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ 
   return { page, secrets }
 }
 
-/** Removes the cookies of a session, as a browser does when they expire. */
-async function endSession(context: CheckContext): Promise<{ browser: Browser; names: string[] }> {
-  const { browser, cookies } = await sessionOf(context)
-  return { browser, names: cookies.map(({ cookie }) => cookie.name) }
+/** The form for a new application, and the names of the cookies that the client set at sign-in. */
+async function openFormOfSession(context: CheckContext): Promise<{ open: OpenForm; names: string[] }> {
+  const { browser, person } = await context.signedIn()
+  // Cookies that the form sets later, such as a draft, are not in this list.
+  const names = ownCookies(context, browser)
+  return { open: await openFormIn(context, browser, person, typed), names }
+}
+
+/** Removes these cookies, as a browser does when they expire. Ends the check if the visitor is still signed in. */
+async function endSession(context: CheckContext, browser: Browser, names: string[]): Promise<void> {
+  for (const name of names) browser.cookies.delete(name)
+  if (await context.isSignedIn(browser.copy()))
+    throw new Undecided('The visitor is still signed in without the cookies that the client set at sign-in.')
 }
 
 /** Signs out with the form of the open page, so that the browser opens no other page before. */
@@ -74,6 +84,12 @@ async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): 
   const form = page.forms.find(one => isSame(one.action, context.url(path)) && one.method === method)
   if (form) await browser.submit(page, form)
   else await signOut(context, browser)
+}
+
+/** The values of the form, with the text of the former visitor in every text field. */
+function typeAll({ form, values }: OpenForm): Values {
+  const texts = form.controls.filter(({ type }) => type === 'text' || type === 'textarea')
+  return { ...Object.fromEntries(texts.map(({ name }) => [name, typed])), ...values }
 }
 
 function isNoStore({ headers }: Page): boolean {
@@ -121,9 +137,8 @@ export const nextVisitor: Row[] = [
     fix: 'Bind a draft to the visitor who typed it, and delete it when somebody else signs in.',
     needs: ['page', 'create'],
     async run(context) {
-      const { names } = await endSession(context)
-      const open = await openCreateForm(context, typed)
-      for (const name of names) open.browser.cookies.delete(name)
+      const { open, names } = await openFormOfSession(context)
+      await endSession(context, open.browser, names)
       const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
       const page = await open.browser.submit(open.page, open.form, { ...open.values }, undefined, stop)
       const { landed } = await nextPerson(context, open.browser, page)
@@ -138,10 +153,9 @@ export const nextVisitor: Row[] = [
     fix: 'Delete drafts at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
-      const { names } = await endSession(context)
-      const open = await openCreateForm(context, typed)
+      const { open, names } = await openFormOfSession(context)
       const kept = open.browser.copy()
-      for (const name of names) open.browser.cookies.delete(name)
+      await endSession(context, open.browser, names)
       const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
       await open.browser.submit(open.page, open.form, { ...open.values }, undefined, stop)
       // Restores the session cookies, as if the visitor signed in again, and signs out without opening the form.
@@ -171,6 +185,36 @@ export const nextVisitor: Row[] = [
       expectNothingOf(await lookAround(context, other.browser), 'what another visitor has typed', [typed])
     },
   },
+  ...(
+    [
+      ['empty-name', 'because its name is empty', (values: Values, name: string) => ({ ...values, [name]: '' })],
+      [
+        'wrong-address',
+        'because of a wrong address',
+        (values: Values, _name: string, uri: string) => ({ ...values, [uri]: 'x' }),
+      ],
+    ] as const
+  ).map(
+    ([id, what, change]): Row => ({
+      id: `next-visitor-${id}`,
+      title: `Text from a form that the client refused ${what} is not in the form of another visitor`,
+      rule: 'next-visitor',
+      why: 'A client has separate code for the fields that it checks itself, and may keep the form at the server only there.',
+      fix: 'Answer a refused form with the filled form, and keep no part of it at the server.',
+      needs: ['page', 'create'],
+      async run(context) {
+        const { browser, person } = await context.signedIn()
+        const open = await openFormIn(context, browser, person, typed)
+        const name = Object.keys(open.values).find(name => /name/i.test(name))!
+        const uri = Object.keys(open.values).find(name => /redirect/i.test(name))!
+        const page = await browser.submit(open.page, open.form, change(typeAll(open), name, uri))
+        expectServed(page, `The form was answered with ${describePage(page)}.`)
+        if ((await created(context, person)).length > 0) throw new NotApplicable('the API accepts this form')
+        const other = await context.signedIn({ person: await context.otherPerson() })
+        expectNothingOf(await lookAround(context, other.browser), 'what another visitor has typed', [typed])
+      },
+    }),
+  ),
   {
     id: 'next-visitor-session-ended',
     title: 'When the session has ended, no page shows anything about its visitor',
@@ -179,10 +223,14 @@ export const nextVisitor: Row[] = [
     fix: 'Let every cookie about a visitor expire with the session, and show a name only while there is a session.',
     needs: ['page'],
     async run(context) {
-      const { browser, names } = await endSession(context)
-      const person = await context.person()
+      // Cookies that do not belong to the session stay, because one of them may contain the name of the visitor.
+      const { browser, person, cookies } = await sessionOf(context)
       await lookAround(context, browser)
-      for (const name of names) browser.cookies.delete(name)
+      await endSession(
+        context,
+        browser,
+        cookies.map(({ cookie }) => cookie.name),
+      )
       expectNothingOf(await lookAround(context, browser), 'the former visitor', [
         person.email,
         person.id,

@@ -3,12 +3,12 @@ import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type Check, Failed, type Row, Undecided } from '../../check.ts'
+import { type Check, Failed, NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectOr, expectServed } from '../../findings.ts'
 import { describeExchange } from '../../report/describe.ts'
 import { cookieHeader } from '../../steps/callback.ts'
-import { created, forge, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { attackersForm, created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 
 const needs: Check['needs'] = ['create', 'page']
@@ -132,7 +132,7 @@ export const creating: Row[] = [
   },
   {
     id: 'create-shows-secret',
-    title: 'The client shows the secret of a new application once',
+    title: 'The client shows the secret of a new application',
     rule: 'secret-shown',
     why: 'The API returns the secret only in the answer to the creation.',
     fix: 'Show the secret on the page after the creation, and say that the client will not show it again.',
@@ -146,8 +146,27 @@ export const creating: Row[] = [
         'No page after the creation shows the secret.',
         page,
       )
-      const later = await open.browser.newTab().visit(page.url)
-      expect(!later.body.includes(secret), 'A later visit shows the secret again.')
+    },
+  },
+  {
+    id: 'create-secret-once',
+    title: 'A later visit does not show the secret of a new application again',
+    rule: 'secret-shown',
+    why: 'A secret that stays on a page can be read by everybody who uses the browser later.',
+    fix: 'Delete the kept secret with the answer that shows it.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      const page = await submitCreate(context, open)
+      const secret = secretOf(await created(context, open.person))
+      if (!page.body.includes(secret))
+        throw new NotApplicable(
+          'the page after the creation does not show the secret, which create-shows-secret reports',
+        )
+      for (let visit = 0; visit < 2; visit++) {
+        const later = await open.browser.newTab().visit(page.url)
+        expect(!later.body.includes(secret), 'A later visit shows the secret again.', later)
+      }
     },
   },
   {
@@ -322,15 +341,6 @@ export const creating: Row[] = [
     },
   },
 ]
-
-/** The form that an attacker can send: it contains the hidden tokens of the attacker's own session. */
-async function attackersForm(context: CheckContext, visitors: Form) {
-  const attacker = await context.otherPerson()
-  const { browser } = await context.signedIn({ person: attacker })
-  const page = await browser.visit(context.url(context.settings.create))
-  const own = page.forms.find(({ action }) => action === visitors.action) ?? visitors
-  return forge(own, visitors)
-}
 
 function secretOf(steps: { response: { body: unknown } }[]): string {
   const body = JSON.parse(String(steps[0]?.response.body)) as { client?: { clientSecrets?: string[] } }

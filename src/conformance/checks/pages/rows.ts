@@ -3,16 +3,20 @@
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectServed, headerOf, statusOf } from '../../findings.ts'
+import { describePage, expect, expectServed, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { crawl, makeApplication } from '../../steps/applications.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { addressesIn, foreignLoads, runsScript, showsInside } from '../../steps/page-content.ts'
+import { sessionOf } from '../../steps/sessions.ts'
+import { readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { changing } from './changing.ts'
 import { creating } from './creating.ts'
+import { errorHeaders } from './error-headers.ts'
 import { pageTexts } from './page-texts.ts'
+import { typedValues } from './typed-values.ts'
 
 /** A header that a page behind the login needs. */
 const headers: {
@@ -162,6 +166,28 @@ export const pages: Row[] = [
         'The header is not there.',
         answer,
       )
+    },
+  },
+  {
+    id: 'page-sets-no-session',
+    title: 'A page that changes no session does not set the session cookie again',
+    rule: 'CK-18',
+    why: 'If two pages load at once, the later answer replaces a newer session with an older one.',
+    fix: 'Set the session cookie only in the answer that creates, renews or ends the session.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, cookies } = await sessionOf(context)
+      const names = cookies.map(({ cookie }) => cookie.name)
+      const { page, create } = context.settings
+      for (const path of [page, create, page].filter(path => path !== '')) {
+        const before = context.arrived('refresh').length
+        const opened = await browser.visit(context.url(path))
+        await context.platform.settle()
+        // A renewal changes the session.
+        if (context.arrived('refresh').length > before) continue
+        const set = opened.trail.flatMap(setCookiesOf).map(line => readSetCookie(line).name)
+        expect(!set.some(name => names.includes(name)), `${path} sets the session cookie again.`, opened)
+      }
     },
   },
   {
@@ -323,6 +349,8 @@ export const pages: Row[] = [
   },
   ...creating,
   ...changing,
+  ...typedValues,
+  ...errorHeaders,
 ]
 
 /** Requests the start page and the page behind the login with a false Host, and returns the answers. */

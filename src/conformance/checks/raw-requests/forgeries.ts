@@ -1,13 +1,84 @@
 // Requests that contain the cookies of a visitor, but do not come from a page of the client.
+
+import type { Form } from '../../browser/form.ts'
 import { NotApplicable, type Row } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
 import { expect, setCookiesOf, statusOf } from '../../findings.ts'
+import { sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader } from '../../steps/callback.ts'
-import { created, forge, openCreateForm } from '../../steps/create-form.ts'
+import { attackersForm, created, forge, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
+import { signOut } from '../../steps/sign-out.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
+/** Origins of other sites that contain the origin of the client, for clients that compare only a part. */
+function similarOrigins({ settings }: CheckContext): string[] {
+  const { protocol, host } = new URL(settings.client)
+  const own = `${protocol}//${host}`
+  return [`${own}.evil.example`, `${own}0`, `${own}@evil.example`, `${protocol}//evil${host}`]
+}
+
+const similarRow: Pick<Row, 'rule' | 'why' | 'fix'> = {
+  rule: 'PG-01',
+  why: 'An attacker can register a host whose origin begins with the origin of the client.',
+  fix: 'Compare the whole Origin with the configured origin, not its beginning or its end.',
+}
+
 export const forgeries: Row[] = [
+  {
+    id: 'raw-create-similar-origin',
+    title: 'A POST creates no application if its Origin only begins or ends like that of the client',
+    ...similarRow,
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      const { fields, action } = await attackersForm(context, open.form)
+      const send = (form: Form['fields'], origin: string) =>
+        sendForm(
+          context,
+          open.browser,
+          {
+            action,
+            fields: [
+              ...form.filter(([name]) => !(name in open.values)),
+              ...(Object.entries(open.values) as [string, string][]),
+            ],
+          },
+          { origin },
+        )
+      for (const origin of similarOrigins(context)) {
+        const { answer } = await send(fields, origin)
+        expect(
+          (await created(context, open.person)).length === 0,
+          `The application was created with Origin: ${origin}.`,
+          answer,
+        )
+      }
+      await send(open.form.fields, context.settings.client)
+      if ((await created(context, open.person)).length === 0) await submitCreate(context, await openCreateForm(context))
+    },
+  },
+  {
+    id: 'raw-logout-similar-origin',
+    title: 'A POST signs nobody out if its Origin only begins or ends like that of the client',
+    ...similarRow,
+    needs: ['page', 'logout'],
+    async run(context) {
+      const { method, path } = context.settings.logout!
+      if (method !== 'POST') throw new NotApplicable('signing out is not a POST')
+      const { browser } = await context.signedIn()
+      for (const origin of similarOrigins(context)) {
+        const { answer } = await sendForm(context, browser, { action: context.url(path), fields: [] }, { origin })
+        const isTakenBack = setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
+        expect(!(statusOf(answer) < 400 && isTakenBack), `The answer to Origin: ${origin} deletes the cookies.`, answer)
+        expect(await context.isSignedIn(browser), `Origin: ${origin} signs the visitor out.`, answer)
+      }
+      await signOut(context, browser)
+      if (await context.isSignedIn(browser))
+        throw new NotApplicable('signing out does not work, which another check reports')
+    },
+  },
   {
     id: 'raw-logout-without-origin',
     title: 'A POST without Origin and Sec-Fetch-Site signs nobody out',

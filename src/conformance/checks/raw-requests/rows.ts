@@ -1,7 +1,9 @@
 // Requests that no browser sends, but that anybody can send: the client must answer them, keep running, and use no address from them.
-import type { Row } from '../../check.ts'
+import type { Exchange } from '../../browser/browser.ts'
+import { NotApplicable, type Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf } from '../../findings.ts'
+import { typedAddress } from '../../steps/callback.ts'
 import { expectOwnStatus, type Odd, requestText, sendOdd } from '../../steps/raw.ts'
 import { bodies } from './bodies.ts'
 import { forgeries } from './forgeries.ts'
@@ -153,6 +155,26 @@ function get(context: CheckContext, target: string, headers: Record<string, stri
   return { what: `GET ${shorten(target)}`, head, isNoHttp: !/^(\/|https?:)/.test(target) }
 }
 
+/** Requests that most servers answer before the code of the client runs. */
+function refusedByParsers(context: CheckContext): Odd[] {
+  const { login, logout, create } = context.settings
+  const post = logout?.path ?? (create || login)
+  return [
+    { what: 'a request without Host', head: requestText(context, 'GET', login, { headers: { host: undefined } }) },
+    { what: 'a line that is not HTTP', head: 'nonsense\r\n\r\n' },
+    {
+      what: 'the Content-Length abc',
+      head: `${requestText(context, 'POST', post, { headers: { 'content-length': 'abc' } })}a=b`,
+    },
+    {
+      what: 'a header of 200,000 bytes',
+      head: requestText(context, 'GET', login, { headers: { 'x-long': 'a'.repeat(200_000) } }),
+    },
+  ].map(odd => ({ ...odd, isNoHttp: true }))
+}
+
+const isNosniff = (answer: Exchange) => /nosniff/i.test(headerOf(answer, 'x-content-type-options') ?? '')
+
 function shorten(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text
 }
@@ -236,6 +258,22 @@ export const rawRequests: Row[] = [
         const { hostname } = new URL(location, context.url('/'))
         expect(hostname !== 'evil.example', `${odd.what} leads to ${location}.`, exchange)
       }
+    },
+  },
+  {
+    id: 'raw-nosniff',
+    title: 'Answers to requests that the HTTP parser refuses say nosniff if the other answers do',
+    rule: 'nosniff',
+    why: 'The HTTP server makes these answers itself, so they bypass the code that sets the headers. This check only warns, because many servers cannot be told to add headers here.',
+    fix: 'Set the headers where the server handles a broken request, for example in the handler of clientError, or in a proxy in front of the client.',
+    async run(context) {
+      const plain = await context.request(context.settings.login, { headers: typedAddress })
+      if (!isNosniff(plain)) throw new NotApplicable('the other answers do not say nosniff either')
+      const answers = await sendOdd(context, refusedByParsers(context))
+      const refused = answers.filter(({ status }) => status >= 400)
+      if (refused.length === 0) throw new NotApplicable('the client refuses no such request')
+      for (const { exchange, odd } of refused)
+        expect(isNosniff(exchange), `The answer to ${odd.what} does not say nosniff.`, exchange)
     },
   },
   ...bodies,

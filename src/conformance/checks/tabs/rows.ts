@@ -2,13 +2,16 @@
 
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import type { Form } from '../../browser/form.ts'
+import { Failed, NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectServed } from '../../findings.ts'
+import { describePage, expect, expectServed, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import { describeExchange } from '../../report/describe.ts'
+import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { created, openCreateForm } from '../../steps/create-form.ts'
+import { created, type OpenForm, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
 import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
@@ -325,6 +328,23 @@ export const tabs: Row[] = [
     },
   },
   {
+    id: 'replica-form',
+    title: 'A form that one instance has shown creates the application at another instance',
+    rule: 'CK-12',
+    why: 'A load balancer sends the form to any instance. If it knows the form only by its own memory, the typed text is lost.',
+    fix: 'Seal the id of the form with the key that all instances have, or keep it in a shared store.',
+    needs: ['replica', 'page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      const { answer } = await sendForm(context, open.browser, formAt(context, open), ownForm(context))
+      if ((await created(context, open.person)).length === 1) return
+      await submitCreate(context, await openCreateForm(context))
+      throw new Failed(`The other instance answered the form with status ${statusOf(answer)}, and created nothing.`, [
+        describeExchange(answer),
+      ])
+    },
+  },
+  {
     id: 'replica-refresh',
     title: 'When two instances renew at the same time, the visitor stays signed in',
     rule: 'CK-12',
@@ -359,6 +379,29 @@ export const tabs: Row[] = [
       const { browser } = await context.signedIn()
       await context.clientProcess!.restart()
       expect(await context.isSignedIn(browser), 'After the restart the visitor is not signed in.')
+    },
+  },
+  {
+    id: 'restart-form',
+    title: 'A form that was opened before a restart of the client creates the application',
+    rule: 'survives-restart',
+    why: 'Filling in the form can take minutes, and every update restarts the client. The visitor would lose the typed text.',
+    fix: 'Seal the id of the form with a key from the settings, or keep it in a separate store.',
+    needs: ['start', 'page', 'create'],
+    isAlone: true,
+    longestMs: 120_000,
+    async run(context) {
+      const open = await openCreateForm(context)
+      await context.clientProcess!.restart()
+      if (!(await context.isSignedIn(open.browser.copy())))
+        throw new NotApplicable('the session does not survive the restart, which restart-session reports')
+      const page = await open.browser.submit(open.page, open.form, open.values)
+      if ((await created(context, open.person)).length === 1) return
+      await submitCreate(context, await openFormIn(context, open.browser, open.person))
+      throw new Failed(
+        `After the restart the form was answered with ${describePage(page)}, and created nothing.`,
+        page.trail.slice(-2).map(describeExchange),
+      )
     },
   },
   {
@@ -438,6 +481,16 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
         : `A page of visitor ${reader} was loaded with the token of visitor ${owner}, and shows the application of ${owner}.`,
       ...(wrong ? [wrong.page] : []),
     )
+  }
+}
+
+/** The filled form, with the address of the other instance. */
+function formAt({ settings }: CheckContext, { form, values }: OpenForm): Pick<Form, 'action' | 'fields'> {
+  const { pathname, search } = new URL(form.action)
+  const filled = Object.entries(values) as [string, string][]
+  return {
+    action: settings.replica + pathname + search,
+    fields: [...form.fields.filter(([name]) => !(name in values)), ...filled],
   }
 }
 

@@ -1,4 +1,5 @@
-import { right } from '../parts.ts'
+import { createHash } from 'node:crypto'
+import { type Parts, right } from '../parts.ts'
 import type { Visit } from '../visit.ts'
 import { answerWith, fault, headersWith, memoryOf } from './fault.ts'
 
@@ -24,18 +25,37 @@ const greets = {
   ),
 }
 
+const keepsDraft: Pick<Parts, 'keepDraft' | 'draftOf'> = {
+  keepDraft: visit =>
+    visit.parts.setCookie(visit, '__Host-draft', visit.body, 'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=3600'),
+  draftOf(visit) {
+    const draft = visit.parts.unseal(visit, '__Host-draft', cookieOf(visit, '__Host-draft') ?? '')
+    return new URLSearchParams(typeof draft === 'string' ? draft : '')
+  },
+}
+
+/** Each refresh token has a cookie with its own name, so no list of names from another login fits. */
+const variesRefreshCookie: Partial<Parts> = {
+  setCookie(visit, name, value, attributes) {
+    right.setCookie(visit, name, value, attributes)
+    const line = visit.setCookies.at(-1)!
+    if (name === right.refreshCookie && line.startsWith(`${name}=`))
+      visit.setCookies[visit.setCookies.length - 1] = `${name}-${hashOf(`${value}`)}${line.slice(name.length)}`
+  },
+  readRefresh: visit =>
+    visit.cookies
+      .filter(([name]) => name.startsWith(`${right.refreshCookie}-`))
+      .map(([, text]) => visit.parts.unseal(visit, right.refreshCookie, text))
+      .find(value => typeof value === 'string'),
+}
+
+const hashOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 8)
+
 export const nextVisitor = [
   fault('hand-over-for-whoever-comes', ['next-visitor-secret-after-sign-out', 'next-visitor-secret-other-login'], {
     isHandOverOf: () => true,
   }),
-  fault('draft-for-whoever-comes', ['next-visitor-draft', 'next-visitor-draft-after-sign-out'], {
-    keepDraft: visit =>
-      visit.parts.setCookie(visit, '__Host-draft', visit.body, 'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=3600'),
-    draftOf(visit) {
-      const draft = visit.parts.unseal(visit, '__Host-draft', cookieOf(visit, '__Host-draft') ?? '')
-      return new URLSearchParams(typeof draft === 'string' ? draft : '')
-    },
-  }),
+  fault('draft-for-whoever-comes', ['next-visitor-draft', 'next-visitor-draft-after-sign-out'], keepsDraft),
   fault('refused-form-for-whoever-comes', 'next-visitor-refused-form', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
@@ -44,6 +64,24 @@ export const nextVisitor = [
     },
     draftOf: visit => new URLSearchParams((memoryOf(visit).get('draft') as string | undefined) ?? ''),
   }),
+  fault('draft-and-a-refresh-cookie-with-a-varying-name', 'next-visitor-draft', {
+    ...keepsDraft,
+    ...variesRefreshCookie,
+  }),
+  ...(['name', 'redirectUris'] as const).map(field =>
+    fault(
+      `form-with-a-wrong-${field}-for-whoever-comes`,
+      field === 'name' ? 'next-visitor-empty-name' : 'next-visitor-wrong-address',
+      {
+        formOf(visit, body) {
+          const value = new URLSearchParams(body).get(field)
+          if (value === '' || value === 'x') memoryOf(visit).set('draft', body)
+          return body
+        },
+        draftOf: visit => new URLSearchParams((memoryOf(visit).get('draft') as string | undefined) ?? ''),
+      },
+    ),
+  ),
   fault('greets-who-was-here', ['next-visitor-session-ended', 'next-visitor-signed-out'], greets),
   fault(
     'form-kept-by-browsers',

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
-import { page, signOutForm } from '../pages.ts'
+import { formPage, page, signOutForm } from '../pages.ts'
 import { right } from '../parts.ts'
-import { answerWith, bodyWith, crashIf, fault, headersWith, readable, sessionWith } from './fault.ts'
+import { answerWith, bodyWith, crashIf, fault, headersWith, memoryOf, readable, sessionWith } from './fault.ts'
 
 /** Accepts a form without the value that only the visitor's own page contains. */
 const anyForm = { isFormOf: () => true }
@@ -299,5 +299,70 @@ export const pages = [
   fault('id-of-a-form-decoded', 'form-id', {
     isUseOf: () => true,
     postedPath: id => `/apps/v1/${decodeURIComponent(id)}`,
+  }),
+
+  fault('secret-shown-at-every-visit', 'create-secret-once', {
+    setCookie(visit, name, value, attributes) {
+      if (name === '__Host-made') memoryOf(visit).set('made', (value as { text: string }).text)
+      return right.setCookie(visit, name, value, attributes)
+    },
+    ...bodyWith((body, visit) => {
+      const made = memoryOf(visit).get('made')
+      return visit.url.pathname === '/applications' && made
+        ? body.replace('<ul>', `<p>${right.html(`${made}`)}</p><ul>`)
+        : body
+    }),
+  }),
+  fault('refused-form-without-the-description', ['create-refused-all-fields', 'create-422-fields-all-fields'], {
+    keptValue: (name, value) => (name === 'description' ? '' : value),
+  }),
+  fault(
+    'failed-form-without-the-group',
+    ['create-403-all-fields', 'create-404-all-fields', 'create-503-all-fields'],
+    answerWith((answer, visit) => {
+      if (visit.method !== 'POST' || visit.url.pathname !== '/applications' || answer.status < 400) return answer
+      const values = new URLSearchParams(visit.body)
+      values.delete('groupId')
+      return formPage(visit, answer.status, {
+        token: values.get('form') ?? '',
+        groups: [],
+        values,
+        problem: 'Try again.',
+      })
+    }),
+  ),
+  fault('names-of-groups-as-html', 'create-group-escapes', {
+    groupOption: ({ id, name }) => `<option value="${id}">${name}</option>`,
+  }),
+  fault('form-needs-the-list-of-groups', 'create-without-groups', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      if (request.url.includes('/links') && status !== 200) visit.body = 'no groups'
+      return [status, answer]
+    },
+    ...answerWith((answer, visit) => (visit.body === 'no groups' ? page(visit, 502, 'No groups', '') : answer)),
+  }),
+
+  fault(
+    'error-pages-without-headers',
+    ['error-headers', 'error-not-framed', 'error-nosniff', 'error-content-security-policy'],
+    {
+      ...headersWith(() => ({
+        'content-security-policy': undefined,
+        'x-content-type-options': undefined,
+        'x-frame-options': undefined,
+      })),
+      ...answerWith((answer, visit) =>
+        answer.status < 400 ? { ...answer, headers: { ...right.headers(visit), ...answer.headers } } : answer,
+      ),
+    },
+  ),
+  fault('session-set-at-every-page', 'page-sets-no-session', {
+    readSession(visit) {
+      const session = right.readSession(visit)
+      if (session && visit.setCookies.length === 0)
+        visit.parts.setCookie(visit, right.sessionCookie, session, right.sessionAttributes(3600))
+      return session
+    },
   }),
 ]

@@ -105,4 +105,18 @@ export const rawRequests: Fault[] = [
     isFromHere: visit =>
       (visit.headers.origin === undefined && visit.headers['sec-fetch-site'] === undefined) || right.isFromHere(visit),
   }),
+  fault('origin-compared-as-a-prefix', ['raw-create-similar-origin', 'raw-logout-similar-origin'], {
+    isFormOf: () => true,
+    isFromHere: visit =>
+      (visit.headers['sec-fetch-site'] === undefined && visit.headers.origin?.startsWith(visit.settings.publicUrl)) ||
+      right.isFromHere(visit),
+  }),
+  fault('origin-compared-as-a-suffix', ['raw-create-similar-origin', 'raw-logout-similar-origin'], {
+    isFormOf: () => true,
+    isFromHere: visit =>
+      (visit.headers['sec-fetch-site'] === undefined &&
+        visit.headers.origin?.endsWith(new URL(visit.settings.publicUrl).host)) ||
+      right.isFromHere(visit),
+  }),
+  fault('answers-of-the-parser-without-headers', 'raw-nosniff', { parserHeaders: () => ({}) }),
 ]

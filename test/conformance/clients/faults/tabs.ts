@@ -102,6 +102,10 @@ export const tabs = [
       return right.readSession(visit) ?? (form as { session?: Session } | undefined)?.session
     },
   }),
+  fault('forms-known-to-one-process', ['replica-form', 'restart-form'], {
+    seal: (visit, name, value) => (name === 'form' ? inMemory : right).seal(visit, name, value),
+    unseal: (visit, name, text) => (name === 'form' ? inMemory : right).unseal(visit, name, text),
+  }),
   fault('session-in-a-variable', 'tabs-two-visitors', {
     readSession(visit) {
       const memory = memoryOf(visit)

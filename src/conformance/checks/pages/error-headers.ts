@@ -1,0 +1,137 @@
+// The security headers of answers that refuse a request. Many clients set them only where a page is rendered.
+import type { Browser, Exchange, Page } from '../../browser/browser.ts'
+import { type Check, NotApplicable, type Row } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { bodyOf, expect, headerOf, statusOf } from '../../findings.ts'
+import type { RuleId } from '../../rules/rules.ts'
+import { ownForm, sendForm } from '../../steps/application-pages.ts'
+import { typedAddress } from '../../steps/callback.ts'
+import { openFormIn } from '../../steps/create-form.ts'
+
+interface Answer {
+  what: string
+  exchange: Exchange
+}
+
+type Read = (name: string) => string | undefined
+
+/** Each header, and whether an answer has it. */
+const headers: Record<string, (read: Read) => boolean> = {
+  nosniff: read => /nosniff/i.test(read('x-content-type-options') ?? ''),
+  policy: read => read('content-security-policy') !== undefined,
+  frame: read =>
+    /deny|sameorigin/i.test(read('x-frame-options') ?? '') ||
+    /frame-ancestors\s+'(none|self)'/i.test(read('content-security-policy') ?? ''),
+}
+
+const ofPage = (page: Page) => (name: string) => page.headers.get(name) ?? undefined
+const ofAnswer =
+  ({ exchange }: Answer) =>
+  (name: string) =>
+    headerOf(exchange, name)
+
+/** Answers of 400 and above: to GET and POST, by the client itself, and after failures of the platform. */
+async function collect(context: CheckContext): Promise<{ page: Page; answers: Answer[] }> {
+  const { settings } = context
+  const { browser, person } = await context.signedIn()
+  const page = await browser.visit(context.url(settings.page))
+  const answers: Answer[] = []
+  const add = (what: string, exchange: Exchange) => {
+    if (statusOf(exchange) >= 400) answers.push({ what, exchange })
+  }
+  add('an unknown address', await context.request('/there-is-nothing-here-conformance', { headers: typedAddress }))
+  add('a refused callback', await context.request(`${settings.callback}?code=a&state=b`, { headers: typedAddress }))
+  await addForms(context, browser, add)
+  if (settings.create) await addRefusedForm(context, browser, person, add)
+  await context.order('list-503', { times: 5 })
+  const failed = await browser.newTab().visit(context.url(settings.page))
+  await context.dropFaults()
+  for (const exchange of failed.trail) add('a failed call of the API', exchange)
+  if (answers.length === 0) throw new NotApplicable('no answer of the client has a status of 400 or above')
+  return { page, answers }
+}
+
+type Add = (what: string, exchange: Exchange) => void
+
+/** Forms that the client refuses: of another site, and of a type that no form has. */
+async function addForms(context: CheckContext, browser: Browser, add: Add): Promise<void> {
+  const { create, page } = context.settings
+  for (const path of new Set([create, page].filter(path => path !== ''))) {
+    const form = { action: context.url(path), fields: [] }
+    const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+    add(`a form of another site to ${path}`, (await sendForm(context, browser, form, foreign)).answer)
+    const wrongType = { ...ownForm(context), 'content-type': 'text/plain' }
+    add(`a body of another type to ${path}`, (await sendForm(context, browser, form, wrongType)).answer)
+  }
+}
+
+/** The form for a new application, refused because of its values. */
+async function addRefusedForm(
+  context: CheckContext,
+  browser: Browser,
+  person: Parameters<typeof openFormIn>[2],
+  add: Add,
+): Promise<void> {
+  const open = await openFormIn(context, browser, person)
+  const uri = Object.keys(open.values).find(name => /redirect/i.test(name))!
+  const page = await browser.submit(open.page, open.form, { ...open.values, [uri]: 'ftp://not-allowed.example/' })
+  for (const exchange of page.trail) add('a form with a wrong value', exchange)
+}
+
+const rows: { id: string; title: string; rule: RuleId; why: string; fix: string; names: string[] }[] = [
+  {
+    id: 'error-headers',
+    title: 'An answer with a status of 400 or above has security headers if the pages have them',
+    rule: 'PG-09',
+    why: 'An error page shows values of the request, and the code that makes it is often not the code of the pages.',
+    fix: 'Set the headers at one place that every answer passes, before the routes and the error handler.',
+    names: ['nosniff', 'policy', 'frame'],
+  },
+  {
+    id: 'error-not-framed',
+    title: 'No other site can show an error page in a frame',
+    rule: 'PG-08',
+    why: 'A refused form comes back with the values of the visitor and a button, and a frame can trick the visitor into pressing it.',
+    fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY with every page, whatever its status.",
+    names: ['frame'],
+  },
+  {
+    id: 'error-nosniff',
+    title: 'An answer with a status of 400 or above says nosniff if the pages do',
+    rule: 'nosniff',
+    why: 'Browsers must not guess the type of an answer that repeats values of the request.',
+    fix: 'Send X-Content-Type-Options: nosniff with every answer, whatever its status.',
+    names: ['nosniff'],
+  },
+  {
+    id: 'error-content-security-policy',
+    title: 'An error page has a Content-Security-Policy if the pages have one',
+    rule: 'content-security-policy',
+    why: 'Error pages show values of the request, so they need the policy most.',
+    fix: 'Send the Content-Security-Policy with every page, whatever its status.',
+    names: ['policy'],
+  },
+]
+
+const needs: Check['needs'] = ['page']
+
+/** A check fails if an answer has none of its headers although the page has one of them. */
+export const errorHeaders: Row[] = rows.map(
+  ({ names, ...row }): Row => ({
+    ...row,
+    needs,
+    async run(context) {
+      const { page, answers } = await collect(context)
+      const ofPages = names.filter(name => headers[name]!(ofPage(page)))
+      if (ofPages.length === 0) throw new NotApplicable('the page behind the login does not have the header either')
+      for (const answer of answers) {
+        // Only a page with content can be shown in a frame or needs a policy.
+        const isPage = /html/i.test(headerOf(answer.exchange, 'content-type') ?? '') && bodyOf(answer.exchange) !== ''
+        if (!isPage && !names.includes('nosniff')) continue
+        const has = ofPages.some(name => headers[name]!(ofAnswer(answer)))
+        const status = statusOf(answer.exchange)
+        expect(has, `The answer to ${answer.what} (${status}) lacks headers that the pages have.`, answer.exchange)
+      }
+    },
+  }),
+)

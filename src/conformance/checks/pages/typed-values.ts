@@ -1,0 +1,154 @@
+// What the form for a new application keeps when it is refused, and its field for the group.
+import type { Page } from '../../browser/browser.ts'
+import type { Control, Form, Values } from '../../browser/form.ts'
+import { type Check, NotApplicable, type Row } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import type { Person } from '../../platform.ts'
+import { created, findCreateForm, type OpenForm, openFormIn } from '../../steps/create-form.ts'
+import { runsScript } from '../../steps/page-content.ts'
+
+const needs: Check['needs'] = ['create', 'page']
+
+const textTypes = ['text', 'url', 'search', 'tel', 'textarea', 'select-one', 'email']
+const markup = `Marker"'></option></select></datalist><img src=x onerror=conformance()>`
+
+/** Refusals of the API, by the name of their fault. */
+const refusals: [fault: string, what: string][] = [
+  ['422-fields', 'the API refuses a field (422)'],
+  ['403', 'the API forbids the creation (403)'],
+  ['404', 'the API does not find the group (404)'],
+  ['503', 'the API is down (503)'],
+]
+
+/** Makes another group of the person, so that a list of groups has a choice that is not the default. */
+async function makeGroup({ platform }: CheckContext, person: Person, name: string): Promise<string> {
+  const token = await platform.tokenOf(person)
+  const { statusCode, body } = await platform.callApi(token, 'POST', '/identities/v1', {
+    context: 'https://standards.oftrust.net/v2/Context/Identity/Group/',
+    type: 'Group',
+    data: { name },
+  })
+  if (statusCode !== 201) throw new Error(`The API created no group: ${body}`)
+  return (JSON.parse(body) as { '@id': string })['@id']
+}
+
+/** A text for every field of the form. `redirect` is the text for redirect URIs. */
+function typeEverywhere({ form, values }: OpenForm, groupId: string, redirect: string): Values {
+  const typed = form.controls.flatMap((control): [string, string][] => {
+    const value = textFor(control, groupId, redirect)
+    return value === undefined ? [] : [[control.name, value]]
+  })
+  return { ...values, ...Object.fromEntries(typed) }
+}
+
+function textFor({ name, type, values, choices }: Control, groupId: string, redirect: string): string | undefined {
+  if (!textTypes.includes(type)) return undefined
+  if (choices) return choices.includes(groupId) ? groupId : choices.findLast(choice => choice !== values[0])
+  if (/group/i.test(name)) return groupId
+  if (/redirect/i.test(name)) return redirect
+  if (type === 'email') return 'typed@conformance.test'
+  if (type === 'url' || /ur[il]/i.test(name)) return `https://typed.example/${name}`
+  return /scope/i.test(name) ? 'typed-scope' : `Typed into ${name}`
+}
+
+/** Names of the fields whose typed value the form of the page does not have. */
+function lostIn(again: Form, typed: Values): string[] {
+  const shown = new Map(again.fields.map(([name, value]) => [name, plain(value)]))
+  return Object.entries(typed).flatMap(([name, value]) => (shown.get(name) === plain(`${value}`) ? [] : name))
+}
+
+const plain = (text: string) => text.replaceAll('\r\n', '\n').trim()
+
+/** Types into every field, sends the form, and fails if the refused form comes back without one of the values. */
+async function expectAllKept(
+  context: CheckContext,
+  { fault, redirect = 'https://typed.example/callback' }: { fault?: string; redirect?: string },
+) {
+  const { browser, person } = await context.signedIn()
+  const groupId = await makeGroup(context, person, 'The second group')
+  const open = await openFormIn(context, browser, person)
+  const typed = typeEverywhere(open, groupId, redirect)
+  if (fault) await context.order(fault, { times: 5 })
+  const page = await browser.submit(open.page, open.form, typed)
+  if ((await created(context, person)).length > 0) throw new NotApplicable('the client refuses no such form')
+  const again = findCreateForm(page)
+  // Other checks report a refusal without a form.
+  if (!again) throw new NotApplicable(`the answer, ${describePage(page)}, does not contain the form`)
+  const lost = lostIn(again, typed)
+  expect(lost.length === 0, `The form comes back without what was typed into ${lost.join(', ')}.`, page)
+}
+
+const why = 'Visitors do not notice that one field is empty again, or have to type a long text twice.'
+const fix =
+  'Write every value that was sent into the form: also into textareas, lists of choices and fields without an error.'
+
+export const typedValues: Row[] = [
+  {
+    id: 'create-refused-all-fields',
+    title: 'A form with a wrong address comes back with the values of all its fields',
+    rule: 'form-kept',
+    why,
+    fix,
+    needs,
+    run: context => expectAllKept(context, { redirect: 'ftp://not-allowed.example/' }),
+  },
+  ...refusals.map(
+    ([fault, what]): Row => ({
+      id: `create-${fault}-all-fields`,
+      title: `When ${what}, the form comes back with the values of all its fields`,
+      rule: 'form-kept',
+      why,
+      fix,
+      needs,
+      run: context => expectAllKept(context, { fault: `create-${fault}` }),
+    }),
+  ),
+  {
+    id: 'create-group-escapes',
+    title: 'The form for a new application escapes the names of groups',
+    rule: 'PG-07',
+    why: 'Other people can invite the visitor into a group whose name is markup.',
+    fix: 'Let the template escape the name and the id of each group.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await makeGroup(context, person, markup)
+      const open = await openFormIn(context, browser, person)
+      const redirect = Object.keys(open.values).find(name => /redirect/i.test(name))!
+      const refused = await browser.submit(open.page, open.form, {
+        ...open.values,
+        [redirect]: 'ftp://not-allowed.example/',
+      })
+      const pages: Page[] = [open.page, refused].filter(({ body }) => body.includes('Marker'))
+      if (pages.length === 0) throw new NotApplicable('the form does not show the names of groups')
+      for (const page of pages)
+        expect(!runsScript(page, 'conformance()'), 'The page contains the name of a group without escaping.', page)
+    },
+  },
+  {
+    id: 'create-without-groups',
+    title: 'If the API does not list the groups, the form has a field for the id of a group',
+    rule: 'group-by-hand',
+    why: 'The list is only a help. An application can be created without it.',
+    fix: 'Catch the failure of the call, and show a text field in place of the list.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      for (const fault of ['groups-503', 'groups-404']) {
+        await context.order(fault, { times: 5 })
+        const page = await browser.newTab().visit(context.url(context.settings.create))
+        await context.platform.settle()
+        await context.dropFaults()
+        if (!context.arrived('api').some(step => step.fault?.name === fault))
+          throw new NotApplicable('the form does not ask the API for groups')
+        const form = findCreateForm(page)
+        expect(form, `The page, ${describePage(page)}, has no form for a new application.`, page)
+        const isByHand = form.controls.some(
+          ({ name, type, choices }) => /group/i.test(name) && type !== 'hidden' && !choices,
+        )
+        expect(isByHand, 'The form has no text field for the id of a group.', page)
+      }
+    },
+  },
+]
