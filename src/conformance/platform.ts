@@ -86,6 +86,8 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     otherSite,
     /** Everything that has arrived so far, in the order of the answers. */
     steps,
+    /** What pages of the client have shown in this run, so that a check can say that it missed something. */
+    shown: new Set<string>(),
     /** The states of all logins that the client has begun during the run, in order. */
     begunStates: [] as string[],
     /** Orders a fault. Returns its id. */

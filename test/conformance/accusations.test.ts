@@ -252,3 +252,15 @@ t.test(
     t.match(result, { verdict: 'failed', fix: 'The client refuses the callback' })
   },
 )
+
+t.test('a check that cannot find what another check of the run has found is undecided', async t => {
+  const { 'create-works': works, 'page-escapes-title': shows } = await judge({}, 'create-works', 'page-escapes-title')
+  t.match([works, shows], [{ verdict: 'passed' }, { verdict: 'passed' }])
+  const { 'create-reload': creates, 'page-escapes-script': escapes } = await judge(
+    { isFormOf: () => false, itemOf: () => '' },
+    'create-reload',
+    'page-escapes-script',
+  )
+  t.match(creates, { verdict: 'undecided', reason: /in another check/ })
+  t.match(escapes, { verdict: 'undecided', reason: /in another check/ })
+})

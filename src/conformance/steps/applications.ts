@@ -1,5 +1,6 @@
 // Applications of a person, and the pages of the client that show them.
 import type { Browser, Page } from '../browser/browser.ts'
+import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import type { Person } from '../platform.ts'
 
@@ -14,6 +15,13 @@ export async function crawl(context: CheckContext, signedIn?: Browser): Promise<
   const pages = [first]
   for (const url of below.slice(0, 4)) pages.push(await browser.visit(url, { from: first }))
   return { pages }
+}
+
+/** Ends the check unless the pages show this. If another check of the run has seen it, the check is undecided. */
+export function requireShown({ platform }: CheckContext, what: string, isThere: boolean): void {
+  if (isThere) platform.shown.add(what)
+  else if (platform.shown.has(what)) throw new Undecided(`No page shows ${what}, although a page did in another check.`)
+  else throw new NotApplicable(`no page shows ${what}`)
 }
 
 /** Makes an application of this person at the API, and returns its id. */

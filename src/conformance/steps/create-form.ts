@@ -104,7 +104,10 @@ export async function created(context: CheckContext, person: Person): Promise<La
 /** Sends the form without a change. Ends the check if this does not work, because another check reports that. */
 export async function submitCreate(context: CheckContext, open: OpenForm): Promise<Page> {
   const page = await open.browser.submit(open.page, open.form, open.values)
-  if ((await created(context, open.person)).length === 0)
-    throw new NotApplicable('the form creates nothing, which another check reports')
-  return page
+  if ((await created(context, open.person)).length > 0) return page
+  const isCreation = ({ request, response }: LabStep) =>
+    request.method === 'POST' && request.url.split('?')[0] === '/apps/v1' && response.status === 201
+  if (context.platform.steps.some(isCreation))
+    throw new Undecided('The form created nothing, although the client has created an application in another check.')
+  throw new NotApplicable('the form creates nothing, which another check reports')
 }

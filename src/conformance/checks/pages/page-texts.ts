@@ -1,8 +1,8 @@
 // Texts of other people on pages and in addresses: the client must escape them, and must not load, open or call what they name.
 import type { Page } from '../../browser/browser.ts'
-import { NotApplicable, type Row } from '../../check.ts'
+import type { Row } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'
-import { crawl, makeApplication } from '../../steps/applications.ts'
+import { crawl, makeApplication, requireShown } from '../../steps/applications.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { foreignLoads, leadsToScript, runsScript } from '../../steps/page-content.ts'
 
@@ -50,8 +50,8 @@ export const pageTexts: Row[] = [
         const person = await context.person()
         await makeApplication(context, person, { name: text, description: text })
         const { pages } = await crawl(context)
-        if (!pages.some(page => page.body.includes('Marker')))
-          throw new NotApplicable('no page shows the name of an application')
+        const isShown = pages.some(page => page.body.includes('Marker'))
+        requireShown(context, 'the name of an application', isShown)
         for (const page of pages) expect(!isHarm(page), `${page.url} contains the text without escaping.`, page)
       },
     }),
@@ -116,7 +116,7 @@ export const pageTexts: Row[] = [
       await makeApplication(context, person, { name: 'Marker', webPageUrl: there })
       const { pages } = await crawl(context)
       const links = pages.flatMap(({ links }) => links.filter(({ url }) => url === there))
-      if (links.length === 0) throw new NotApplicable('no page links to it')
+      requireShown(context, 'a link to the web page of an application', links.length > 0)
       expect(
         links.every(({ rel }) => rel.includes('noopener') || rel.includes('noreferrer')),
         'A link has no rel="noopener noreferrer".',
