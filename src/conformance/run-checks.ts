@@ -202,7 +202,9 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   if (lost !== undefined) {
     const reason = isBlamed(seen) ? `${lost} ${seen.reason}` : lost
     const evidence = context.evidence()
-    const fix = `${seen.fix ?? check.fix} ${losingTheClient.fix}`
+    // Beside other checks, nobody knows which of them ended the client, so the fix of this check may be about something else.
+    const isCause = goneWhy === undefined || isAlone
+    const fix = isCause ? `${seen.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix
     result = { ...resultOf(check, parts.settings, 'failed', reason), ...losingTheClient, fix, evidence, isLost: true }
   }
   if (isBlamed(result)) {

@@ -88,6 +88,7 @@ for (const [what, end] of outcomes)
         const results = await runAll([check('kills', run, { isAlone }), check('after', async () => {})], client.parts)
         t.same(verdictsOf(results), { kills: 'failed', after: 'passed' })
         t.match(results[0], { level: 'MUST', reason: 'The process of the client ended with exit code 1.' })
+        t.match(results[0]?.fix, /^Fix it\. Catch every error/, 'the fix of the check and the general fix are shown')
         t.notOk(results[0]?.isError)
         t.match(results[0]?.evidence.join('\n'), 'TypeError: x is undefined', 'what it printed last is shown')
       },
@@ -119,8 +120,10 @@ t.test('a restart for another check does not hide that the client has ended', as
 })
 
 t.test('if the client ends once and does not end again, every check that was running fails', async t => {
-  const { kills, b, c, d, f } = verdictsOf(await judgeWithRestart(false))
+  const results = await judgeWithRestart(false)
+  const { kills, b, c, d, f } = verdictsOf(results)
   t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'failed', c: 'failed', d: 'failed', f: 'passed' })
+  t.notMatch(results[1]?.fix, 'Fix it.', 'the fix of one of several checks would mislead')
 })
 
 /**
