@@ -145,7 +145,7 @@ t.test('npm run eject in git changes nothing if npm is missing or changes are no
   project.run('touch', 'src/new.ts')
   const { status, output } = project.eject('--name', 'my-client')
   t.equal(status, 1)
-  t.match(output, 'Commit them first')
+  t.match(output, 'Commit the changes first')
   t.ok(project.has('src/sandbox'))
 })
 
