@@ -125,7 +125,7 @@ t.test('a result is shared for a time that begins when the work has succeeded', 
   t.equal(await second, 'second')
 })
 
-t.test('a failure is shared by those who wait for it and is not kept', async t => {
+t.test('all callers that wait for the same work share its failure, and the failure is not kept', async t => {
   const { map } = createMap<Promise<string>>()
   const { work, runs, timesStarted } = createWork()
   const share = () => shareWork(map, 'key', minute, work)

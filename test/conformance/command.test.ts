@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { findFreePort } from '../support/free-port.ts'
 import { serve, startsLogins } from './support/small-clients.ts'
 
-// The tests run in parallel, because the whole run waits for most of its time.
+// The tests run in parallel, because each of them waits most of the time.
 t.jobs = 3
 
 /** Shares the compile cache between processes, and uses the database of all tests for the platform. */
@@ -95,7 +95,8 @@ t.test('if the client exits at its first callback, the exit code is 1', async t 
 })
 
 t.test('if a check stays undecided, the exit code is 3, and with --allow-undecided it is 0', async t => {
-  // A check that needs a login is undecided, because the suite cannot see whether a client that redirects by a script signs the visitor in.
+  // This client redirects by a script, so the suite cannot see whether the client signs the visitor in. A
+  // check that needs a login is then undecided.
   const page = '<!doctype html><title>One moment</title><script>location.replace("/applications")</script>'
   const source = startsLogins(`return response.setHeader('content-type', 'text/html').end('${page}')`)
   const args = ['--only', '^(list-429-not-repeated|start-leads-to-portal)$']

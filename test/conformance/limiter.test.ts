@@ -56,7 +56,7 @@ t.test('a function that waits long frees its slot, and continues as soon as the 
     answer = resolve
   })
   await Promise.all([
-    // Several simultaneous waits in one slot free it once.
+    // This function waits three times at once, but frees its slot only once.
     runInSlot(async ({ waitFor }) => {
       await Promise.all([waitFor(answered), waitFor(answered), waitFor(Promise.resolve())])
       heard.push('the first goes on')
@@ -97,7 +97,7 @@ t.test('a function that ends while it waits does not change the number of free s
   t.equal(most, 1)
 })
 
-t.test('no more functions begin than may wait at a time', async t => {
+t.test('at any time, at most as many functions have begun as may wait', async t => {
   const { runInSlot } = createLimiter(1, 2)
   let [begun, most] = [0, 0]
   const one = () =>

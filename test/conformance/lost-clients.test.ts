@@ -95,8 +95,8 @@ for (const [what, end] of outcomes)
     )
 
 /**
- * Runs four checks in parallel. The client ends during the first one. Before that check looks at the client again, a
- * fifth check has restarted it.
+ * Runs four checks in parallel. The client ends during the first one. Before that check looks at the client
+ * again, a fifth check has restarted the client.
  */
 async function judgeWithRestart(endsAgain: boolean): Promise<Result[]> {
   const client = fakeProcess()
@@ -119,7 +119,7 @@ t.test('a restart for another check does not hide that the client has ended', as
   t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'passed', c: 'passed', d: 'passed', f: 'passed' })
 })
 
-t.test('if the client ends once and does not end again, every check that was running fails', async t => {
+t.test('if the client ends only once, every check that was running at that time fails', async t => {
   const results = await judgeWithRestart(false)
   const { kills, b, c, d, f } = verdictsOf(results)
   t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'failed', c: 'failed', d: 'failed', f: 'passed' })
@@ -127,8 +127,8 @@ t.test('if the client ends once and does not end again, every check that was run
 })
 
 /**
- * Runs four checks in parallel. The client hangs during the first one. Before that check looks at the client again, the
- * client answers again: a fifth check has restarted it, or, if `hasProcess` is false, another program has restarted it.
+ * Runs four checks in parallel. The client hangs during the first one. Before that check looks at the client
+ * again, the client has been restarted: by a fifth check, or, if `hasProcess` is false, by another program.
  */
 async function judgeWithHang(hasProcess: boolean): Promise<Result[]> {
   const { promise: mayEnd, resolve: release } = Promise.withResolvers<void>()

@@ -97,7 +97,7 @@ t.test('all checks of a correct client run', async t => {
   t.same([...new Set(results.map(({ verdict }) => verdict))], ['passed'])
 })
 
-t.test('if the client never answers the callback, one check fails and only checks before the callback run', async t => {
+t.test('if the client never answers the callback, one check fails, and only checks of earlier steps run', async t => {
   const never = new Promise<never>(() => {})
   const results = await judge({ exchange: () => never }, /^(login-works|exchange-form|start-state|cookie-secure)$/)
   t.same(briefly(results), {

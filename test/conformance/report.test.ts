@@ -104,7 +104,7 @@ t.test('a client that is only slow is not restarted', async t => {
   t.equal(restarts, 0)
 })
 
-t.test('a check is undecided if the client did not answer before it began', async t => {
+t.test('a check is undecided if the client did not answer before the check began', async t => {
   const results = await runAll([check('a', async () => {})], { isAnswering: async () => false })
   t.match(results, [{ verdict: 'undecided', reason: 'The client no longer answers.' }])
 })
@@ -350,13 +350,16 @@ t.test('the evidence shows only the first cookies of a long Cookie header', asyn
   t.notMatch(told, 'login-49')
 })
 
-t.test('a listed check that fails is a known failure, and a listed check that passes must leave the list', async t => {
-  const ids = ['a', 'b', 'c', 'd', 'e', 'not-run']
-  const expected = (...known: string[]) => compareWithExpected(results, new Map(known.map(id => [id, 'reason'])), ids)
-  t.match(expected(), { failed: [{ id: 'b' }], nowPassing: [], unknown: [] })
-  t.same(expected('b', 'not-run'), nothing)
-  t.match(expected('b', 'a', 'gone'), { failed: [], nowPassing: ['a'], unknown: ['gone'] })
-})
+t.test(
+  'if a listed check fails, the failure is known; if a listed check passes, it must be removed from the list',
+  async t => {
+    const ids = ['a', 'b', 'c', 'd', 'e', 'not-run']
+    const expected = (...known: string[]) => compareWithExpected(results, new Map(known.map(id => [id, 'reason'])), ids)
+    t.match(expected(), { failed: [{ id: 'b' }], nowPassing: [], unknown: [] })
+    t.same(expected('b', 'not-run'), nothing)
+    t.match(expected('b', 'a', 'gone'), { failed: [], nowPassing: ['a'], unknown: ['gone'] })
+  },
+)
 
 t.test('the evidence contains no secret, and equal secrets have equal hashes', async t => {
   const secret = 'S3cretS3cretS3cretS3cret'
@@ -447,7 +450,7 @@ const broken = [
   ),
 ]
 
-t.test('advice that is not followed is counted on a line of its own', async t => {
+t.test('the summary counts advice that is not followed on a separate line', async t => {
   const found = await runAll([...broken, check('kept', async () => {}, { rule: 'links-apart' })])
   const lines = summarize({ ...report, results: found, outcome: nothing })
     .trimEnd()

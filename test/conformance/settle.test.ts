@@ -16,7 +16,7 @@ t.test('settle does not wait for a request that has hung for more than a second'
     signal: leave.signal,
   }).catch(() => 'left')
   await wait(1500)
-  // Uses the shortest of several measurements, because a busy machine may delay each of them.
+  // Measures several times and uses the shortest time, because a busy machine may delay any measurement.
   let shortest = Number.POSITIVE_INFINITY
   for (let tries = 0; tries < 10; tries++) {
     const begun = performance.now()

@@ -7,7 +7,8 @@ import { applicationRecord, collection } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
-// The values are different in each run, so 100 of them find over many runs what 200 find in one.
+// The values are different in each run, so several runs with 100 values find as much as one run with 200
+// values.
 const runs = { numRuns: 100 }
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),

@@ -28,8 +28,8 @@ const client = {
 }
 
 /**
- * A signed-in visitor who has opened the form. With `returnsClient` the API returns the OAuth client. The API of the
- * real platform does not return it.
+ * A signed-in visitor who has opened the form. With `returnsClient` the API returns the OAuth client. The API
+ * of the real platform does not return the OAuth client.
  */
 async function openForm(t: Test, { returnsClient }: { returnsClient: boolean }) {
   const record = applicationRecord('app-1', data, returnsClient ? { client } : {})

@@ -37,7 +37,7 @@ async function start(t: Test) {
     '/applications/app-1/secret': await read('/applications/app-1/secret'),
     '/applications/app-1/delete': await read('/applications/app-1/delete'),
   }
-  /** Sends the Strict cookies. Browsers do so for a page of a sibling host. */
+  /** Sends the Strict cookies, as browsers do if the request comes from a page of a sibling host. */
   const send = (url: string, headers: Record<string, string>) =>
     client.inject({
       method: 'POST',

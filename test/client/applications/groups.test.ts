@@ -58,7 +58,7 @@ t.test('a visitor without a group names one in the form, and it is created with 
   )
 })
 
-t.test('PG-16: a new group without a name, or with one that is too long, is refused next to its field', async t => {
+t.test('PG-16: if the name of a new group is missing or too long, the problem is shown next to the field', async t => {
   const { browser, form, made } = await withoutGroup(t)
   for (const [groupName, words] of [
     ['', applicationsTexts.form.required.groupName],

@@ -47,7 +47,7 @@ t.test('DO-06: beyond MAX_CONNECTIONS, on all addresses together, a new connecti
   first!.write(health)
   t.match(`${await once(first!, 'data')}`, '200 OK', 'open connections must still get answers')
   first!.destroy()
-  // The client learns a moment later that it was closed.
+  // The client notices a moment later that the connection was closed.
   const next = await openSoon(() => open(t, port, addresses[1]!))
   t.ok(next, 'a new connection must be accepted when one has closed')
   t.notOk(await open(t, port, addresses[0]!), 'a fifth connection must be refused')

@@ -227,7 +227,7 @@ for (const [what, text] of [
   ['does not fit into a cookie', long],
 ] as const)
   t.test(
-    `PG-21: if the session ends while a form with a text that ${what} is handled, the page shows nobody as signed in`,
+    `PG-21: if a form with a text that ${what} is handled and the session ends meanwhile, the page shows nobody as signed in`,
     async t => {
       const { browser, form } = await endWhileHandled(t)
       const page = await browser.post('/note', { ...form, note: text })
@@ -304,7 +304,7 @@ t.test('PG-14: a form whose page needs a visitor keeps a short text for after th
   t.match(textOf(page), 'A note by visitor-1')
 })
 
-t.test('PG-14: field names that the sender made up do not become part of the page', async t => {
+t.test('PG-14: if the sender makes up field names, the page does not contain them', async t => {
   const { browser, form } = await openFormAndWait(t, greeting)
   const planted = { '"><script>alert(1)</script>': 'x', 'a b': 'x' }
   const page = await browser.post('/note', { ...form, note: long, ...planted })
@@ -345,7 +345,7 @@ for (const [what, text] of [
   ['does not fit into a cookie', long],
 ] as const)
   t.test(
-    `PG-21: if the session ends while a refused form with a text that ${what} is shown, the page links to the login`,
+    `PG-21: if a refused form with a text that ${what} is shown and the session ends meanwhile, the page links to the login`,
     async t => {
       const { browser, form, log } = await endWhileHandled(t, asking)
       const page = await browser.post('/note', { ...form, note: text })

@@ -8,7 +8,7 @@ import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-
 import { refreshTarget, setCookieLine } from '../support/read-response.ts'
 import { send, tokenAnswer } from '../support/scripted-platform.ts'
 
-/** A portal that answers the exchange only when told to. */
+/** A portal that answers the exchange only when the test tells it to. */
 async function buildWithSlowPortal(t: Parameters<typeof buildTestClient>[0]) {
   const { promise: isAsked, resolve: tellAsked } = Promise.withResolvers<void>()
   const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()
@@ -34,7 +34,8 @@ t.test('CL-29: a callback that is sent again after its connection dropped signs 
   dropped.destroy()
   await once(dropped, 'close')
   const again = exchangeRaw(client, request)
-  // When a third request, sent later on its own connection, is answered, the second one has arrived.
+  // The third request is sent later, on its own connection. When it is answered, the second request has
+  // arrived.
   await exchangeRaw(client, rawGet('/health/live'))
   answer()
   const response = await again
@@ -74,18 +75,21 @@ t.test('F-22: four deliveries at the same time all sign in, with one exchange', 
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
 })
 
-t.test('F-22: if the exchange of four deliveries fails, none of them repeats it', async t => {
-  const { browser, platform } = await buildTestClient(t, {
-    scripts: { 'POST /api/exchangeToken': { status: 401, body: { error: 'invalid_grant' } } },
-  })
-  const started = await beginLogin(browser)
-  const deliveries = Array.from({ length: 4 }, () => browser.copy().get(callbackUrl(started), { site: 'cross-site' }))
-  for (const { statusCode, body } of await Promise.all(deliveries)) {
-    t.equal(statusCode, 400)
-    t.match(body, 'href="/login"')
-  }
-  t.equal(platform.received('POST /api/exchangeToken').length, 1)
-})
+t.test(
+  'F-22: if four deliveries share one exchange and the exchange fails, no delivery repeats the exchange',
+  async t => {
+    const { browser, platform } = await buildTestClient(t, {
+      scripts: { 'POST /api/exchangeToken': { status: 401, body: { error: 'invalid_grant' } } },
+    })
+    const started = await beginLogin(browser)
+    const deliveries = Array.from({ length: 4 }, () => browser.copy().get(callbackUrl(started), { site: 'cross-site' }))
+    for (const { statusCode, body } of await Promise.all(deliveries)) {
+      t.equal(statusCode, 400)
+      t.match(body, 'href="/login"')
+    }
+    t.equal(platform.received('POST /api/exchangeToken').length, 1)
+  },
+)
 
 t.test(
   'F-22: if another replica sends the code a second time, the portal refuses it, and the visitor stays signed in',

@@ -80,14 +80,14 @@ t.test('CL-02: among 10,000 states of two replicas no two are equal or begin ali
   t.equal(new Set(states.map(state => state.slice(0, 8))).size, 10_000)
 })
 
-t.test('CL-06: two logins in two tabs both succeed, the first one finished first', async t => {
+t.test('CL-06: two logins in two tabs both succeed if the first login is finished first', async t => {
   const { browser } = await buildTestClient(t)
   const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
   t.equal((await browser.get(callbackUrl(first), { site: 'cross-site' })).statusCode, 200)
   t.equal((await browser.get(callbackUrl(second), { site: 'cross-site' })).statusCode, 200)
 })
 
-t.test('CL-06: two logins in two tabs both succeed, the second one finished first', async t => {
+t.test('CL-06: two logins in two tabs both succeed if the second login is finished first', async t => {
   const { browser } = await buildTestClient(t)
   const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
   t.equal((await browser.get(callbackUrl(second), { site: 'cross-site' })).statusCode, 200)

@@ -82,7 +82,8 @@ export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
     : await buildClient(readConfig({ ...productEnvironment, ...environment }, productSettings), options)
   await client.ready()
   t.teardown(() => client.close())
-  // The client reads the metadata in the background. Wait for that, so that it does not disturb what a test counts.
+  // The client reads the metadata in the background. Waits until the client has read it, because otherwise a
+  // test could count this request.
   if (config.loginInternalUrl === platform.url && !dispatcher) await platform.waitForRequests(metadata, asked + 1)
   return { client, config, platform, clock, log, browser: new TestBrowser(client, publicUrl, clock.read) }
 }

@@ -1,5 +1,6 @@
-// The English texts in a made-up language: `[!! Sígn ín !!]`. With PSEUDO_TEXTS=1 all tests run with it. A test that fails then
-// depends on words. A word that is left on a page is in no file of texts. Tests that start a process import this file there.
+// The English texts in a made-up language: `[!! Sígn ín !!]`. With PSEUDO_TEXTS=1 all tests run with the
+// made-up texts. A test that then fails depends on words. An English word that is still on a page is missing
+// in the files of texts. Tests that start a process import this file into the process.
 import { globSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { unescapeHtml } from './read-form.ts'
@@ -78,7 +79,7 @@ export function findUntranslated({ body }: { body: string }, data: string[]): st
     let rest = unescapeHtml(shown)
       .replace(/\s+/g, ' ')
       .replace(/"\w+":/g, '|')
-    // From the inside out, because a text can contain another one.
+    // Removes the inner texts first, because a text can contain another text.
     for (let before = ''; before !== rest; ) {
       before = rest
       rest = rest.replace(/\[!!(?:(?!\[!!|!!\]).)*!!\]/g, '|')

@@ -23,8 +23,8 @@ export type SpawnedClient = Awaited<ReturnType<typeof spawnClient>>
 
 type Options = {
   /**
-   * A command that starts the client, such as `underLimit(100)`. With it the client runs without the NODE_OPTIONS of
-   * tap, as in production.
+   * A command that starts the client, such as `underLimit(100)`. With a prefix, the client runs without the
+   * NODE_OPTIONS of tap, as in production.
    */
   prefix?: string[]
   /** The program to run. The default is the client with the small product. */

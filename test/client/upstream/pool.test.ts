@@ -37,7 +37,7 @@ t.test('UP-08: while 500 pages wait for the API, the other pages work, and after
 })
 
 t.test('UP-16: every page works although the API closes idle connections just when they are used again', async t => {
-  // The connection is closed before the next request, while it is on its way, or after it.
+  // The API closes the connection before the next request, while this request is on its way, or after it.
   const api = await startRawUpstream(t, async (socket, _request, count) => {
     socket.write(things)
     for (let turns = count % 8; turns > 0; turns--) await setImmediate()

@@ -84,7 +84,7 @@ t.test('PG-18: the content type of a form may be in capitals and have a charset'
 })
 
 t.test(
-  'DO-04: the client refuses a form in JSON with many levels unread, and answers such JSON of the API with a 502',
+  'DO-04: the client refuses a form in JSON without reading it, and answers with 502 if JSON of the API has many levels',
   async t => {
     const { post, browser, platform } = await start(t)
     const before = cpuMs()
@@ -155,7 +155,7 @@ for (const [what, request] of [
   })
 }
 
-t.test('DO-11: a request with two hosts, without a host or for another host circumvents no check', async t => {
+t.test('DO-11: a request that names two hosts, no host or another host cannot circumvent a check', async t => {
   const { client } = await buildTestClient(t)
   t.match(await exchangeRaw(client, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n'), /^HTTP\/1\.1 400 /)
   const two = await exchangeRaw(client, rawGet('/login', { Host: 'evil.test' }))

@@ -102,15 +102,18 @@ t.test('CK-07: a value unseals until it expires', async t => {
   t.equal(sealer.unseal('purpose', value), undefined)
 })
 
-t.test('CK-11: an older key still unseals and the result says so; only the newest key seals', async t => {
-  const newest = newKey()
-  const rotated = createSealer([newest, key], 'context', clock)
-  const old = sealer.seal('purpose', 'payload', later(60))
-  t.equal(rotated.unseal('purpose', old)?.isSealedWithOldKey, true)
-  const fresh = rotated.seal('purpose', 'payload', later(60))
-  t.equal(rotated.unseal('purpose', fresh)?.isSealedWithOldKey, false)
-  t.equal(sealer.unseal('purpose', fresh), undefined)
-})
+t.test(
+  'CK-11: an older key still unseals, and the result says that the key is older; only the newest key seals',
+  async t => {
+    const newest = newKey()
+    const rotated = createSealer([newest, key], 'context', clock)
+    const old = sealer.seal('purpose', 'payload', later(60))
+    t.equal(rotated.unseal('purpose', old)?.isSealedWithOldKey, true)
+    const fresh = rotated.seal('purpose', 'payload', later(60))
+    t.equal(rotated.unseal('purpose', fresh)?.isSealedWithOldKey, false)
+    t.equal(sealer.unseal('purpose', fresh), undefined)
+  },
+)
 
 t.test('CK-11: a value that was sealed with a removed key does not unseal', async t => {
   t.equal(

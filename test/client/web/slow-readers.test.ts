@@ -1,4 +1,5 @@
-// A visitor who reads an answer very slowly occupies little memory and no connection for ever. The deadlines are shortened.
+// A visitor who reads an answer very slowly occupies little memory, and does not occupy a connection for
+// ever. The deadlines are shortened.
 import t from 'tap'
 import { openSocket } from '../../support/raw-socket.ts'
 import { timed } from '../../support/stopwatch.ts'
@@ -29,7 +30,7 @@ for (const [what, length] of [
     platform.answer('GET /things', { body: thingsOf(50, length) })
     await signIn(browser)
     t.ok(client.server.timeout > 25_000, 'longer than a page may take to come')
-    // If Node has sent bytes since its last check, it waits for the timeout once more.
+    // If Node has sent bytes since its last check, Node waits for the whole timeout again.
     t.ok(client.server.timeout * 2 <= 73_000)
     t.ok(client.server.keepAliveTimeout <= 72_000)
     client.server.timeout = 1_000

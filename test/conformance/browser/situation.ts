@@ -80,7 +80,7 @@ export async function doInOurs(
   return { seen: sites.seen(), kept: kept.sort(), expected }
 }
 
-/** Longer than a busy machine delays a step. */
+/** This time is longer than the delay of a step on a busy machine. */
 const patienceMs = 30_000
 
 /** If Chromium does not do what is expected, the steps continue after this time. */

@@ -1,4 +1,5 @@
-// The table of faulty clients contains a fault for every check. This file judges a sample of it, and faulty-clients.ci.ts judges all of it.
+// The table of faulty clients contains a fault for every check. This file judges a sample of the table, and
+// faulty-clients.ci.ts judges the whole table.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import t from 'tap'

@@ -189,8 +189,8 @@ export function buildOtherClient(settings: Settings): Server {
     if (visitor && form?.get('token') !== visitor.formToken)
       return { status: 403, json: { message: 'Not sent from here.' } }
     visitors.delete(sid ?? '')
-    // Deletes the cookie only for a visitor with a session, because a form of another site comes without the cookie, but
-    // its answer could delete it.
+    // Deletes the cookie only if the request has a session. A form of another site comes without the cookie,
+    // but the answer to the form could delete the cookie.
     return { status: 303, headers: { location: '/' }, ...(visitor && { cookies: gone }) }
   }
 

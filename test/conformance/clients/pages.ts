@@ -24,8 +24,8 @@ export function page({ parts }: Visit, status: number, title: string, main: stri
 }
 
 /**
- * A page with a meta refresh, so that the client's own site begins the next navigation. After a redirect, browsers would
- * count the portal's site as its origin.
+ * A page with a meta refresh, so that the client's own site begins the next navigation. After a redirect,
+ * browsers would count the portal's site as the origin of the next navigation.
  */
 export function goOn(visit: Visit, path: string): Answer {
   const to = visit.parts.html(path)

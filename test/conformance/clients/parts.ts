@@ -380,7 +380,7 @@ export const right = {
     error instanceof Refusal ? error.message : 'Something went wrong here. Please try again.',
   statusFor: (error: unknown): number => (error instanceof Refusal ? error.status : 500),
 
-  /** Runs around every request. An error that it throws is a crash of the client. */
+  /** Runs around every request. An error that `around` throws counts as a crash of the client. */
   around: (_visit: Visit, next: () => Promise<Answer>): Promise<Answer> => next(),
 
   // ---- What is printed

@@ -23,7 +23,10 @@ function sizeOf(fields: Record<string, unknown>): number {
   return Buffer.byteLength(JSON.stringify(counted))
 }
 
-/** A body whose fields take exactly this many bytes. At most 60,000 of them are in the list of redirect URIs. */
+/**
+ * A body whose fields take exactly this many bytes. The list of redirect URIs takes at most 60,000 of these
+ * bytes.
+ */
 function bodyOfSize(groupId: string, size: number) {
   const uri = 'https://a.example.test/'
   const empty = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', defaultRedirectUri: uri }

@@ -113,7 +113,8 @@ t.test('api-descriptions: the OpenAPI 3.1 document is valid, and readable withou
   t.equal(openapi.headers['content-type'], 'application/json; charset=utf-8')
   const document = openapi.json<Document>()
   t.match(document, { openapi: /^3\.1\.\d$/, servers: [{ url: apiUrl }] })
-  // The page of the document replaces each reference by its target. With circular references it would never end.
+  // The page of the document replaces each reference by its target. With circular references this replacement
+  // would never end.
   await t.resolves(swaggerParser.validate(structuredClone(document) as never, { dereference: { circular: false } }))
   const ajv = new Ajv2020({ strict: true })
   addFormats.default(ajv)

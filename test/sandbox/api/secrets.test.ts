@@ -78,18 +78,21 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`AP-13: one answer lists 300 own applications with less than 1.5 KB each (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, userId } = await callAsDeveloper(sandbox)
-    const { groupId: _, ...data } = makeCreateBody('').data
-    const description = 'Tells what tomorrow will be like, at home and on the way. '.repeat(5)
-    const fields = { ...data, redirectUris: [data.defaultRedirectUri], description }
-    for (const groupId of await addGroups(sandbox, userId, 3))
-      await addApplications(sandbox, { groupId, userId, count: 100, fields })
-    const list = await call('GET', '/apps/v1')
-    t.equal(list.json().ItemList.length, 301, 'the list must have the 300 applications and the seeded one')
-    t.ok(list.body.length < 300 * 1500, `${list.body.length / 300} bytes each`)
-  })
+  t.test(
+    `AP-13: one answer lists 300 applications of the caller, with less than 1.5 KB for each (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, userId } = await callAsDeveloper(sandbox)
+      const { groupId: _, ...data } = makeCreateBody('').data
+      const description = 'Tells what tomorrow will be like, at home and on the way. '.repeat(5)
+      const fields = { ...data, redirectUris: [data.defaultRedirectUri], description }
+      for (const groupId of await addGroups(sandbox, userId, 3))
+        await addApplications(sandbox, { groupId, userId, count: 100, fields })
+      const list = await call('GET', '/apps/v1')
+      t.equal(list.json().ItemList.length, 301, 'the list must have the 300 applications and the seeded one')
+      t.ok(list.body.length < 300 * 1500, `${list.body.length / 300} bytes each`)
+    },
+  )
 
   t.test(`AP-13: 10,000 applications of others are not in the list (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })

@@ -275,7 +275,8 @@ t.test('PS-11: a link on the consent page sends no Referer to its target', { ski
     await page.getByRole('link', { name }).click()
     await page.getByRole('heading', { name: 'Target' }).waitFor()
   }
-  // Each link has its own policy. The policy of the page is for other navigations, such as by a script.
+  // Each link has its own policy. The policy of the page applies to all other navigations, for example by a
+  // script.
   await page.goto(portal.startUrl)
   await page.evaluate(`location.href = ${JSON.stringify(address)}`)
   await page.getByRole('heading', { name: 'Target' }).waitFor()

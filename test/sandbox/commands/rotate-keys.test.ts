@@ -51,7 +51,8 @@ for (const database of await openDatabases(t)) {
         const endMs = (decodeJwt(old.access_token).exp ?? 0) * 1000
         sandbox.passTime(endMs - sandbox.now().getTime() - 1000)
         t.equal(await isAccepted(sandbox, old.access_token), true, 'the old token must stay valid until it expires')
-        // The token has one more second, and the API accepts it for a minute longer because clocks differ.
+        // The token expires in one second, and the API accepts an expired token for another minute, because
+        // clocks differ.
         sandbox.passTime(1000 + 60_000)
         t.equal(await isAccepted(sandbox, old.access_token), false)
       }

@@ -94,8 +94,8 @@ t.test('DO-11: ambiguous requests are refused', async t => {
   }
   for (const listener of [api, portal])
     for (const [name, lines] of Object.entries(shapes)) {
-      // Only requests with Transfer-Encoding get a body. After other requests the body itself would be refused as a
-      // request.
+      // Only requests with Transfer-Encoding get a body. After a request without this header, the sandbox
+      // would read the body as a second request, and refuse the second request.
       const body = lines.some(line => line.startsWith('Transfer-Encoding')) ? '0\r\n\r\n' : ''
       t.match(await exchangeRaw(listener, rawRequest(lines, body)), /^HTTP\/1\.1 (400|501) /, name)
     }

@@ -30,7 +30,8 @@ t.test(
     const body = 'grant_type=authorization_code&client_id=none&client_secret=none&redirect_uri=none&code=none'
     const head = `POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n`
     const request = head + body
-    // On each address, one request has sent its headers and a part of its body, and another a part of its headers.
+    // Each address has two open requests: one has sent its headers and a part of its body, and the other has
+    // sent only a part of its headers.
     const senders = await Promise.all(
       addresses.flatMap(address =>
         [head.length + 10, 20].map(async sent => {
@@ -121,7 +122,7 @@ t.test(
     t.ok(kept.every(Boolean), 'six connections must be open')
     for (const door of doors) t.notOk(await open(door), `no seventh one on ${door.address} ${door.port}`)
     kept[0]!.destroy()
-    // The sandbox learns a moment later that it was closed.
+    // The sandbox notices a moment later that the connection was closed.
     let next: Socket | undefined
     for (let tries = 0; tries < 200 && !next; tries += 1) next = await open(doors[5]!)
     t.ok(next, 'a new connection must be accepted when one has closed')

@@ -88,7 +88,7 @@ t.test(
     const ask = get('/apps/v1', `Authorization: Bearer ${accessToken}\r\n`)
     for (const socket of flooders) socket.pause().write(ask.repeat(8))
 
-    // Two more lists. After them the answers to the other connections no longer grow.
+    // After these two lists, the answers that wait on the other connections no longer grow.
     const headers = { authorization: `Bearer ${own.accessToken}` }
     for (let round = 1; round <= 2; round += 1) {
       const list = await sandbox.api.inject({ url: '/apps/v1', headers })
@@ -96,7 +96,7 @@ t.test(
     }
     const peak = peakOf(sandbox.pid)
     t.comment(`${Math.round(peak)} MiB at most`)
-    // All answers together would take 1.3 GB. A busy process uses its whole heap even without them.
+    // All answers together would take 1.3 GB. A busy process uses its whole heap even without these answers.
     t.ok(peak < 384, `${peak} MiB`)
     for (const socket of flooders) socket.destroy()
     t.equal((await sandbox.api.inject('/health/live')).statusCode, 200)

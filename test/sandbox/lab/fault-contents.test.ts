@@ -93,7 +93,7 @@ t.test('an opaque access token works like its JWT, and a made-up one is refused'
   }
 })
 
-t.test('an access token can end before expires_in says', async t => {
+t.test('an access token can expire earlier than its expires_in says', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   await order('exchange-early-end-of-access-token', { options: { seconds: 60 } })
   const { access_token: token, expires_in } = (await getTokens(sandbox)) as {

@@ -310,19 +310,22 @@ t.test(
   },
 )
 
-t.test('a fault without a matching request for ten minutes is dropped, and stays in the list for ten more', async t => {
-  const { order, show, call, sandbox } = await buildFaultLab(t)
-  const { id } = await order('exchange-503', own)
-  const always = await order('exchange-503', { clientId: 'another', times: 'always' })
-  sandbox.passTime(10 * 60_000 - 1)
-  t.match(await show(id), { status: 'waiting' })
-  sandbox.passTime(1)
-  t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 200)
-  t.match(await show(id), { status: 'dropped', consumed: 0, message: /10 minutes/ })
-  t.match(await show(always.id), { status: 'dropped' })
-  sandbox.passTime(10 * 60_000)
-  t.same((await call('GET', '/lab/v1/faults')).json(), { faults: [] })
-})
+t.test(
+  'a fault that gets no matching request within ten minutes is dropped, and stays in the list for another ten minutes',
+  async t => {
+    const { order, show, call, sandbox } = await buildFaultLab(t)
+    const { id } = await order('exchange-503', own)
+    const always = await order('exchange-503', { clientId: 'another', times: 'always' })
+    sandbox.passTime(10 * 60_000 - 1)
+    t.match(await show(id), { status: 'waiting' })
+    sandbox.passTime(1)
+    t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 200)
+    t.match(await show(id), { status: 'dropped', consumed: 0, message: /10 minutes/ })
+    t.match(await show(always.id), { status: 'dropped' })
+    sandbox.passTime(10 * 60_000)
+    t.same((await call('GET', '/lab/v1/faults')).json(), { faults: [] })
+  },
+)
 
 t.test('at most two hundred faults wait', async t => {
   const { order, call } = await buildFaultLab(t)

@@ -107,7 +107,7 @@ const isTried = ({ place, name }: Fault) => {
 
 const health = { method: 'GET', url: '/health/live', headers: {}, body: '' }
 
-/** Places whose rows only their own call changes, so that `hasActed` can be checked again at the end. */
+/** At these places only the call itself changes its rows, so `hasActed` can be checked again at the end. */
 const ofTheirOwn = ['exchange', 'refresh', 'revoke', 'create']
 
 async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {

@@ -310,7 +310,7 @@ t.test('steps are streamed as they come in, and the stream ends when the laborat
   await closed
 })
 
-t.test('a step after an event stream was closed causes no error', async t => {
+t.test('a step that is recorded after an event stream was closed causes no error', async t => {
   const { lab, observe } = await buildTestLab(t)
   await lab.server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = lab.server.server.address() as AddressInfo

@@ -140,7 +140,7 @@ t.test('if there is a laboratory, refused exchanges and error pages link to thei
   t.same(Object.keys((await exchange(off, { code: 'none', state: undefined })).json()), ['error', 'error_description'])
 })
 
-t.test('without an observer no request is recorded and no answer kept', async t => {
+t.test('without an observer the sandbox records no request and keeps no answer', async t => {
   const server = { addHook: () => t.fail('it is watched') } as unknown as FastifyInstance
   observeRequests(server, { listener: 'portal', observer: undefined, clock: () => new Date() })
   const off = await buildTestSandbox(t)

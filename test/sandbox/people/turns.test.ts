@@ -44,7 +44,7 @@ t.test('DO-09: a source with one task waits for one task of each other source, n
 })
 
 t.test(
-  'DO-09: if no place is free, a source with few waiting tasks replaces a task of the source with the most',
+  'DO-09: if no place is free, a new task of a source with few waiting tasks replaces a task of the source that has the most',
   async t => {
     const { ask, order, refused, endAll } = openWork()
     for (let count = 0; count < 90; count += 1) ask('flood')
@@ -69,7 +69,7 @@ t.test('DO-09: after work that fails, the next work starts', async t => {
 })
 
 t.test(
-  'DO-09: during 90 sign-ins at once from one address other addresses can sign in, and no error is logged',
+  'DO-09: while one address sends 90 sign-ins at once, other addresses can sign in, and no error is logged',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))

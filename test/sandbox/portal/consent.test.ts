@@ -157,7 +157,8 @@ t.test(
   },
 )
 
-// The tests of PG-05 to PG-07 send such texts to the client. Here an application shows them on the portal.
+// The tests of PG-05 to PG-07 send such texts to the client. In this test an application shows such texts on
+// the portal.
 const texts = [
   '<img src=x onerror=alert(1)>',
   `"><svg onload=alert(1)>`,

@@ -97,7 +97,8 @@ t.test('the OpenAPI 3.1 document of the portal is valid, and describes every cal
   const { portal } = await buildTestSandbox(t)
   const document = (await portal.inject('/api/openapi.json')).json()
   t.match(document, { openapi: '3.1.0', servers: [{ url: portalUrl }] })
-  // The page of the document replaces each reference by its target. With circular references it would never end.
+  // The page of the document replaces each reference by its target. With circular references this replacement
+  // would never end.
   await t.resolves(swaggerParser.validate(structuredClone(document), { dereference: { circular: false } }))
   const there = listRoutes(portal)
     .map(({ url }) => url)

@@ -67,7 +67,7 @@ t.test('PS-06: of many passwords that a known browser tries at once, hardly more
 })
 
 t.test(
-  'PS-06: the mark of a known browser ends with a new password or after 180 days, and a forged mark never counts',
+  'PS-06: the mark of a known browser ends when the password changes or after 180 days, and a forged mark never counts',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const own = await openAsDeveloper(sandbox)

@@ -173,7 +173,7 @@ t.test('PS-03: neither the e-mail address nor its local part is accepted as a pa
 
 t.test('limit-sign-ups: from one address at most 100 sign-ups an hour succeed', async t => {
   const sandbox = await buildTestSandbox(t)
-  // Twenty-five at once, since two are hashed at the same time and fifty may wait.
+  // Sends 25 at once, because the portal hashes two passwords at the same time and lets fifty wait.
   for (let first = 0; first < 100; first += 25) {
     const emails = Array.from({ length: 25 }, (_, index) => `user-${first + index}@example.test`)
     const answers = await Promise.all(emails.map(email => signUp(sandbox, { email })))

@@ -44,7 +44,7 @@ t.test('F-31: on a full disk all simultaneous statements fail, and none is store
   const { page_count: pages } = (await sql<{ page_count: number }>`pragma page_count`.execute(sandbox.store.read))
     .rows[0]!
   await sandbox.store.write(db => sql.raw(`pragma max_page_count = ${pages}`).execute(db))
-  // The first row would fit. SQLite rolls it back when there is no room for the others.
+  // The first row would fit. SQLite rolls this row back when there is no room for the other rows.
   const ids = ['fits', ...Array.from({ length: 20 }, (_, index) => `${index} ${'x'.repeat(2000)}`)]
   t.strictSame(new Set(await addAtOnce(sandbox, ids)), new Set(['full']))
   t.strictSame(await listIds(sandbox), [])

@@ -90,21 +90,24 @@ for (const database of await openDatabases(t)) {
     t.equal((await rowsOf(store, 'consents')).length, 1)
   })
 
-  t.test(`F-33: rows from before there were limits count like new rows (${database.name})`, async t => {
-    const url = await database.makeEmpty(t)
-    const before = await openWith(t, url, firstSchema)
-    await fill(before)
-    const awkward = '"quoted" \\ \u0001\t\n\r\b\f\u007f é 🐎 \u2028 </script>'
-    await before.write(db =>
-      sql`update applications set description = ${awkward}, scopes = ${awkward}, redirect_uris = 'https://a/,https://b/'`.execute(
-        db,
-      ),
-    )
-    const store = await openWith(t, url, ...migrations)
-    const application = (await findApplication(store.read, 'app')) as Application
-    t.equal(application.description, awkward)
-    t.match(await rowsOf(store, 'applications'), [{ fields_bytes: sizeOfFields(application) }])
-  })
+  t.test(
+    `F-33: rows that were stored before the sandbox had limits count like new rows (${database.name})`,
+    async t => {
+      const url = await database.makeEmpty(t)
+      const before = await openWith(t, url, firstSchema)
+      await fill(before)
+      const awkward = '"quoted" \\ \u0001\t\n\r\b\f\u007f é 🐎 \u2028 </script>'
+      await before.write(db =>
+        sql`update applications set description = ${awkward}, scopes = ${awkward}, redirect_uris = 'https://a/,https://b/'`.execute(
+          db,
+        ),
+      )
+      const store = await openWith(t, url, ...migrations)
+      const application = (await findApplication(store.read, 'app')) as Application
+      t.equal(application.description, awkward)
+      t.match(await rowsOf(store, 'applications'), [{ fields_bytes: sizeOfFields(application) }])
+    },
+  )
 
   t.test(
     `a step that makes a table anew takes nothing with it that belongs to its rows (${database.name})`,

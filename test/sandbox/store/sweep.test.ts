@@ -31,7 +31,10 @@ async function count(store: Store, table: Table): Promise<number> {
   return Number(rows[0]?.count)
 }
 
-/** The store, and how many rows each of its changes has deleted. `hear` is called after each change with their number. */
+/**
+ * The store, and how many rows each of its changes has deleted. After each change, `hear` is called with the
+ * number of changes so far.
+ */
 function watchPortions(store: Store, hear: (portions: number) => void): { store: Store; portions: number[] } {
   const portions: number[] = []
   const write: Store['write'] = async statement => {

@@ -50,7 +50,7 @@ for (const store of stores) {
     const processes = await Promise.all([start(), start()])
     const [one, other] = processes
 
-    await t.test('AZ-11: of 20 answers to one consent page at once exactly one counts', async t => {
+    await t.test('AZ-11: if one consent page is answered 20 times at once, exactly one answer counts', async t => {
       const browser = openBrowser(one)
       const page = await signIn(browser)
       const answers = await atOnce(20, processes, process =>
@@ -62,7 +62,7 @@ for (const store of stores) {
       t.equal((await exchange(other, { code })).statusCode, 200)
     })
 
-    await t.test('TK-09: of 50 exchanges at once exactly one succeeds', async t => {
+    await t.test('TK-09: if one code is exchanged 50 times at once, exactly one exchange succeeds', async t => {
       const code = (await logIn(one)).get('code') ?? ''
       const answers = await atOnce(50, processes, process => exchange(process, { code }))
       t.strictSame(countByStatus(answers), { 200: 1, 401: 49 })
@@ -102,7 +102,7 @@ for (const store of stores) {
       },
     )
 
-    await t.test('PS-02: of 20 simultaneous registrations of one address one succeeds', async t => {
+    await t.test('PS-02: if one address is registered 20 times at once, exactly one registration succeeds', async t => {
       const payload = {
         email: 'twenty@example.test',
         password: 'twenty times at once',

@@ -135,7 +135,8 @@ function spawnSandbox(
       SEED_REDIRECT_URIS: seeded.redirectUri,
       SEED_USER_EMAIL: seeded.email,
       SEED_USER_PASSWORD: seeded.password,
-      // The compile cache makes starts faster. Under a limit the process has no file descriptors left for it.
+      // The compile cache makes starts faster. If the number of file descriptors is limited, the process has
+      // none left for the cache.
       ...(!isLimited && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...settings,
     },

@@ -19,7 +19,7 @@ t.test('SE-01: a secret has 256 bits, and no two secrets are the same', async t 
 })
 
 t.test(
-  'RF-02: a new refresh token can be computed from the old token and the key, but not from one of them',
+  'RF-02: a new refresh token can be computed from the old token together with the key, but not from only one of the two',
   async t => {
     const [key, otherKey] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
     const token = makeAlphanumericToken()

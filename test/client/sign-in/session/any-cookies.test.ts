@@ -102,7 +102,7 @@ for (const [what, value] of [
   ['like those of this client', undefined],
   ['of one character', 'x'],
 ] as const)
-  t.test(`CK-10: as many forged refresh cookies ${what} as fit do not make the answer long`, async t => {
+  t.test(`CK-10: if a browser is full of forged refresh cookies ${what}, the answer stays short`, async t => {
     const { browser } = await signInAmongForged(t, value)
     const paths = ['/', '/page', '/note', '/login']
     const answers = [

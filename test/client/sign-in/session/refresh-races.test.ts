@@ -251,7 +251,7 @@ t.test('CK-13: a renewal that ends after the sign-out signs nobody in, and its t
       body: { issuer: `http://${headers.host}`, revocation_endpoint: `http://${headers.host}/api/revokeToken` },
     }),
   )
-  // Longer than the client remembers that the metadata listed no revocation.
+  // After this time the client no longer remembers that the metadata listed no revocation.
   clock.advance(3 * 3600)
   const tab = browser.copy()
   const loading = openPage(tab)

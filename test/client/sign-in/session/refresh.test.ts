@@ -114,7 +114,7 @@ t.test('RF-10: an access token is renewed shortly before it ends, and not earlie
 })
 
 t.test(
-  'RF-10: with tokens of five seconds there is at most one renewal per request, and one in two seconds',
+  'RF-10: if access tokens live five seconds, each request renews at most once, and there is at most one renewal in two seconds',
   async t => {
     const { browser, clock, platform, renewals } = await buildSignedIn(t)
     let count = 0

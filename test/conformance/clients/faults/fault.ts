@@ -2,7 +2,7 @@
 import { type Parts, right } from '../parts.ts'
 import type { Answer, Visit } from '../visit.ts'
 
-/** `checks`: ids of the checks that must find it. */
+/** `checks`: ids of the checks that must find the fault. */
 export type Fault = { name: string; checks: string[]; parts: Partial<Parts> }
 
 export const fault = (name: string, checks: string | string[], parts: Partial<Parts>): Fault => ({
@@ -33,7 +33,10 @@ export function bodyWith(change: (body: string, visit: Visit) => string): Partia
 
 const memories = new WeakMap<Visit['memory'], Map<string, unknown>>()
 
-/** The data in the memory of one process. Another instance does not have it, and a restart deletes it. */
+/**
+ * The data in the memory of one process. Another instance does not have this data, and a restart deletes the
+ * data.
+ */
 export function memoryOf({ memory }: Visit): Map<string, unknown> {
   const found = memories.get(memory) ?? new Map()
   memories.set(memory, found)

@@ -1,4 +1,4 @@
-// Judges small clients with one fault each: every check that the table names for a fault must find it.
+// Judges small clients with one fault each: every check that the table names for a fault must find the fault.
 import type { Check } from '../../../../src/conformance/check.ts'
 import { checks } from '../../../../src/conformance/checks.ts'
 import { skip as noChromium } from '../../../support/launch-chromium.ts'
@@ -19,8 +19,8 @@ export interface Judged extends Pair {
 }
 
 /**
- * The pairs of faults and checks. Without Chromium, only the pairs that do not need it. Throws if the table names a check
- * that does not exist.
+ * The pairs of faults and checks. If Chromium is missing, judges only the pairs that do not need Chromium.
+ * Throws if the table names a check that does not exist.
  */
 export function listPairs(): Pair[] {
   const byId = new Map(checks.map(check => [check.id, check]))
@@ -36,9 +36,9 @@ export function listPairs(): Pair[] {
 }
 
 /**
- * Judges pairs in parallel, because some clients wait for an answer that never comes. Begins no pair after `mostMs`. If a
- * check does not find a fault, judges the pair again alone, because a client on a busy machine may reach a time limit
- * before its fault shows.
+ * Judges pairs in parallel, because some clients wait for an answer that never comes. Begins no pair after
+ * `mostMs`. If a check does not find a fault, judges the pair again while no other pair is judged: on a busy
+ * machine, a client may reach a time limit before its fault shows.
  */
 export async function judgePairs(pairs: Pair[], { mostMs = Number.POSITIVE_INFINITY, sideBySide = 8 } = {}) {
   const end = performance.now() + mostMs
