@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createLimiter } from '../../src/conformance/limiter.ts'
 
-t.test('no more functions run at a time than there are slots', async t => {
+t.test('at most as many functions run at the same time as there are slots', async t => {
   const { runInSlot } = createLimiter(2)
   let running = 0
   let most = 0
@@ -97,15 +97,18 @@ t.test('a function that ends while it waits does not change the number of free s
   t.equal(most, 1)
 })
 
-t.test('at any time, at most as many functions have begun as may wait', async t => {
-  const { runInSlot } = createLimiter(1, 2)
-  let [begun, most] = [0, 0]
-  const one = () =>
-    runInSlot(async ({ pause }) => {
-      most = Math.max(most, ++begun)
-      await pause(5)
-      begun--
-    })
-  await Promise.all([one(), one(), one(), one()])
-  t.equal(most, 2)
-})
+t.test(
+  'if the limit of begun functions is reached, another function begins only after one of them has ended',
+  async t => {
+    const { runInSlot } = createLimiter(1, 2)
+    let [begun, most] = [0, 0]
+    const one = () =>
+      runInSlot(async ({ pause }) => {
+        most = Math.max(most, ++begun)
+        await pause(5)
+        begun--
+      })
+    await Promise.all([one(), one(), one(), one()])
+    t.equal(most, 2)
+  },
+)

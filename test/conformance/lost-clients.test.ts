@@ -175,17 +175,20 @@ t.test('if the client ends between two checks, the first check fails', async t =
   t.same(verdictsOf(results), { a: 'passed', b: 'failed', c: 'passed' })
 })
 
-t.test('if a client that the suite did not start stops answering after a check, the check fails', async t => {
-  let isThere = true
-  const ends = async () => {
-    isThere = false
-  }
-  const results = await runAll([check('ends', ends), check('later', async () => {}, { isAlone: true })], {
-    isAnswering: async () => isThere,
-  })
-  t.same(verdictsOf(results), { ends: 'failed', later: 'undecided' })
-  t.match(results[0]?.reason, 'After this check the client no longer answered.')
-})
+t.test(
+  'if the suite did not start the client, and the client stops answering after a check, the check fails',
+  async t => {
+    let isThere = true
+    const ends = async () => {
+      isThere = false
+    }
+    const results = await runAll([check('ends', ends), check('later', async () => {}, { isAlone: true })], {
+      isAnswering: async () => isThere,
+    })
+    t.same(verdictsOf(results), { ends: 'failed', later: 'undecided' })
+    t.match(results[0]?.reason, 'After this check the client no longer answered.')
+  },
+)
 
 t.test('a client that answers that it is busy does not count as lost', async t => {
   let isReady = true

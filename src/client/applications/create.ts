@@ -82,8 +82,9 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   )
 
   /**
-   * The API has no idempotency keys and replicas share no memory. So a process that has not seen this form before first
-   * looks for the application in the list. Two replicas can still create two applications within one round trip to the API.
+   * The API has no idempotency keys, and the replicas share no memory. A process that has not seen this form before
+   * therefore first looks for the application in the list. Two replicas can still create two applications within one
+   * round trip to the API.
    *
    * If the list cannot be read, the application is created anyway, unless an earlier try ended without an answer.
    */

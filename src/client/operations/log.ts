@@ -33,7 +33,8 @@ export async function openLog(level: string, version: string, isReadable: boolea
  */
 function openOutput() {
   let isFailing = false
-  // This uses process.stdout.fd and not the number 1, because reading process.stdout makes a pipe non-blocking.
+  // This uses process.stdout.fd and not the number 1: the mere access to the property process.stdout makes a pipe
+  // non-blocking.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true

@@ -632,7 +632,7 @@ export const log = {
     'Client implementations MUST ensure that bearer tokens are not leaked to unintended parties',
   ),
   'SE-04': decision('Secrets are in no address, no log and no error page.'),
-  'LG-02': decision('The client logs errors without the requests and answers that they contain.'),
+  'LG-02': decision('When the client logs an error, it leaves out any request or answer that the error contains.'),
   'LG-03': decision('A line break in a request begins no new line of the log.'),
   'LG-06': decision('The log contains neither session cookies nor names and texts of people.'),
 } satisfies Record<string, Rule>

@@ -25,7 +25,11 @@ export const portalStart = {
     'The start needs a cancel_url with the origin of a registered redirect URI. Otherwise the portal shows an error page.',
   ),
   'AZ-07': rfc(9700, '4.11.2', 'The portal redirects no visitor to a client before the visitor has signed in.'),
-  'AZ-08': rfc(6749, '4.1.2', 'The portal returns state byte by byte. A state has at most 2,048 characters.'),
+  'AZ-08': rfc(
+    6749,
+    '4.1.2',
+    'The portal returns state unchanged, byte for byte. A state has at most 2,048 characters.',
+  ),
   'AZ-09': platform(
     'The redirect contains code, redirect_uri, subject and client_id, and state if the start had one. The sandbox adds iss. The redirect keeps the query of the registered redirect URI.',
   ),

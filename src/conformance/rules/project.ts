@@ -126,7 +126,7 @@ export const faults = {
   'F-40': decision('When a visitor closes a tab during a request, the client finishes the request or does nothing.'),
   'F-41': decision('When a visitor sends a form twice, the client creates one application.'),
   'F-42': decision(
-    'When a form is from before a sign-out or of another visitor, the client does nothing and shows the reason.',
+    'If a form was opened before a sign-out or by another visitor, the client does nothing and shows the reason.',
   ),
   'F-43': decision(
     'After a restart of the portal, a form of an earlier page is still valid, or the portal shows how to start again.',

@@ -176,7 +176,7 @@ export function fieldsOf({ groupId: _, ...data }: NewApplication): ApplicationFi
   return mergeFields({ ...emptyFields, redirectUris: [] }, data)
 }
 
-/** A default redirect URI that is no longer in the list becomes the first of it. */
+/** If the default redirect URI is no longer in the list, the first URI of the list becomes the default. */
 export function mergeFields(present: ApplicationFields, change: ChangedApplication): ApplicationFields {
   const redirectUris = [...new Set(splitUris(change.redirectUris))]
   const chosen = change.defaultRedirectUri || present.defaultRedirectUri

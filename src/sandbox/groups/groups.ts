@@ -152,7 +152,7 @@ async function leaveGroup(db: Db, group: Group, userId: string): Promise<void> {
   if (isLast) await endGroup(db, group.id)
 }
 
-/** Also ends the invitations that the member made: nobody joins through the invitation of a removed person. */
+/** Also deletes the invitations to the group from this member: nobody joins by the invitation of a removed person. */
 async function endMembership(db: Db, groupId: string, userId: string): Promise<void> {
   await removeMember(db, groupId, userId)
   await deleteInvitationsBy(db, groupId, userId)

@@ -31,7 +31,7 @@ const refusals = {
     'Error',
   ),
   404: answer('The record does not exist, or was not made by the laboratory or the seeds.', 'Error'),
-  413: answer('The body is larger than 32 KiB, or that of an order larger than 448 KiB.', 'Error'),
+  413: answer('The body is larger than 32 KiB. The body of an order may have 448 KiB.', 'Error'),
   415: answer('The content type is not application/json.', 'Error'),
   422: answer(
     'A field or parameter is wrong. The answer names the field or parameter and says what is allowed.',

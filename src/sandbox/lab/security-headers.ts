@@ -1,4 +1,4 @@
-// Security headers of the laboratory: of every answer, and of its pages.
+// The security headers of every answer of the laboratory, and those that only its pages set.
 
 export const labHeaders = {
   'cache-control': 'no-store',

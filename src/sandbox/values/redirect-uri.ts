@@ -2,8 +2,9 @@
 import { isPlainHost } from './plain-host.ts'
 
 /**
- * True for an absolute URI with https, or http on loopback, without fragment, user information, wildcard or comma, to a
- * host of letters, digits, dots and hyphens or an IP literal (RFC 6749 3.1.2, RFC 9700 2.6). At most 2,048 characters.
+ * True for an absolute URI of at most 2,048 characters that uses https, or http on loopback. Its host is an IP literal,
+ * or consists of letters, digits, dots and hyphens. It has no fragment, user information, wildcard or comma
+ * (RFC 6749 3.1.2, RFC 9700 2.6).
  */
 export function isRedirectUri(text: string): boolean {
   // Printable ASCII only: whatever a URL parser would silently drop or re-encode must not be registered,

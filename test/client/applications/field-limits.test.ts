@@ -48,26 +48,29 @@ const bounds: [field: string, most: number, value: string][] = [
 ]
 
 for (const [field, most, value] of bounds) {
-  t.test(`PG-17: ${field} may have ${most} characters, and a longer text is refused next to the field`, async t => {
-    const { browser, page, form, edit, platform } = await openForm(t)
-    t.match(page.body, new RegExp(`<(input|textarea)[^>]* name="${field}"[^>]* maxlength="${most}"`))
+  t.test(
+    `PG-17: ${field} may have ${most} characters, and the page refuses a longer text with a message next to the field`,
+    async t => {
+      const { browser, page, form, edit, platform } = await openForm(t)
+      t.match(page.body, new RegExp(`<(input|textarea)[^>]* name="${field}"[^>]* maxlength="${most}"`))
 
-    const tooLong = await browser.post('/applications', { ...form, [field]: `${value}x` })
-    t.equal(tooLong.statusCode, 422)
-    t.equal(faultOf(tooLong, field), problems.tooLong(labels[field as keyof typeof labels], most, most + 1))
-    t.equal(readForm(tooLong, '/applications')[field], `${value}x`)
-    t.equal(platform.received('POST /apps/v1').length, 0)
-    const tooLongChange = await browser.post('/applications/app-1/edit', { ...edit, [field]: `${value}x` })
-    t.equal(tooLongChange.statusCode, 422)
-    t.ok(faultOf(tooLongChange, field))
-    t.equal(platform.received('PUT /apps/v1/app-1').length, 0)
+      const tooLong = await browser.post('/applications', { ...form, [field]: `${value}x` })
+      t.equal(tooLong.statusCode, 422)
+      t.equal(faultOf(tooLong, field), problems.tooLong(labels[field as keyof typeof labels], most, most + 1))
+      t.equal(readForm(tooLong, '/applications')[field], `${value}x`)
+      t.equal(platform.received('POST /apps/v1').length, 0)
+      const tooLongChange = await browser.post('/applications/app-1/edit', { ...edit, [field]: `${value}x` })
+      t.equal(tooLongChange.statusCode, 422)
+      t.ok(faultOf(tooLongChange, field))
+      t.equal(platform.received('PUT /apps/v1/app-1').length, 0)
 
-    // The default redirect URI must be in the list, whatever its length.
-    const whole: Record<string, string> =
-      field === 'defaultRedirectUri' ? { [field]: value, redirectUris: value } : { [field]: value }
-    t.equal((await browser.post('/applications', { ...form, ...whole })).statusCode, 303)
-    t.equal((await browser.post('/applications/app-1/edit', { ...edit, ...whole })).statusCode, 303)
-  })
+      // The default redirect URI must be in the list, whatever its length.
+      const whole: Record<string, string> =
+        field === 'defaultRedirectUri' ? { [field]: value, redirectUris: value } : { [field]: value }
+      t.equal((await browser.post('/applications', { ...form, ...whole })).statusCode, 303)
+      t.equal((await browser.post('/applications/app-1/edit', { ...edit, ...whole })).statusCode, 303)
+    },
+  )
 }
 
 t.test('PG-17: an emoji counts as one character, as at the API', async t => {
@@ -77,7 +80,7 @@ t.test('PG-17: an emoji counts as one character, as at the API', async t => {
   t.equal((await browser.post('/applications', { ...form, name: '🌦'.repeat(200) })).statusCode, 303)
 })
 
-t.test('PG-17: an empty or blank required field is refused next to the field', async t => {
+t.test('PG-17: if a required field is empty or blank, the page says so next to the field', async t => {
   const { browser, form, edit, platform } = await openForm(t)
   const empty = await browser.post('/applications', { ...form, groupId: ' ', name: '\t', redirectUris: ' , ,' })
   t.equal(empty.statusCode, 422)
@@ -209,11 +212,14 @@ t.test('the default redirect URI must be one of the redirect URIs', async t => {
   t.same(platform.received('POST /apps/v1'), [])
 })
 
-t.test('a NUL character is refused next to its field, because databases do not accept it', async t => {
-  const { browser, form, platform } = await openForm(t)
-  t.equal(faultOf(await browser.post('/applications', { ...form, name: 'a\0b' }), 'name'), problems.nul(labels.name))
-  t.same(platform.received('POST /apps/v1'), [])
-})
+t.test(
+  'the page refuses a NUL character with a message next to its field, because databases do not accept it',
+  async t => {
+    const { browser, form, platform } = await openForm(t)
+    t.equal(faultOf(await browser.post('/applications', { ...form, name: 'a\0b' }), 'name'), problems.nul(labels.name))
+    t.same(platform.received('POST /apps/v1'), [])
+  },
+)
 
 t.test('PG-17: a form in which every field has its maximum length is accepted', async t => {
   const { browser, form } = await openForm(t)

@@ -157,7 +157,7 @@ t.test(
     await askOften(client.url, '/exchangeToken?code=x', 4_000)
     t.ok(client.output().length < 300_000, `${client.output().length} bytes before`)
     client.child.kill('SIGUSR2')
-    // Lines from before the first successful write are lost, too.
+    // Lines that were logged before the first successful write are lost, too.
     while (!client.output().includes('after-the-flood')) {
       await client.get('/nowhere', { 'x-request-id': 'after-the-flood' })
       await setTimeout(20)

@@ -56,7 +56,7 @@ export async function spawnClient(
       CLIENT_ID: clientId,
       CLIENT_SECRET: clientSecret,
       COOKIE_KEYS: randomBytes(32).toString('base64url'),
-      // The compile cache makes starts faster. Under a limit the client has no file descriptors left for it.
+      // The compile cache makes starts faster. A client with a limit on file descriptors has none left for the cache.
       ...(!prefix && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...(program === productMain && productEnvironment),
       ...environment,

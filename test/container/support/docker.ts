@@ -153,7 +153,7 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
       throw new Error(`No container of ${service} has logged ${text}`)
     },
 
-    /** The process ids, on this machine, of process 1 of each client. */
+    /** For each client container: the id that its first process has on this machine. */
     async clientProcesses(): Promise<number[]> {
       const clients = JSON.parse(await docker(['inspect', ...(await containersOf('client'))])) as Inspected[]
       return clients.map(({ State }) => State.Pid)

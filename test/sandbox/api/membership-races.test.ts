@@ -71,7 +71,7 @@ const opened: { name: string; meet: Awaited<ReturnType<typeof openBoth>> }[] = [
 for (const { name, make } of databases) opened.push({ name, meet: await openBoth(await make(t)) })
 
 for (const { name, meet } of opened) {
-  t.test(`of 20 creates at once in a group of 99 applications exactly one succeeds (${name})`, async t => {
+  t.test(`if 20 requests at once create an application in a group with 99, exactly one succeeds (${name})`, async t => {
     const { sandbox, makers, groupId } = await meet()
     await addApplications(sandbox, { groupId, userId: makers[0].userId, count: 99 })
     const create = ({ call }: ApiCaller) => call('POST', '/apps/v1', makeCreateBody(groupId))

@@ -49,7 +49,7 @@ t.test(
     const written = sandbox.logLines.length
     t.ok(written < 1_000, `${written} lines before`)
     process.kill(sandbox.pid, 'SIGUSR2')
-    // Lines from before the first successful write are lost, too.
+    // Lines that were logged before the first successful write are lost, too.
     const late = { url: '/nowhere', headers: { 'x-request-id': 'after-the-flood' } }
     while (!sandbox.logLines.at(-1)?.includes('after-the-flood')) {
       await sandbox.portal.inject(late)

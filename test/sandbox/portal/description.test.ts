@@ -63,7 +63,7 @@ t.test('AZ-15: every address in the metadata exists', async t => {
   }
 })
 
-t.test('TK-14: an access token verifies with the published keys, which contain no private parts', async t => {
+t.test('TK-14: the published keys verify an access token, and contain no private parts', async t => {
   const sandbox = await buildTestSandbox(t)
   const answer = await sandbox.portal.inject({ url: keysUrl })
   t.match(answer, { statusCode: 200, headers: { 'cache-control': 'public, max-age=300' } })

@@ -284,7 +284,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `applications from before makers were stored have an unknown maker, and are listed apart (${database.name})`,
+    `applications that were created before the store recorded makers have an unknown maker and a separate list (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { own, browser } = await openWithOwnToken(sandbox)

@@ -112,7 +112,7 @@ for (const [index, [reason, statementsFor]] of Object.entries(refusals).entries(
     },
   )
 
-/** `meanwhile` is the status of an exchange with a wrong code until the test calls `mend`. */
+/** Until the test calls `mend`, the portal answers an exchange of a wrong code with the status `meanwhile`. */
 interface Cut {
   meanwhile: 401 | 503
   mend(): Promise<unknown>

@@ -81,14 +81,17 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`F-33: rows from before makers were stored are kept with an unknown maker (${database.name})`, async t => {
-    const url = await database.makeEmpty(t)
-    await fill(await openWith(t, url, firstSchema))
-    const store = await openWith(t, url, firstSchema, makers)
-    t.match(await rowsOf(store, 'applications'), [{ id: 'app', name: 'App', made_by_client: '' }])
-    t.match(await rowsOf(store, 'client_secrets'), [{ hash: 'hash', made_by_client: '', created_by: '' }])
-    t.equal((await rowsOf(store, 'consents')).length, 1)
-  })
+  t.test(
+    `F-33: rows that were written before the store recorded makers are kept, with an unknown maker (${database.name})`,
+    async t => {
+      const url = await database.makeEmpty(t)
+      await fill(await openWith(t, url, firstSchema))
+      const store = await openWith(t, url, firstSchema, makers)
+      t.match(await rowsOf(store, 'applications'), [{ id: 'app', name: 'App', made_by_client: '' }])
+      t.match(await rowsOf(store, 'client_secrets'), [{ hash: 'hash', made_by_client: '', created_by: '' }])
+      t.equal((await rowsOf(store, 'consents')).length, 1)
+    },
+  )
 
   t.test(
     `F-33: rows that were stored before the sandbox had limits count like new rows (${database.name})`,

@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign, verify } from 'node:crypto'
 import t from 'tap'
 import { toJoseSignature } from '../../../src/sandbox/tokens/access-token.ts'
 
-t.test('a signature that was converted to the form of JOSE verifies', async t => {
+t.test('a signature is still valid after its conversion to the form of JOSE', async t => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const content = Buffer.from('any content')
   const signature = toJoseSignature(sign('sha256', content, privateKey))

@@ -55,7 +55,7 @@ for (const source of sources) {
   else source.closest('.copyable').append(button)
 }
 
-// The default redirect URI is chosen from those that are entered. Without this script it is typed.
+// The default redirect URI is chosen from those that are entered. Without this script, the visitor types the URI.
 for (const input of document.querySelectorAll('[data-choose-from]')) {
   const source = document.getElementById(input.dataset.chooseFrom)
   const select = document.createElement('select')

@@ -15,7 +15,7 @@ export type Session = {
   expiresAt: Date
   /** From this time on, the access token is renewed before it is used. */
   renewAt: Date
-  /** The name of the cookie with the refresh token. Empty if there is none: then the session ends at `expiresAt`. */
+  /** The name of the cookie that contains the refresh token. If it is empty, the session ends at `expiresAt`. */
   refreshCookieName: string
   /** The time at which the visitor must sign in again. Renewals do not change it. */
   signInEndsAt: Date

@@ -36,7 +36,8 @@ const returnChecks: Row[] = returns.map(([id, value]) => ({
   title: `After a login with the return address ${JSON.stringify(value)}, the client sends nobody to another site`,
   rule: 'CL-25',
   why: 'A link to the login that ends at the page of an attacker is an open redirect.',
-  // A parser turns /.//evil.example/ into the path //evil.example/. Its origin is that of the client, until a browser reads it in a Location.
+  // A URL parser turns /.//evil.example/ into the path //evil.example/ at the client's own origin. A browser that reads
+  // this path in a Location goes to evil.example.
   fix: "Take only a path of the client: parse it against the client's own origin, compare the origin of the result, and refuse it if its path then begins with two slashes.",
   needs: ['returnTo'],
   async run(context) {

@@ -219,7 +219,7 @@ export const nextVisitor: Row[] = [
     id: 'next-visitor-session-ended',
     title: 'When the session has ended, no page shows anything about its visitor',
     rule: 'next-visitor',
-    why: 'A cookie that lives longer than the session, for example with a name for a greeting, shows who was signed in before.',
+    why: 'A cookie that lives longer than the session shows who was signed in before, for example if it contains a name for a greeting.',
     fix: 'Let every cookie about a visitor expire with the session, and show a name only while there is a session.',
     needs: ['page'],
     async run(context) {
@@ -242,7 +242,7 @@ export const nextVisitor: Row[] = [
     id: 'next-visitor-signed-out',
     title: 'After a visitor has signed out, no page shows anything about the visitor',
     rule: 'next-visitor',
-    why: 'A cookie that lives longer than the session, for example with a name for a greeting, shows who was signed in before.',
+    why: 'A cookie that lives longer than the session shows who was signed in before, for example if it contains a name for a greeting.',
     fix: 'At sign-out delete every cookie that says something about the visitor.',
     needs: ['page', 'logout'],
     async run(context) {

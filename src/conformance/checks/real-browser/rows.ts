@@ -123,7 +123,7 @@ const rows: Row[] = [
     title: 'In Chromium, a link on another site opens the page for a visitor who is signed in',
     rule: 'PG-12',
     why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again.',
-    fix: 'Answer a navigation from another site without a session with a meta refresh to the same path, once.',
+    fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',
     needs: ['page', 'browser'],
     async run(context) {
       const visitor = await signedIn(context)

@@ -265,10 +265,10 @@ export const renewal: Row[] = [
   },
   {
     id: 'refresh-fixed-end',
-    title: 'A renewal does not move the end of the cookie with the refresh token',
+    title: 'A renewal does not extend the lifetime of the cookie that contains the refresh token',
     rule: 'CK-09',
-    why: 'If each renewal moves the end, the cookie never ends, and a stolen copy of it never does either.',
-    fix: 'Remember the time of the login with the refresh token. After each renewal, set Max-Age to the time that is left.',
+    why: 'If each renewal extends the lifetime, the cookie never expires, and neither does a stolen copy of it.',
+    fix: 'Store the time of the login together with the refresh token. After each renewal, set Max-Age to the time that is left.',
     needs,
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)

@@ -18,7 +18,7 @@ const presets: Record<string, Preset> = {
 
 export const metadataKinds: Kinds = {
   members: {
-    does: 'Members have the values that you give. A member whose value is null is missing.',
+    does: 'Members have the values that you give. If you give null for a member, the metadata does not contain it.',
     when: ['after'],
     options: {
       members: {

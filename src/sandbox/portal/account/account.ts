@@ -45,7 +45,7 @@ interface Question {
   heading: string
   /** The name of the person, group or application that the question is about. */
   name?: string
-  /** The sentences that say what the button causes. Several sentences are a list. */
+  /** The sentences that say what the button causes. If there are several sentences, the page shows them as a list. */
   texts: string[]
   /** Times by which the visitor recognises the thing, such as when it was created. */
   times?: [label: string, time: Date][]
