@@ -122,6 +122,7 @@ export const applicationsTexts = {
     editTitle: (name: string) => `Edit ${name}`,
     create: 'Create application',
     creating: 'Creating…',
+    whatFollows: 'The next page shows the client ID and the client secret.',
     save: 'Save changes',
     saving: 'Saving…',
     about: 'About the application',

@@ -43,7 +43,8 @@ export const signInTexts = {
   loginFailed: 'The sign-in did not work',
   /** By the codes of protocol/login-error.ts. */
   loginErrors: {
-    login_callback_invalid: 'This sign-in link is not complete. Sign in again.',
+    login_callback_invalid:
+      'You are not signed in, because the address that the login portal sent you back to is not complete. Sign in again.',
     login_unknown:
       'This sign-in was started in another browser, has already ended, or took longer than ten minutes. Sign in again.',
     login_without_cookies:
