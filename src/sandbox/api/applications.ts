@@ -111,7 +111,8 @@ function entityTagOf({ version }: Pick<Application, 'version'>): string {
 /**
  * The condition of If-Match (RFC 9110 13.1.1). The condition holds if the header is missing, is `*`, or names the version.
  * The comparison is strong: a weak tag never matches. Splitting the list at commas is safe, because our tags contain no
- * comma. A tag from elsewhere contains no quotation mark between its two, so no piece of the tag equals one of ours.
+ * comma. A tag from elsewhere contains quotation marks only at its beginning and its end, so no piece of the
+ * tag equals one of ours.
  */
 function conditionOf({ headers }: FastifyRequest): { isKnownVersion: (version: number) => boolean } {
   const tags = headers['if-match']?.split(',').map(tag => tag.trim())

@@ -11,7 +11,8 @@ const lastLinesMs = 500
  */
 export function openLogOutput() {
   let isFailing = false
-  // Use process.stdout.fd instead of 1. Reading it opens process.stdout, and then writing to a full pipe no longer blocks.
+  // Use process.stdout.fd instead of 1: the access to the property process.stdout makes a pipe non-blocking,
+  // so writing to a full pipe no longer blocks.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true
@@ -20,7 +21,8 @@ export function openLogOutput() {
     isFailing = false
   })
   setInterval(() => isFailing && output.write(''), retryMs).unref()
-  // Drop what is not written yet. Pino would try to write it at exit, and try forever if nobody reads or the disk is full.
+  // Drop what is not written yet. Pino would try to write these lines at exit, and would never stop trying if
+  // nobody reads or the disk is full.
   process.prependListener('exit', () => output.destroy())
   return {
     output,

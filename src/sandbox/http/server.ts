@@ -85,9 +85,9 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
   // The schemas of answers only describe them. Tests check that the answers match.
   server.setSerializerCompiler(() => JSON.stringify)
   server.removeContentTypeParser('text/plain')
-  // Node sends the answers of a connection in the order of its requests. So an answer is not made before its turn, because
-  // it would stay in memory while the sender may read nothing. If the connection ends first, its waiting requests are
-  // dropped.
+  // Node sends the answers of a connection in the order of its requests. So the sandbox makes an answer only
+  // when its turn has come: an earlier answer would stay in memory for as long as the sender reads nothing.
+  // If the connection ends first, its waiting requests are dropped.
   server.addHook('onRequest', (_request, reply, next) => {
     if (reply.raw.socket) next()
     else reply.raw.once('socket', () => next())

@@ -32,8 +32,8 @@ export function answerInLabDialect(scope: FastifyInstance): void {
     const { statusCode, explanation } = toLabError(error)
     if (statusCode === 503) reply.header('retry-after', retryAfterFaultSeconds)
     if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
-    // Send one header for each scheme. Chromium reads only the first scheme of a header, so otherwise it would not ask for
-    // the password.
+    // Send one header for each scheme. Chromium reads only the first scheme of a header, so with one header
+    // for both it would not ask for the password.
     if (statusCode === 401) reply.header('www-authenticate', ['Bearer realm="lab"', 'Basic realm="lab"'])
     reply.status(statusCode)
     // Only browsers ask for text/html by default. A call of the API answers as described, even to a browser.

@@ -31,7 +31,8 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
   const known = Object.keys(schema.properties)
   refuseMisplaced(request, known)
   const body = requireBodyFields(request)
-  // Fastify has validated the body with its empty fields. If there are any, the body is validated again without them.
+  // Fastify has validated the body with its empty fields. If the body has empty fields, it is validated again
+  // without them.
   const hasEmpty = known.some(field => body[field] === '')
   const fields = (hasEmpty ? withoutEmpty(body) : body) as Fields & Record<string, unknown>
   const errors = firstErrors(hasEmpty ? validateAgain(request, fields) : request.validationError?.validation)

@@ -8,7 +8,8 @@ export const noticeCookieName = '__Host-portal-notice'
 
 /** This time is long enough for the redirect, and for signing in before the page is shown. */
 const lifetimeMs = 5 * 60_000
-// Strict: it is read after a redirect within the portal. A page that another site has opened must not use it up.
+// Strict: the cookie is read after a redirect within the portal. A page that another site has opened must not
+// use the notice up.
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'strict' } as const
 
 export type PageNotice =

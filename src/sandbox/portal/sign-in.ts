@@ -13,8 +13,8 @@ import { takeNotice } from './notice.ts'
 import { findVisitor, readMark, signBrowserIn, signBrowserOut } from './session.ts'
 
 /**
- * Where a visitor goes after signing in. This purpose travels sealed in the forms of the page, so nothing is stored until
- * then.
+ * Where a visitor goes after signing in. This purpose travels sealed in the forms of the page, so nothing is
+ * stored until the visitor has signed in.
  */
 export interface SignInPurpose {
   /** A local path of the portal. */

@@ -41,7 +41,7 @@ export async function addSigningKey(db: Db, now: Date): Promise<string> {
       id,
       kind: 'signing',
       material: JSON.stringify(privateKey.export({ format: 'jwk' })),
-      // The newest key signs, even if the clock of the machine that made the key before is ahead of ours.
+      // The newest key signs, even if another machine made the previous key and its clock is ahead of ours.
       created_at: Math.max(now.getTime(), (newest?.createdAt ?? 0) + 1),
     })
     .execute()

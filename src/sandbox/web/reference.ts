@@ -145,7 +145,9 @@ function listFields({ parameters = [], requestBody }: Operation, document: OpenA
   ].filter(({ fields }) => fields.length > 0)
 }
 
-/** The fields of a body. For a body that is accepted with and without its envelope, those without the envelope. */
+/**
+ * The fields of a body. If a body is accepted with and without its envelope, the fields without the envelope.
+ */
 function bodyFieldsOf(schema: Schema, document: OpenApi): Field[] {
   const { properties, required = [], anyOf } = resolve(schema, document)
   if (!properties) return anyOf ? bodyFieldsOf(anyOf.at(-1)!, document) : []

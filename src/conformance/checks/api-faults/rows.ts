@@ -108,8 +108,8 @@ async function createUnder(context: CheckContext, fault: string, options: Record
 type CreatedUnder = Awaited<ReturnType<typeof createUnder>>
 
 /**
- * Fails unless the answer is an error, or a page that differs from that after a successful creation. Accepts any page if
- * the platform created the application in spite of the fault.
+ * Fails unless the answer is an error, or a page that differs from the page after a successful creation. If
+ * the platform created the application in spite of the fault, any page is accepted.
  */
 async function expectFittingCreation(
   context: CheckContext,
@@ -155,7 +155,7 @@ const refusals: Row[] = ['403', '404', '409', '422-sentence', '422-fields', '422
   id: `create-${failure}`,
   title: `When the API refuses a creation (${failure}), the client answers the visitor without a failure of its own`,
   rule: 'UP-14',
-  why: 'The API sends refusals in several formats. A client that fails on one of them cannot tell the visitor the reason.',
+  why: 'The API sends refusals in several formats. A client that cannot read one of these formats cannot tell the visitor the reason.',
   fix: 'Check the format of the refusal while reading it, and say what the visitor must change.',
   needs: ['page', 'create'],
   async run(context) {

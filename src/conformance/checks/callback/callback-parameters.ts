@@ -362,8 +362,8 @@ export const callbackParameters: Row[] = [
 ]
 
 /**
- * Sends one callback for each change of the parameter. Fails if the client exchanges the code of one of them. Does not
- * apply if the client accepts any value.
+ * Sends one callback for each change of the parameter. Fails if the client exchanges the code of a changed
+ * callback. Does not apply if the client accepts any value.
  */
 async function expectSimilarRefused(
   context: CheckContext,

@@ -63,7 +63,9 @@ const stateChecks: Row[] = wrongStates.map(([id, title, change]) => ({
   },
 }))
 
-/** Callbacks after which a login has failed. Each ends the check if the login does not fail. */
+/**
+ * Callbacks after which a login has failed. If the login does not fail after such a callback, the check ends.
+ */
 const failedLogins: [
   id: string,
   when: string,

@@ -118,7 +118,7 @@ export const cookie: Row[] = [
     id: 'cookie-kept-by-browsers',
     title: 'Browsers keep every cookie that the login sets',
     rule: 'CK-03',
-    why: 'Browsers silently drop a cookie over 4,096 bytes, one whose prefix does not match its attributes, and one for another domain.',
+    why: 'Browsers silently drop a cookie if it is longer than 4,096 bytes, if its prefix does not match its attributes, or if it is for another domain.',
     fix: 'Give __Host- cookies Secure, Path=/ and no Domain. Give SameSite=None cookies Secure. Split large cookies.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)

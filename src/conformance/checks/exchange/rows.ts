@@ -306,7 +306,7 @@ export const exchange: Row[] = [
   },
   {
     id: 'tokens-not-in-browser',
-    title: 'Neither tokens nor the secret reach the browser, except in cookies that no script can read',
+    title: 'The client sends tokens and its secret to the browser only in cookies that no script can read',
     rule: 'CK-08',
     why: 'Scripts and extensions can read everything on a page.',
     fix: 'Keep tokens in HttpOnly cookies or at the server. Write no token or secret into a page, an address or another header.',

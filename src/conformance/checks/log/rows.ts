@@ -9,7 +9,7 @@ import { renewUnder } from '../../steps/renewals.ts'
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 
 const needs = ['start' as const]
-const secretsWhy = 'Many people can read a log who must not know the secret, and logs are kept for a long time.'
+const secretsWhy = 'Many people who must not know the secret can read a log, and logs are kept for a long time.'
 const fixLog = 'Log the path without its query. Of headers and bodies, log only the fields of a fixed list.'
 
 /** All forms in which a log line can contain a secret: plain, URL-encoded, in a Basic header, and with JSON escapes. */
@@ -58,7 +58,8 @@ async function signIn(context: CheckContext): Promise<{ browser: Browser; callba
   await context.platform.settle()
   const lines = [...start.page.trail, ...page.trail].flatMap(setCookiesOf)
   const values = lines.map(line => readSetCookie(line).value)
-  // A cookie may contain the plain state. If the log contains an address with this state, it does not contain the cookie.
+  // A cookie may contain the plain state. A log that contains only an address with this state does not
+  // contain the cookie.
   const inAddresses = new Set([start.url, callback].flatMap(({ searchParams }) => [...searchParams.values()]))
   const isOnlyCookie = (value: string) => !inAddresses.has(value) && !inAddresses.has(decodeSafely(value))
   return { browser, callback, cookies: values.filter(isOnlyCookie) }
@@ -253,7 +254,7 @@ export const log: Row[] = [
     id: 'log-one-line-callback',
     title: 'A line break in a callback of a begun login adds no line to the log',
     rule: 'LG-03',
-    why: 'A visitor can change the callback of the own login, and write invented lines into the log with it.',
+    why: 'A visitor can change the callback of their own login, and so write invented lines into the log.',
     fix: 'Log as JSON, or escape control characters. Log the error of a callback only if it is one that you know.',
     needs,
     async run(context) {

@@ -23,7 +23,10 @@ async function needsMetadata(context: CheckContext): Promise<void> {
   if (!platform.steps.some(isMetadata)) throw new NotApplicable("the client does not read the portal's metadata")
 }
 
-/** Restarts the client while its requests for the document meet the fault. Fails if the client does not start. */
+/**
+ * Restarts the client while the fault affects its requests for the document. Fails if the client does not
+ * start.
+ */
 async function startUnder(
   context: CheckContext,
   fault: string,

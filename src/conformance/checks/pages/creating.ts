@@ -18,7 +18,7 @@ export const creating: Row[] = [
     id: 'create-works',
     title: "The client's own form creates an application",
     rule: 'create-application',
-    why: 'A form that the client itself refuses is useless, for example because the policy of its page removes the Origin header.',
+    why: 'A form is useless if the client itself refuses it, for example because the policy of the page removes the Origin header.',
     fix: 'Send the fields of the form to POST /apps/v1 with the access token of the visitor.',
     needs,
     async run(context) {

@@ -80,7 +80,7 @@ export const pageTexts: Row[] = [
     id: 'page-icon-not-loaded',
     title: 'The page and the client do not load addresses that other people typed',
     rule: 'PG-05',
-    why: 'A browser that loads an icon of another site tells its owner who sees the page. A client that loads addresses can be made to call internal servers.',
+    why: 'A browser that loads an icon of another site tells the owner of that site who sees the page. A client that loads addresses can be made to call internal servers.',
     fix: 'Show the address as a link, and do not load it.',
     needs: ['page'],
     async run(context) {

@@ -189,7 +189,7 @@ export const portalFaults: Row[] = [
   {
     id: 'exchange-gzip',
     title:
-      'When the portal compresses its answer to the exchange unasked, the visitor gets a page and the client keeps running',
+      'When the portal compresses its answer to the exchange without being asked to, the visitor gets a page and the client keeps running',
     rule: 'UP-04',
     why: answerWhy,
     fix: answerFix,

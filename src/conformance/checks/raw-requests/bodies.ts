@@ -61,7 +61,8 @@ function wrongLengths(context: CheckContext): Odd[] {
       of('with more than its Content-Length', { 'content-length': '3' }, 'name=more-than-three'),
       of('with the Content-Length abc', { 'content-length': 'abc' }, 'name=a'),
       of('with the Content-Length -1', { 'content-length': '-1' }, 'name=a'),
-      // The length is not larger: the development server of PHP reserves this memory and would stop, but the client is not at fault.
+      // The length is not larger, because the development server of PHP would reserve that memory and stop,
+      // although the client is not at fault.
       of('with a Content-Length that is never reached', { 'content-length': '60000' }, 'name=a'),
       of('with chunks of no length', { 'transfer-encoding': 'chunked' }, 'zz\r\nname=a\r\n'),
       of('in an encoding that nobody knows', { 'transfer-encoding': 'rot13' }, 'name=a'),

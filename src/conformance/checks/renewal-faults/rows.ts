@@ -524,7 +524,7 @@ const kept: Row[] = [
     id: 'refresh-not-logged',
     title: 'The client prints no tokens and no secret when a renewal succeeds or fails',
     rule: 'LG-02',
-    why: 'Many people can read a log who must not know a token, and logs are kept for a long time.',
+    why: 'Many people who must not know a token can read a log, and logs are kept for a long time.',
     fix: 'Log the path and the status of a call. Of headers and bodies, log only the fields of a fixed list.',
     needs: ['page', 'start'],
     async run(context) {

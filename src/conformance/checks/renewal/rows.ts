@@ -431,7 +431,10 @@ async function expectNewToken(context: CheckContext, browser: Browser, renewal: 
   expect(calls.some(isCall), `The next page is not signed in: it is ${describePage(page)}.`, page, ...steps)
 }
 
-/** The cookies of a navigation that live for more than a minute, and between which times in milliseconds they end. */
+/**
+ * The cookies of a navigation that live for more than a minute. Each ends between the times `from` and `to`,
+ * in milliseconds.
+ */
 function longLived({ trail }: Page) {
   return cookiesOf(trail).flatMap(({ cookie: { name, value, maxAge }, exchange: { startedAt, durationMs } }) => {
     if (maxAge === undefined || maxAge <= 60) return []

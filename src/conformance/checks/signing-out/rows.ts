@@ -218,7 +218,7 @@ export const signingOut: Row[] = [
     id: 'logout-not-waiting',
     title: 'A visitor who signs out waits at most about a second for the portal',
     rule: 'RF-11',
-    why: 'The cookies are deleted only when the answer arrives. A visitor who closes the window before that is still signed in.',
+    why: 'The cookies are deleted only when the answer arrives. A visitor who closes the window before the answer arrives is still signed in.',
     fix: 'Answer without waiting for the revocation, or give it a deadline of about a second.',
     needs,
     async run(context) {

@@ -171,7 +171,7 @@ export const tabs: Row[] = [
     title:
       'When a visitor reloads the page after the login, the visitor stays signed in and the client makes no second exchange',
     rule: 'CL-28',
-    why: 'A browser treats Reload like the navigation before it: after a redirect from the portal, Reload sends no Strict cookie, too.',
+    why: 'A browser treats Reload like the navigation before it: after a redirect from the portal, Reload does not send Strict cookies either.',
     fix: 'Answer the callback with a page with a meta refresh, or use a Lax cookie. The history must not contain the callback.',
     needs: ['page'],
     async run(context) {
@@ -449,7 +449,10 @@ function isListFor({ kind, request, about }: LabStep, { id }: Person): boolean {
 
 const pagesAtOnce = 20
 
-/** Loads many pages of both visitors at once. Fails if a page or a call of one of them belongs to the other. */
+/**
+ * Loads many pages of both visitors at once. Fails if a page or a call of one visitor belongs to the other
+ * visitor.
+ */
 async function loadTogether(context: CheckContext, first: Loaded, second: Loaded): Promise<void> {
   const before = context.platform.steps.length
   const visits = await Promise.all(

@@ -15,7 +15,8 @@ export function adviceFor(happening: Happening): string {
   if (advice === undefined) throw new Error(`There is no advice for the kind ${kind}.`)
   if (place === 'start') return atStart
   const own = typeof advice === 'string' ? advice : advice(happening)
-  // An exchange whose answer cannot be used ends the login, but such a renewal does not end the session.
+  // If the answer to an exchange cannot be used, the login ends. If the answer to a renewal cannot be used,
+  // the session continues.
   return [own, place === 'refresh' && unusable.has(kind) ? keepSession : ''].filter(Boolean).join(' ')
 }
 
@@ -32,7 +33,7 @@ const unusable = new Set([
   ...['member', 'member-missing', 'state-other', 'tokens-with-status'],
 ])
 
-/** The request may be lost. A 5xx answer may mean that it was carried out anyway. */
+/** The request may be lost. After a 5xx answer, the request may have been carried out anyway. */
 function afterLoss({ place, when }: Happening): string {
   const { isWrite }: PlaceWords = places[place]
   if (place === 'exchange')

@@ -24,7 +24,10 @@ export interface OrderedFault extends Order {
   requestIds: string[]
 }
 
-/** What an order can limit a fault to: the client that a request proves, and the login that it belongs to. */
+/**
+ * The client that a request proves, and the login that the request belongs to: an order can limit a fault to
+ * them.
+ */
 export interface RequestSource {
   clientId: string | undefined
   isOfState(stateHash: string): boolean

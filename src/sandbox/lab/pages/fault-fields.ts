@@ -120,7 +120,7 @@ export function readForm(fault: Fault | undefined, sent: Sent): Record<string, u
   }
 }
 
-/** An empty field leaves its option out, unless it is a text whose default was removed. */
+/** An empty field leaves its option out. But for a text with a default, an empty field means the empty text. */
 function isLeftOut(text: string, { schema, default: usual }: Option): boolean {
   return text === '' && !(schema.type === 'string' && usual !== undefined)
 }

@@ -20,12 +20,15 @@ export type LoginComparison = ReturnType<typeof createLoginComparison>
 
 /** What is known about the other logins of the same client. */
 export interface OtherLogins {
-  /** Whether one of them was started with this state, or PKCE challenge. Both are hashes. */
+  /**
+   * Whether one of the other logins was started with this state, or with this PKCE challenge. Both are
+   * hashes.
+   */
   haveState(hash: string): boolean
   haveChallenge(hash: string): boolean
-  /** Whether one of them has a different state with the same beginning. */
+  /** Whether one of the other logins has a different state with the same beginning. */
   haveStateLike(state: { hash: string; beginning: string }): boolean
-  /** Whether one of them gave this user a refresh token after that time. */
+  /** Whether one of the other logins gave this user a refresh token after that time. */
   signedInAfter(userId: string, time: Date): boolean
   /**
    * The number of logins that were completed one after another, without a later call. They are only counted if at least

@@ -287,7 +287,7 @@ function cluesOf(step: RecordedStep): string[] {
   ]
 }
 
-/** The keys of a start: its state, or its challenge if it has no state, or only its client if it has no challenge either. */
+/** The keys of a start: its state. Without a state: its client and its challenge, if there is one. */
 function startKeys({ start }: RecordedStep): string[] {
   if (!start) return []
   const byState = stateKeys(start)

@@ -113,7 +113,10 @@ export function challengeOf({ request }: RecordedStep): string | undefined {
   return identityOf(firstOf(request.query, 'code_challenge'))
 }
 
-/** Whether the answer has tokens. An ordered fault may answer 200 without any before the platform has acted. */
+/**
+ * Whether the answer has tokens. Before the platform has acted, an ordered fault may answer 200 without
+ * tokens.
+ */
 export function gaveTokens({ kind, response, fault }: RecordedStep): boolean {
   const hasActed = fault?.acted !== 'before' || response.body.access_token !== undefined
   return (kind === 'exchange' || kind === 'refresh') && response.status === 200 && hasActed
