@@ -228,8 +228,8 @@ for (const database of await openDatabases(t)) {
       const browser = openBrowser(sandbox)
       await signIn(browser, {}, person)
       await lab('POST', 'expire', { what: 'portal-session', userId: person.userId })
-      // Does what a request does that read the session before it expired: it extends the session after its
-      // answer.
+      // A request that read the session before it expired extends the session after its answer. The next
+      // lines do the same.
       const idHash = hashToken(browser.cookie('__Host-portal-session') ?? '')
       const [now, expiresAt] = [sandbox.now(), new Date(sandbox.now().getTime() + 3_600_000)]
       await sandbox.store.write(db => extendPortalSession(db, idHash, { now, expiresAt }))
