@@ -110,7 +110,13 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     // A slow sender is cut off only if requestTimeout, headersTimeout and connectionsCheckingInterval are all set.
     // A route with `deadlineMs` has more time.
     requestTimeout: 15_000,
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, ...boundPipelining(logger) },
+    http: {
+      headersTimeout: 10_000,
+      connectionsCheckingInterval: 1_000,
+      // Node would answer a request without Host by itself, without the security headers. guardRequests refuses it.
+      requireHostHeader: false,
+      ...boundPipelining(logger),
+    },
     // Closes a connection on which no data was sent or received for this time, for example because the browser does not read
     // the response. This time must be longer than requestDeadlineMs.
     connectionTimeout: 35_000,

@@ -25,7 +25,7 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
 
 /**
  * The cross-site guard. It sets the security headers and refuses every request with an unsafe method that does not come
- * from a page of this origin: forms, JSON and everything else.
+ * from a page of this origin: forms, JSON and everything else. It also refuses requests without a Host header.
  *
  * Browsers say in Sec-Fetch-Site whether the request comes from this origin. Old browsers, and pages without https on
  * another host than localhost, send only Origin. `same-site` is refused as well, because pages of a sibling host send our
@@ -35,6 +35,9 @@ export function guardRequests(publicUrl: string, headers: Record<string, string>
   const { origin } = new URL(publicUrl)
   return (request, reply, done) => {
     reply.headers(headers)
+    // RFC 9112 3.2. HTTP/1.0 has no Host.
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
+      return done(new PublicError('bad_request', 400, texts => texts.web.errors.byStatus[400]!))
     const isSafe = request.method === 'GET' || request.method === 'HEAD' || request.is404
     if (isSafe || isFromThisSite(request, request.headers.origin === origin)) return done()
     done(new PublicError('cross_site_request', 403, texts => texts.web.errors.fromAnotherSite))

@@ -157,7 +157,9 @@ for (const [what, request] of [
 
 t.test('DO-11: a request that names two hosts, no host or another host cannot circumvent a check', async t => {
   const { client } = await buildTestClient(t)
-  t.match(await exchangeRaw(client, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n'), /^HTTP\/1\.1 400 /)
+  const without = await exchangeRaw(client, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n')
+  t.match(without, /^HTTP\/1\.1 400 /)
+  t.match(without, '\r\nx-content-type-options: nosniff\r\n', 'PG-09: the answer must have the security headers')
   const two = await exchangeRaw(client, rawGet('/login', { Host: 'evil.test' }))
   const absolute = await exchangeRaw(client, rawGet('http://evil.test/login'))
   for (const answer of [two, absolute]) t.notMatch(answer, 'evil.test')
