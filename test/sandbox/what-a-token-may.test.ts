@@ -22,9 +22,9 @@ const groupBody = {
 
 // If you add a route that takes an access token, add it here. Mention it on the consent page, or refuse it to clients.
 const rules: Record<string, Rule> = {
-  'GET /api/me': { says: 'See: your user ID, e-mail address and name' },
-  'GET /apps/v1': { says: 'See: your groups, and every application in them' },
-  'GET /apps/v1/:app_id': { says: 'See: your groups, and every application in them' },
+  'GET /api/me': { says: 'See: your name, e-mail address and user ID' },
+  'GET /apps/v1': { says: 'See: your groups and all their applications' },
+  'GET /apps/v1/:app_id': { says: 'See: your groups and all their applications' },
   'GET /identities/v1/:user_id/links': { says: 'See: your groups' },
   'POST /apps/v1': { says: 'Create: applications', body: makeCreateBody },
   'POST /identities/v1': { says: 'Create: applications and groups', body: () => groupBody },
@@ -32,9 +32,7 @@ const rules: Record<string, Rule> = {
     says: 'Change and remove: change applications',
     body: () => ({ name: 'New', redirectUris: 'https://new.example.test/' }),
   },
-  'POST /apps/v1/:app_id/refreshSecret': {
-    says: 'Change and remove: create new secrets for applications and read them',
-  },
+  'POST /apps/v1/:app_id/refreshSecret': { says: 'Change and remove: create new client secrets' },
   'DELETE /apps/v1/:app_id': { says: 'Change and remove: remove applications permanently' },
   'POST /identities/v1/:user_id/link/:group_id': { says: null, body: () => linkBody },
   'DELETE /identities/v1/:user_id/link/:group_id': { says: null },
@@ -44,9 +42,9 @@ const ofApplications = ['GET /apps/v1', 'GET /apps/v1/:app_id']
 
 /** The permissions on the page, each with its heading in front. */
 function readPermissions(body: string): string[] {
-  const list = /<div class="permissions">(.*?)<\/div>/s.exec(body)?.[1] ?? ''
-  return [...list.matchAll(/<h3>(.*?)<\/h3>\s*<ul>(.*?)<\/ul>/gs)].flatMap(([, heading, items = '']) =>
-    [...items.matchAll(/<li>(.*?)<\/li>/gs)].map(([, text]) => `${heading}: ${text}`),
+  const list = /<dl class="permissions">(.*?)<\/dl>/s.exec(body)?.[1] ?? ''
+  return [...list.matchAll(/<dt>(.*?)<\/dt>(.*?)<\/div>/gs)].flatMap(([, heading, items = '']) =>
+    [...items.matchAll(/<dd>(.*?)<\/dd>/gs)].map(([, text]) => `${heading}: ${text}`),
   )
 }
 

@@ -236,7 +236,7 @@ t.test('AZ-11: the page names the application, its requested permissions, the ne
   for (const text of [
     'Reference client',
     'Lists and creates your applications.',
-    'See your name, e-mail address and user ID',
+    'your name, e-mail address and user ID',
     '<dt>Takes you to</dt><dd><strong>localhost:3000</strong>',
     seeded.email,
   ])
