@@ -178,7 +178,8 @@ t.test('an upgrade keeps what the owner has changed, added and removed', async t
   t.notMatch(starter.read('src/client/applications/list.ts'), 'A new last line')
   t.ok(starter.has('src/client/fleet/fleet.ts'))
   t.notOk(starter.has('docs/operations.md'))
-  t.match(output, 'You had removed these files, so the upgrade does not restore them:\n  docs/operations.md\n')
+  // The starter runs the upgrade script of its own version, which has other words than the current one.
+  t.match(output, /removed these[^\n]*:\n {2}docs\/operations\.md\n/)
   const { scripts, dependencies, devDependencies } = JSON.parse(starter.read('package.json')) as Manifest
   t.match(scripts.start, / --new$/)
   t.match(scripts.job, 'src/job.ts')
@@ -234,7 +235,7 @@ t.test('an upgrade that cannot finish says why, and changes nothing', async t =>
     {
       what: 'a file is not committed',
       breakIt: () => change(starter, 'README.md', text => `${text}more\n`),
-      says: /uncommitted changes/,
+      says: /uncommitted|not committed/,
     },
     {
       what: 'a file that git does not track is in the way',
