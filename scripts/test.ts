@@ -14,6 +14,7 @@ const { values, positionals } = parseArgs({
   options: { exclude: { type: 'string', multiple: true, default: [] } },
 })
 const given = positionals.map(toPattern)
+for (const path of given) if (globSync(path).length === 0) t.bailout(`There is no test: ${path}`)
 const files = globSync(given.length > 0 ? given : include, { exclude: values.exclude.map(toPattern) }).sort()
 if (files.length === 0) t.bailout(`There is no test: ${process.argv.slice(2).join(' ')}`)
 

@@ -118,8 +118,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
       ...boundPipelining(logger),
     },
     // Closes a connection on which no data was sent or received for this time, for example because the browser does not read
-    // the response. This time must be longer than requestDeadlineMs.
-    connectionTimeout: 35_000,
+    // the response. Longer than a request may take.
+    connectionTimeout: requestDeadlineMs + 10_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,

@@ -55,7 +55,7 @@ export function hashUserId(userId: string): string {
 export function createLogin({ portal, loginCookies, sessions, clock, home, ...hooks }: LoginOptions) {
   /**
    * The logins whose code exchange is running, or that have ended within the last ten minutes, by state. A code works only
-   * once, but browsers send a callback request again after Back, a reload or a broken connection.
+   * once, but a browser sends a callback request again after a broken connection, or if the visitor reloads an error page.
    */
   const exchanges = new ExpiringMap<Promise<Tokens> | 'finished'>(clock)
 

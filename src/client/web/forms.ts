@@ -182,8 +182,8 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         return await reply.page(template, withTitle({ title: '', ...formPage, ...(await data(request, formPage)) }))
       } catch (error) {
         // With `signInHref` the form itself says that the session has ended.
-        const ownPages = formPage.signInHref ? [404] : [401, 404]
-        const hasOwnPage = error instanceof PublicError && ownPages.includes(error.statusCode)
+        const statusesWithOwnPage = formPage.signInHref ? [404] : [401, 404]
+        const hasOwnPage = error instanceof PublicError && statusesWithOwnPage.includes(error.statusCode)
         if (request.method === 'GET' || hasOwnPage) throw error
         // The typed text exists only in this request, so it must be shown even if the form's own page fails.
         logError(request, new PublicError('form_not_shown', 500, 'A form could not be shown.', { cause: error }))
