@@ -74,7 +74,7 @@ t.test(
   },
 )
 
-t.test('PG-14: changes that are sent after the session ended are in the form again after signing in', async t => {
+t.test('PG-14: the form after the next sign-in contains changes that were sent without a session', async t => {
   const action = '/applications/app-1/edit'
   const { browser, form, signInAgain, changes } = await openFormAndWait(t, action, action)
   const page = await browser.post(action, { ...form, name: 'Tides', redirectUris: 'https://typed.test/back' })

@@ -78,7 +78,7 @@ t.test('lists, details and notices', async t => {
   shows('forbidden', await open('/applications/app-1'))
 })
 
-t.test('forms, and the problems in them, show nothing but texts and data', async t => {
+t.test('forms and their error messages contain only words from the texts and from the API', async t => {
   const { api, shows, open, platform, browser } = await start(t)
   const path = '/applications'
   const shown = await open('/applications/new')
@@ -130,7 +130,7 @@ t.test('forms, and the problems in them, show nothing but texts and data', async
   shows('undecided', await browser.post(address, undecided))
 })
 
-t.test('the pages for this site’s own application show nothing but texts and data', async t => {
+t.test('the pages for this site’s own application contain only words from the texts and from the API', async t => {
   const { api, shows, open, browser, platform } = await start(t)
   api.records.set(clientId, applicationRecord(clientId, { name: 'Weather' }, { client }))
   const get = () => ({ body: api.records.get(clientId) })

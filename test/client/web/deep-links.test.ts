@@ -39,7 +39,7 @@ t.test('PG-12: without a session a link from another site leads to the login aft
   }
 })
 
-t.test('PG-12: a form from another site is refused, and its page does not continue by itself', async t => {
+t.test('PG-12: a form from another site is refused, and the error page does not redirect by itself', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const calls = platform.received().length

@@ -123,7 +123,7 @@ t.test(
   },
 )
 
-t.test('an answer without a request has the texts that are the same for every request', async t => {
+t.test('the answer to a malformed HTTP request uses the texts that are the same for every request', async t => {
   const { client } = await buildWithTexts(t, { web: { errors: { byStatus: { 400: 'Das war nichts.' } } } })
   t.match(await exchangeRaw(client, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 .*Das war nichts\.$/s)
   t.match(await exchangeRaw(client, rawGet('/nowhere')), webTexts.errors.noPage)
@@ -149,7 +149,7 @@ t.test('no template contains words', async t => {
   t.same(script.match(/'[A-Z][a-z]+[^']*'/g) ?? [], [], 'the script must contain no words')
 })
 
-t.test('every page of the login, of forms and of errors shows nothing but texts and data', async t => {
+t.test('every page of the login, of forms and of errors contains only words from the texts and data', async t => {
   const product: TestProduct = {
     ...smallProduct,
     texts: pseudo,
