@@ -19,7 +19,7 @@ export interface Person {
   password: string
   firstName: string
   groupId: string
-  /** The cookie of the person's session at the portal, as `name=value`. Browsers of a check get it only from the check. */
+  /** The cookie of the person's session at the portal, as `name=value`. A browser has this cookie only if a check sets it. */
   portalCookie: string
 }
 

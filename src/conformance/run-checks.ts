@@ -100,8 +100,8 @@ export async function runChecks(checks: Check[], given: RunParts): Promise<Resul
   // Long checks begin first, so that they do not delay the end.
   await Promise.all(together.toSorted((one, other) => (other.longestMs ?? 0) - (one.longestMs ?? 0)).map(look))
 
-  // Repeats each check that failed in parallel with others, and runs it alone. Checks that mostly wait for the client are
-  // repeated in parallel.
+  // Each check that failed while other checks ran is repeated alone. Checks that mostly wait for the client are repeated in
+  // parallel.
   const unclear: { check: Check; first: Attempt; second: Attempt }[] = []
   const culprits = new Set<string>()
   const isSlow = ({ first }: (typeof suspects)[number]) => first.result.durationMs > slowMs && !first.isGone
@@ -117,8 +117,8 @@ export async function runChecks(checks: Check[], given: RunParts): Promise<Resul
     if (first.isLost && !second.isLost) unclear.push({ check, first, second })
     else report(check, choose(first.result, second.result))
   }
-  // The client stopped answering during several parallel checks, and one of them is the cause. If no repetition has the
-  // same effect, all of them fail.
+  // The client stopped answering during several parallel checks, and one of them is the cause. If the client does not stop
+  // again when these checks are repeated, all of these checks fail.
   for (const { check, first, second } of unclear) {
     const isExplained = [...first.beside].some(id => culprits.has(id))
     report(check, isExplained ? choose(first.result, second.result) : first.result)

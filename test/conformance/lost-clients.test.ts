@@ -119,7 +119,7 @@ t.test('a restart for another check does not hide that the client has ended', as
   t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'passed', c: 'passed', d: 'passed', f: 'passed' })
 })
 
-t.test('if the client ends only once, every check that was running at that time fails', async t => {
+t.test('if the client ends only during the first attempt, every check that was running at that time fails', async t => {
   const results = await judgeWithRestart(false)
   const { kills, b, c, d, f } = verdictsOf(results)
   t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'failed', c: 'failed', d: 'failed', f: 'passed' })

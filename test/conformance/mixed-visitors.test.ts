@@ -43,7 +43,7 @@ t.test('a check that found nobody signed in names the check that shows mixed vis
   t.equal(reasons.mixed, 'A page of Robin1 shows the application of Robin2.')
 })
 
-t.test('a check that found nobody signed in keeps its reason if the client keeps its visitors apart', async t => {
+t.test('if no check shows mixed visitors, a check that found nobody signed in keeps its reason', async t => {
   const reasons = await reasonsOf([nobody, other])
   t.equal(reasons.nobody, 'A plain login signs nobody in.')
 })

@@ -584,7 +584,9 @@ export const pages = {
   ),
   'bounded-bodies': should(decision('The client reads the body of a request up to a limit, and refuses a longer one.')),
   'DO-10': should(
-    decision('The client keeps no memory and no connections for a long time for logins that visitors do not finish.'),
+    decision(
+      'If a visitor does not finish a login, the client soon frees the memory and the connections of that login.',
+    ),
   ),
   'head-as-get': should(
     decision(
