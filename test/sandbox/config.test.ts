@@ -77,7 +77,7 @@ t.test('CT-08: access tokens live for a day at most, and codes for ten minutes',
   t.end()
 })
 
-t.test('PS-06: trusted proxies are addresses or networks, but not all addresses', t => {
+t.test('PS-06: trusted proxies are addresses or networks, but never the network of all addresses', t => {
   const good = '10.1.2.3, 10.0.0.0/8,::1,fd00::/8, 2001:db8::5/128'
   t.strictSame(readConfig({ TRUSTED_PROXIES: good }).trustedProxies, good.split(/, */))
   t.strictSame(readConfig({ TRUSTED_PROXIES: ' ' }).trustedProxies, [])

@@ -116,7 +116,7 @@ function inBody({ keyword, instancePath, params, parentSchema = {} }: ErrorObjec
   return [path || 'body', `This must be ${inWords(parentSchema)}.`]
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: Ajv gives any schema back
+// biome-ignore lint/suspicious/noExplicitAny: Ajv types the fields of a schema as `any`
 function inWords(schema: any): string {
   const { type, title, minimum, maximum, minItems, maxItems, items, examples, minLength = 0, maxLength } = schema
   if (title) return title

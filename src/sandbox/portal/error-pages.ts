@@ -28,7 +28,8 @@ const wrongLink = 'You cannot sign in with this link'
 const help =
   'Only the people who run the application can correct this. Tell them the request ID below. Then close this page.'
 const notRegistered = 'The application that sent you here is not registered, so you cannot sign in to it.'
-const wrongAddress = 'The application that sent you here asked to send you on to an address that it has not registered.'
+const wrongAddress =
+  'The application that sent you here wants this portal to send you to an address that the application has not registered.'
 const pageExpired = 'This page has expired'
 const groupGone = 'This group does not exist, or you cannot do this in it. Nothing was changed.'
 const busy = 'The login portal is very busy. Wait a moment and try again.'

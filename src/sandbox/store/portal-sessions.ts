@@ -95,8 +95,9 @@ export async function signOutEverywhere(db: Db, userId: string, now: Date): Prom
 export type Proof = { sessionHash: string } | { passwordHash: string }
 
 /**
- * Returns false if the proof is no longer valid. A valid proof stays locked until the transaction ends. A request that ends
- * the session or changes the password at the same time waits, and then ends everything that the transaction has made.
+ * Returns false if the proof is no longer valid. A valid proof stays locked until the transaction ends. A simultaneous
+ * request to end the session or change the password waits for this transaction, and then ends everything that the
+ * transaction created.
  */
 export async function lockProof(db: Db, userId: string, proof: Proof): Promise<boolean> {
   const update =

@@ -96,7 +96,7 @@ t.test(
   },
 )
 
-t.test('a visitor can sign in and allow with only the keyboard, and always sees the focus', { skip }, async t => {
+t.test('a visitor can sign in and consent with only the keyboard, and always sees the focus', { skip }, async t => {
   const portal = await openPortal(t)
   const { page } = await openPage(t)
   await page.goto(portal.startUrl)

@@ -296,7 +296,7 @@ t.test(
   },
 )
 
-t.test('any status from 200 to 599 can be ordered', async t => {
+t.test('the fault list-answer can have any status from 200 to 599', async t => {
   const { sandbox, call, list } = await openFaultPage(t)
   const { access_token: token } = await getTokens(sandbox)
   const seen = []

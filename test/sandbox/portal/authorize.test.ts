@@ -57,7 +57,7 @@ t.test('AZ-02: a redirect URI that differs in any byte from the registered one g
     t.equal(page.statusCode, 400, redirect_uri)
     t.equal(page.headers.location, undefined)
     t.match(page.headers['content-type'], /^text\/html/)
-    t.match(page.body, 'an address that it has not registered')
+    t.match(page.body, 'an address that the application has not registered')
   }
 })
 

@@ -117,7 +117,7 @@ t.test('a member who was signed out returns to the page of the group after signi
   maker.cookies.clear()
 })
 
-t.test('PS-01: the portal refuses forms of groups from another site', async t => {
+t.test('PS-01: on the pages for groups, the portal refuses forms that another site sends', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, path } = await openTwoPages(sandbox)
   const { formToken = '' } = readHiddenFields(await maker.get(path), path)

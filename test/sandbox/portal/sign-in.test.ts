@@ -136,7 +136,7 @@ t.test('a GET of a form’s address redirects to a page', async t => {
   t.equal((await browser.get('/consent')).statusCode, 405)
 })
 
-t.test('PS-16: the case, the width and spaces around an e-mail address do not matter at sign-in', async t => {
+t.test('PS-16: sign-in ignores case, character width and surrounding spaces in an e-mail address', async t => {
   const sandbox = await buildTestSandbox(t)
   for (const email of ['DEVELOPER@example.test', 'developer＠example.test', ' developer@example.test ']) {
     const browser = openBrowser(sandbox)

@@ -156,7 +156,7 @@ for (const database of await openDatabases(t)) {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`more removed applications than fit into one portion are all deleted (${database.name})`, async t => {
+  t.test(`all 230 removed applications are deleted, although a portion has only 100 (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { groupId, userId } = await callAsDeveloper(sandbox)
     await addApplications(sandbox, { groupId, userId, count: 230 })

@@ -71,7 +71,7 @@ export function applicationCall(services: ApplicationServices) {
       ...setUpCall,
       operationId: 'makeClient',
       summary: 'Make an application with its client',
-      description: 'If no person is named, the call also makes the person who owns the application.',
+      description: 'If the call names no person, it also makes a person, who then owns the application.',
       body: applicationBody,
       response: { 201: answer('Everything that the client needs.', 'NewClient'), ...refuse(404, 413, 415) },
     },
