@@ -40,8 +40,8 @@ t.test('every MUST has a test or a check, and every other rule has one or a reas
 })
 
 /**
- * Matches a document that is not part of this repository, with the number of a part. Citations use the id of a rule
- * instead.
+ * Matches a reference to a document that is not in this repository: its file name, or its name with the number of a section.
+ * Citations use the id of a rule instead.
  */
 const elsewhere =
   /\b([Ss]pecification|[Cc]ontract)(\.md)?(,? part |,? )\d|\((specification|contract)[,)]|\b(specification|contract|security)\.md\b/

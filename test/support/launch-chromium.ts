@@ -54,8 +54,8 @@ async function launch<Started extends { close(): Promise<void> }>(
   await writeFile(join(profile, 'Default', 'Preferences'), JSON.stringify(preferences))
   const started = await start({
     executablePath: isWhole ? chromiumPath : shellPath,
-    // Playwright's own switches would turn off features of a person's browser: pages kept for Back, and errors that
-    // reload by themselves.
+    // Playwright's own switches would turn off two features of a person's browser: the browser keeps pages for Back, and
+    // reloads error pages by itself.
     ignoreDefaultArgs: true,
     args: [
       '--headless',
