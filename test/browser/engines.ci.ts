@@ -160,7 +160,7 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
 
   async 'an error page'(t, { tab, publicUrl, person, clientId }) {
     await tab.goto(`${publicUrl}/nowhere`)
-    await tab.see('Not found')
+    await tab.see('Page not found')
     await tab.click('link', 'Go to the start page')
     await tab.see('Your applications on the platform, in one place')
     const strange = new URLSearchParams({ code: 'x', state: 'y', subject: 'z', client_id: clientId })
@@ -237,7 +237,7 @@ t.test('WebKit over http: the portal explains why nobody can sign in', { skip: s
   await tab.click('link', 'Sign in')
   await enterPassword(tab, both.person)
   await tab.see('You are not signed in: your browser blocked a cookie')
-  await tab.see('npm run demo -- --https')
+  await tab.see('This portal runs on plain http')
   t.ok((await tab.url()).startsWith(both.portalUrl))
 })
 

@@ -268,6 +268,8 @@ type session struct {
 	AccessToken  string
 	EndsAt       time.Time
 	RefreshToken string
+	// A renewal does not extend the lifetime of the refresh cookie. Otherwise a stolen copy could be used without end.
+	RefreshEndsAt time.Time
 }
 
 type sessionPart struct {
@@ -276,7 +278,11 @@ type sessionPart struct {
 	EndsAt      time.Time
 }
 
-type refreshPart struct{ ID, RefreshToken string }
+type refreshPart struct {
+	ID           string
+	RefreshToken string
+	EndsAt       time.Time
+}
 
 func readSession(r *http.Request) *session {
 	var access sessionPart
@@ -285,9 +291,9 @@ func readSession(r *http.Request) *session {
 	hasRefresh := readCookie(r, refreshCookie, &refresh)
 	switch {
 	case hasAccess:
-		return &session{access.ID, access.AccessToken, access.EndsAt, refresh.RefreshToken}
+		return &session{access.ID, access.AccessToken, access.EndsAt, refresh.RefreshToken, refresh.EndsAt}
 	case hasRefresh:
-		return &session{ID: refresh.ID, RefreshToken: refresh.RefreshToken}
+		return &session{ID: refresh.ID, RefreshToken: refresh.RefreshToken, RefreshEndsAt: refresh.EndsAt}
 	default:
 		return nil
 	}
@@ -299,8 +305,9 @@ func (s *session) keep(w http.ResponseWriter) {
 	part := sessionPart{s.ID, s.AccessToken, s.EndsAt}
 	setCookie(w, sessionCookie, seal(sessionCookie, part, lifetime), lifetime+time.Second/2, http.SameSiteStrictMode)
 	if s.RefreshToken != "" {
-		value := seal(refreshCookie, refreshPart{s.ID, s.RefreshToken}, refreshLifetime)
-		setCookie(w, refreshCookie, value, refreshLifetime, http.SameSiteStrictMode)
+		left := time.Until(s.RefreshEndsAt)
+		value := seal(refreshCookie, refreshPart{s.ID, s.RefreshToken, s.RefreshEndsAt}, left)
+		setCookie(w, refreshCookie, value, left+time.Second/2, http.SameSiteStrictMode)
 	}
 }
 
@@ -406,6 +413,7 @@ func exchangeToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	session.ID = randomText()
+	session.RefreshEndsAt = time.Now().Add(refreshLifetime)
 	session.keep(w)
 	// A page and not a redirect: after a redirect that began at the portal, browsers do not send a Strict cookie.
 	link := `<p><a href="/applications">Go on</a></p>`
@@ -522,6 +530,7 @@ func renew(old *session) (*session, error) {
 			return nil, err
 		}
 		renewed.ID = old.ID
+		renewed.RefreshEndsAt = old.RefreshEndsAt
 		if renewed.RefreshToken == "" {
 			renewed.RefreshToken = old.RefreshToken
 		}

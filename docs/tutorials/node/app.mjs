@@ -151,19 +151,21 @@ const maxToken = 2700
 async function readSession({ cookies }) {
   const session = await unseal(sessionCookie, cookies[sessionCookie])
   const refresh = await unseal(refreshCookie, cookies[refreshCookie])
-  if (session) return { ...session, refreshToken: refresh?.refreshToken }
+  if (session) return { ...session, refreshToken: refresh?.refreshToken, refreshEndsAt: refresh?.refreshEndsAt }
   if (refresh) return { ...refresh, accessToken: '', endsAt: 0 }
   return undefined
 }
 
 /** Sets the cookies. The browser keeps each as long as its token is valid, and sends it only from our own pages. */
-async function keepSession(reply, { accessToken, endsAt, refreshToken, sessionId }) {
+async function keepSession(reply, { accessToken, endsAt, refreshToken, refreshEndsAt, sessionId }) {
   const seconds = Math.round((endsAt - Date.now()) / 1000)
   const session = await seal(sessionCookie, { accessToken, endsAt, sessionId }, seconds)
   reply.setCookie(sessionCookie, session, { ...flags, sameSite: 'strict', maxAge: seconds })
   if (!refreshToken) return
-  const refresh = await seal(refreshCookie, { refreshToken, sessionId }, refreshSeconds)
-  reply.setCookie(refreshCookie, refresh, { ...flags, sameSite: 'strict', maxAge: refreshSeconds })
+  // A renewal does not extend the lifetime of this cookie. Otherwise a stolen copy could be used without end.
+  const secondsLeft = Math.round((refreshEndsAt - Date.now()) / 1000)
+  const refresh = await seal(refreshCookie, { refreshToken, refreshEndsAt, sessionId }, secondsLeft)
+  reply.setCookie(refreshCookie, refresh, { ...flags, sameSite: 'strict', maxAge: secondsLeft })
 }
 
 function endSession(reply) {
@@ -235,7 +237,8 @@ app.get('/exchangeToken', async (request, reply) => {
     throw new PlatformFault('The exchange failed', { cause: error })
   }
   if (answer.state !== state) throw new PlatformFault('The answer belongs to another login')
-  await keepSession(reply, { ...readTokens(answer), sessionId: randomUUID() })
+  const refreshEndsAt = Date.now() + refreshSeconds * 1000
+  await keepSession(reply, { ...readTokens(answer), refreshEndsAt, sessionId: randomUUID() })
   // A page and not a redirect: after a redirect that began at the portal, browsers do not send a Strict cookie.
   return page(reply, 'You are signed in', '<p><a href="/applications">Go on</a></p>', { head: goOn('/applications') })
 })
@@ -266,12 +269,12 @@ function once(id, work) {
 }
 
 /** New tokens. Requests with the same refresh token share one renewal, because the portal replaces the token. */
-async function renew({ refreshToken, sessionId }) {
+async function renew({ refreshToken, refreshEndsAt, sessionId }) {
   if (!refreshToken) throw new SignedOut()
   const id = createHash('sha256').update(refreshToken).digest('hex')
   try {
     const answer = await once(id, () => openid.refreshTokenGrant(platform, refreshToken))
-    return { refreshToken, ...withoutUndefined(readTokens(answer)), sessionId }
+    return { refreshToken, ...withoutUndefined(readTokens(answer)), refreshEndsAt, sessionId }
   } catch (error) {
     // The next request tries again.
     shared.delete(id)

@@ -182,10 +182,10 @@ def unseal(text, seconds=None):
 def read_session():
     """The tokens of this browser, or None if it has no session."""
     session_part = unseal(request.cookies.get(SESSION, ""))
-    refresh_part = unseal(request.cookies.get(REFRESH, ""), REFRESH_SECONDS)
+    refresh_part = unseal(request.cookies.get(REFRESH, ""))
     if session_part.get("ends_at", 0) > time.time():
-        return {"refresh_token": refresh_part.get("refresh_token"), **session_part}
-    if "refresh_token" in refresh_part:
+        return {"refresh_token": None, **refresh_part, **session_part}
+    if refresh_part.get("refresh_ends_at", 0) > time.time():
         return {"access_token": "", "ends_at": 0, **refresh_part}
     return None
 
@@ -196,8 +196,10 @@ def keep_session(response, tokens):
     session_part = {name: tokens[name] for name in ["access_token", "ends_at", "session_id"]}
     response.set_cookie(SESSION, seal(session_part), max_age=round(tokens["ends_at"] - time.time()), **flags)
     if tokens["refresh_token"]:
-        refresh_part = {name: tokens[name] for name in ["refresh_token", "session_id"]}
-        response.set_cookie(REFRESH, seal(refresh_part), max_age=REFRESH_SECONDS, **flags)
+        # A renewal does not extend the lifetime of this cookie. Otherwise a stolen copy could be used without end.
+        refresh_part = {name: tokens[name] for name in ["refresh_token", "refresh_ends_at", "session_id"]}
+        seconds_left = round(tokens["refresh_ends_at"] - time.time())
+        response.set_cookie(REFRESH, seal(refresh_part), max_age=seconds_left, **flags)
     return response
 
 
@@ -212,7 +214,7 @@ def read_tokens(answer):
     access_token, seconds = answer.get("access_token"), answer.get("expires_in")
     if not isinstance(access_token, str) or not access_token.isascii() or not access_token:
         raise ValueError("no access token")
-    if str(answer.get("token_type")).lower() != "bearer" or not isinstance(seconds, int) or seconds <= 0:
+    if str(answer.get("token_type")).lower() != "bearer" or type(seconds) is not int or seconds <= 0:
         raise ValueError("not a bearer token with a lifetime")
     refresh_token = answer.get("refresh_token")
     if len(access_token) > MAX_TOKEN or len(str(refresh_token)) > MAX_TOKEN:
@@ -265,7 +267,8 @@ def exchange_token():
         )
         if answer.get("state") != state:
             raise ValueError("the answer belongs to another login")
-        tokens = {**read_tokens(answer), "session_id": secrets.token_urlsafe(16)}
+        refresh_ends_at = time.time() + REFRESH_SECONDS
+        tokens = {**read_tokens(answer), "refresh_ends_at": refresh_ends_at, "session_id": secrets.token_urlsafe(16)}
     except OAuthError:
         return sign_in_page("The portal refused this login", 400)
     except (requests.RequestException, ValueError, RecursionError):
@@ -374,7 +377,7 @@ def send_renewal(tokens):
         renewed = read_tokens(answer)
     except ValueError as error:
         raise PlatformFault("The portal's answer to a renewal is incomplete") from error
-    return {**renewed, "refresh_token": renewed["refresh_token"] or tokens["refresh_token"], "session_id": tokens["session_id"]}
+    return {**tokens, **renewed, "refresh_token": renewed["refresh_token"] or tokens["refresh_token"]}
 
 
 def call_api(method, path, body=None, base=API_URL):

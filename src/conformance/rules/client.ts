@@ -438,6 +438,9 @@ export const renewal = {
 } satisfies Record<string, Rule>
 
 export const signOut = {
+  'late-renewal': should(
+    decision('A renewal that ends after the visitor has signed out does not sign the browser in again.'),
+  ),
   'CK-13': decision(
     'Signing out ends the session at once, whatever the portal does. Back shows no page of the ended session.',
   ),

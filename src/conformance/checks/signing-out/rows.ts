@@ -190,8 +190,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-during-renewal',
     title: 'A renewal that ends after the visitor has signed out does not sign the browser in again',
-    rule: 'CK-13',
-    why: 'A page can wait for a renewal while the visitor signs out in another tab. Its answer then arrives last. The revocation fails in this check, as it can at any time.',
+    rule: 'late-renewal',
+    why: 'A page can wait for a renewal while the visitor signs out in another tab. Its answer then arrives last. The revocation fails in this check, as it can at any time. This only warns, because replicas that share no memory cannot know it.',
     fix: 'After a renewal, look whether its session has ended in the meantime. If so, set no cookies, store nothing, and revoke the new tokens.',
     needs,
     async run(context) {

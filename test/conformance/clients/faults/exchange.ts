@@ -212,9 +212,6 @@ export const exchange = [
   fault('expires-in-true-is-a-number', 'token-answer-expires-in-converted', {
     lifetime: value => right.lifetime(value === true ? 1 : value),
   }),
-  fault('expires-in-of-a-list', 'token-answer-expires-in-converted', {
-    lifetime: value => right.lifetime(Array.isArray(value) ? Number(value) : value),
-  }),
   fault('expires-in-unsigned', 'token-answer-expires-in-negative', { lifetime: value => Number(value) >>> 0 }),
   fault('expires-in-zero-is-for-ever', 'token-answer-expires-in-zero', {
     lifetime: value => Number(value) || 10 * 365 * 86_400,
