@@ -162,7 +162,7 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
     await tab.goto(`${publicUrl}/nowhere`)
     await tab.see('Page not found')
     await tab.click('link', 'Go to the start page')
-    await tab.see('Your applications on the platform, in one place')
+    await tab.see('Register and manage your applications')
     const strange = new URLSearchParams({ code: 'x', state: 'y', subject: 'z', client_id: clientId })
     await tab.goto(`${publicUrl}/exchangeToken?${strange}`)
     await tab.see('The sign-in did not work')
