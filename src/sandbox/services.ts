@@ -10,7 +10,7 @@ import type { KeyRing } from './tokens/key-ring.ts'
 export interface Addresses {
   portalUrl: string
   apiUrl: string
-  /** The address of the laboratory. Undefined if there is none. */
+  /** The address of the laboratory. Undefined if the laboratory is off. */
   labUrl?: string | undefined
 }
 

@@ -71,8 +71,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
 
   /**
    * Begins a login whose tokens go to the product. The visitor must be signed in, and the user id must be known. The
-   * callback does not get the session's Strict cookies, so it compares the user id in the login cookie with that of the new
-   * tokens.
+   * callback does not get the session's Strict cookies, so it compares the hash of the user id in the login cookie with the
+   * user of the new tokens.
    */
   async function connect(request: FastifyRequest, reply: FastifyReply, { returnTo }: { returnTo: string }) {
     if (request.method === 'GET')

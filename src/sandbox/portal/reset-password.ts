@@ -95,7 +95,7 @@ export function resetPasswordRoutes(
     // The password was changed after the token was read, so the link is no longer valid.
     if (changed instanceof Refusal) throw new Refusal('link-expired')
     await signBrowserOut(services, reply)
-    // A person who reads the account's mail owns the account. Wrong passwords of strangers must not lock them out.
+    // The owner of the account has just proved who they are by e-mail. Failed sign-ins of strangers must not lock the owner out.
     markBrowser(services, changed, reply)
     request.log.info({ code: 'password-reset', userId: changed.userId }, 'a password was reset')
     return reply.viewAsync('password-reset', { title: 'Your password has been changed', email })

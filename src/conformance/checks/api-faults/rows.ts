@@ -153,7 +153,7 @@ const creations: Row[] = ['reset', 'reset-after', '503', '503-after', 'html', 'h
 
 const refusals: Row[] = ['403', '404', '409', '422-sentence', '422-fields', '422-oauth'].map(failure => ({
   id: `create-${failure}`,
-  title: `When the API refuses a creation (${failure}), the client answers the visitor without a failure of its own`,
+  title: `When the API refuses a creation (${failure}), the client does not fail itself and answers the visitor`,
   rule: 'UP-14',
   why: 'The API sends refusals in several formats. A client that cannot read one of these formats cannot tell the visitor the reason.',
   fix: 'Check the format of the refusal while reading it, and say what the visitor must change.',

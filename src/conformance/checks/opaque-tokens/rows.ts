@@ -11,7 +11,7 @@ const forms: [id: string, what: string, fault: string][] = [
   ['dotted', 'three random texts with dots between them', 'exchange-dotted-access-token'],
 ]
 
-/** A visitor who has signed in and got such a token. */
+/** Signs in a visitor with such a token. */
 async function signInWith(context: CheckContext, fault: string) {
   const { browser, callback } = await beginLogin(context)
   await context.order(fault)

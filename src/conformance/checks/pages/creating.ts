@@ -288,7 +288,7 @@ export const creating: Row[] = [
   ),
   {
     id: 'create-refused',
-    title: 'When the API refuses a form, the client shows it again with what the visitor typed',
+    title: 'When the API refuses a form, the client shows the form again with the typed values',
     rule: 'form-kept',
     why: 'Few people fill in the same form twice. This check only warns, because a simple client that shows the error without the form is still correct.',
     fix: 'Show the form again with status 422 or 400, with its values and the message of the API next to the field.',

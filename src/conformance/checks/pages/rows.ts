@@ -381,7 +381,7 @@ function mayBeKept(answer: Exchange): boolean {
   return isTold || keptByThemselves.includes(statusOf(answer))
 }
 
-/** Opens the page behind the login as a visitor who is signed in. */
+/** Signs in a visitor, and opens the page that needs a login. */
 async function openPage(context: CheckContext): Promise<{ browser: Browser; page: Page; person: Person }> {
   const { browser, person } = await context.signedIn()
   const page = await browser.visit(context.url(context.settings.page))

@@ -111,7 +111,7 @@ const rows: Row[] = [
       )
       const landed = placeOf(window)
       await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
-      // Back may open the portal, which redirects a visitor who is signed in there with a new code.
+      // Back may open the portal. If the visitor is signed in there, the portal redirects with a new code.
       const opened = callbacksIn(context, window)
       expect(new Set(opened).size === opened.length, 'Reload or Back opened the same callback again.')
       if (isKept) return

@@ -283,7 +283,7 @@ export const signingOut: Row[] = [
   },
   {
     id: 'logout-then-login',
-    title: 'A visitor who has signed out can sign in again',
+    title: 'After signing out, a visitor can sign in again',
     rule: 'login-works',
     why: 'If the client remembers that a visitor has signed out, this must not prevent a new login.',
     fix: 'Begin a login at the login path, even if the visitor has just signed out.',

@@ -294,7 +294,7 @@ export const tabs: Row[] = [
   },
   {
     id: 'replica-session',
-    title: 'A visitor who has signed in at one instance is signed in at every instance',
+    title: 'After a sign-in at one instance, the visitor is signed in at every instance',
     rule: 'CK-12',
     why: 'A load balancer sends each request to any instance of the client, so every instance must know the logins and sessions of all instances.',
     fix: 'Keep the session in a sealed cookie with the same key at all instances, or in a shared store.',
@@ -433,7 +433,7 @@ interface Loaded {
   perPage: number
 }
 
-/** A visitor with an application, who has loaded the page once. */
+/** Signs in a visitor, creates an application for this visitor, and loads the page once. */
 async function loadedOnce(context: CheckContext, other?: Person): Promise<Loaded> {
   const { browser, person } = await context.signedIn(other ? { person: other } : {})
   const application = `Garden of ${person.firstName} in spring`

@@ -1,4 +1,4 @@
-// A kind of fault: one way in which an answer can go wrong, at every place where that can happen.
+// A kind of fault is one way in which an answer can be wrong. It lists the places where such an answer can occur.
 import type { Readable } from 'node:stream'
 import type { PlaceWords } from './places.ts'
 

@@ -1,4 +1,4 @@
-// The types of what the laboratory keeps of a request and a login. They contain no secrets.
+// The types of the recorded requests and logins. The records contain no secrets.
 import type { Reason } from '../../observe/reasons.ts'
 import type { About, CheckName, Step, StepKind } from '../../observe/steps.ts'
 

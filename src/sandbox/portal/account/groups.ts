@@ -177,7 +177,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
         return goTo(groupPath, { about: 'uninvited' })
       }
       case 'take-out': {
-        // Name only a member. Otherwise the form would reveal to whom the ID of a stranger belongs.
+        // Show the name of members only. Otherwise the form would show the name of any user whose ID is entered.
         const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
         await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'membership' }), ['link-unknown'])
         log('member-taken-out')
