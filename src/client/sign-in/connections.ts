@@ -86,7 +86,6 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
   }
 
   async function revokeToken(context: RequestContext, token: string): Promise<void> {
-    if (!(await portal.readMetadata(context)).hasRevocation) return
     await portal
       .revoke(token, context)
       .catch(() => app.log.warn({ event: 'revocation_failed', reqId: context.requestId }))

@@ -47,7 +47,6 @@ export function createSignOut({ portal, sealer, loginCookies, sessions, beforeSi
     const hasRefreshToken = refreshTokens.some(({ cookieName }) => cookieName === session?.refreshCookieName)
     if (session && !hasRefreshToken) tokens.push(session.accessToken)
     const context = callContext(request)
-    if (tokens.length === 0 || !(await portal.readMetadata(context)).hasRevocation) return
     const results = await Promise.allSettled(tokens.map(token => portal.revoke(token, context)))
     if (results.some(({ status }) => status === 'rejected')) logEvent(request, 'revocation_failed', { level: 'warn' })
   }

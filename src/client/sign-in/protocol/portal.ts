@@ -106,8 +106,12 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }
   }
 
-  /** Revokes a refresh token with its access tokens, or the grant of an access token (RFC 7009). */
+  /**
+   * Revokes a refresh token with its access tokens, or the grant of an access token (RFC 7009). Does nothing if the portal
+   * does not offer revocation.
+   */
   async function revoke(token: string, context: RequestContext): Promise<void> {
+    if (!(await readMetadata(context)).hasRevocation) return
     const answer = await post('/api/revokeToken', { token }, context, shortLimits)
     if (answer.status !== 200) throw refusal(answer)
   }

@@ -96,17 +96,13 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   async function renewTokens(refreshToken: string, context: RequestContext): Promise<Tokens> {
     const tokens = await shareWork(renewals, refreshToken, shareRenewalMs, async () => {
       const renewed = await portal.refresh(refreshToken, context)
-      // The sign-out could revoke only the old tokens.
-      if (signOuts.get(refreshToken)) await revokeSafely(renewed, context)
+      // The sign-out could revoke only the old tokens. If this fails, the tokens stay unused and expire.
+      if (signOuts.get(refreshToken))
+        await portal.revoke(renewed.refreshToken ?? renewed.accessToken, context).catch(() => undefined)
       return renewed
     })
     if (signOuts.get(refreshToken)) throw new RefreshRefused('signed out')
     return tokens
-  }
-
-  async function revokeSafely({ refreshToken, accessToken }: Tokens, context: RequestContext): Promise<void> {
-    if (!(await portal.readMetadata(context)).hasRevocation) return
-    await portal.revoke(refreshToken ?? accessToken, context).catch(() => undefined)
   }
 
   /** Without this, a renewal that is still running would sign the browser in again (CK-13). */
