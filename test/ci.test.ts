@@ -179,6 +179,14 @@ t.test('the last line of .ci/run has the sum of all parts of the tests', async t
   }
 })
 
+t.test('.ci/run repeats the failures just before its last line', async t => {
+  const failing: Wrote = ['not ok 2 - the answer is late\n# { total: 2, pass: 1, fail: 1 }', 1]
+  const failed = await runCi(t, failing, [good, 0], [good, 0], [good, 0], noTexts)
+  t.match(failed.output, /\nWhat failed:\nnot ok 2 - the answer is late\n.*\n37 passed, 1 failed\n$/s)
+  const passed = await runCi(t, [good, 0], [good, 0], [good, 0], [good, 0], noTexts)
+  t.notMatch(passed.output, 'What failed')
+})
+
 t.test('if .ci/run may not install missing packages, it names them', async t => {
   const folder = makeFolder(t, { 'bin/sudo': '#!/bin/sh\nexit 1\n', 'bin/id': '#!/bin/sh\necho 1000\n' })
   for (const tool of ['bash', 'dirname']) symlinkSync(`/usr/bin/${tool}`, join(folder, 'bin', tool))
