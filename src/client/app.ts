@@ -31,7 +31,7 @@ import { webTexts } from './web/texts.ts'
 export type ServerOptions = {
   logger: Logger
   clock?: () => Date
-  /** The connections to the portal and the API. The caller must close a dispatcher that it passes. */
+  /** The connections to the portal and the API. A caller that passes a dispatcher must close it. */
   dispatcher?: Dispatcher
   /** Adds hooks to every request, for metrics. */
   observeRequests?: (app: FastifyInstance) => void
@@ -107,18 +107,19 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     exposeHeadRoutes: false,
     // Queries, forms and answers of the API are checked unchanged: no text becomes a number, and no field is removed.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
-    // A slow sender is cut off only if requestTimeout, headersTimeout and connectionsCheckingInterval are all set.
-    // A route with `deadlineMs` has more time.
+    // A slow sender is cut off only if requestTimeout, headersTimeout and connectionsCheckingInterval are all set. A
+    // route can set `deadlineMs` to get more time.
     requestTimeout: 15_000,
     http: {
       headersTimeout: 10_000,
       connectionsCheckingInterval: 1_000,
-      // Node would answer a request without Host by itself, without the security headers. guardRequests refuses it.
+      // With `true`, Node itself would answer requests without a Host header, and leave out the security headers.
+      // guardRequests refuses these requests.
       requireHostHeader: false,
       ...boundPipelining(logger),
     },
-    // Closes a connection on which no data was sent or received for this time, for example because the browser does not read
-    // the response. Longer than a request may take.
+    // Closes a connection on which no data was sent or received for this time, for example because the browser does not
+    // read the response. This time is longer than a request may take.
     connectionTimeout: requestDeadlineMs + 10_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',

@@ -50,7 +50,7 @@ export function createTexts<R>(english: Texts, replacements: SomeTexts | ((reque
       combinations = new WeakMap()
     },
     of: (request: R): Texts => combine(typeof replacements === 'function' ? replacements(request) : replacements),
-    /** For a response that belongs to no request, and for an error in the product's function. */
+    /** The texts for a response that belongs to no request, and for an error in the product's function. */
     withoutRequest: (): Texts => (typeof replacements === 'function' ? english : combine(replacements)),
   }
 }

@@ -1,6 +1,6 @@
 // What visitors read if the login portal or the application API does not answer as it should.
 
-/** `seconds` is how long the portal or the API asked to wait, if it said so. */
+/** `seconds` is the time that the portal or the API asked to wait. Undefined if the answer named no time. */
 const soon = (seconds?: number) => (seconds ? `in ${seconds} seconds` : 'soon')
 
 export const upstreamTexts = {

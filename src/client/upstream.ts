@@ -3,7 +3,10 @@ import { Agent, type Dispatcher, errors, request } from 'undici'
 import { PublicError } from './errors.ts'
 import type { Texts } from './texts.ts'
 
-/** The request that a call is made for. The call sends the id and the trace of the request, and stops at its deadline. */
+/**
+ * The request that a call is made for. The call sends the id and the trace of the request, and ends at the deadline of
+ * the request.
+ */
 export type RequestContext = {
   requestId: string
   /** The W3C trace context of the incoming request. Calls send the same value. */

@@ -28,7 +28,7 @@ export function skipEngine(engine: Engine): string | false {
   return `${engine} is not installed: "apt-get install ${packages}"`
 }
 
-/** Longer than any pause of a busy machine. */
+/** This time is longer than any pause of a busy machine. */
 const patienceMs = 60_000
 
 /** One tab of a browser. A wait that takes too long ends with an error that contains the text of the tab. */
@@ -94,7 +94,10 @@ const elementOf = (role: string, name: string) => `(${find})(${JSON.stringify(ro
 const visibleText = `(document.body?.innerText ?? '').replace(/\\s+/g, ' ').trim()`
 
 function makeTab(driver: Driver): Tab {
-  /** Repeats the question, because a page may still load, and a page that is being left does not answer. */
+  /**
+   * Calls `isDone` until it returns true. Its errors are ignored, because a page that is loading or being left does not
+   * answer.
+   */
   async function until(isDone: () => Promise<boolean>, what: string): Promise<void> {
     const end = performance.now() + patienceMs
     let fault: unknown

@@ -15,7 +15,8 @@ const places = [
 const chromiumPath = places.find(path => existsSync(path))
 
 /**
- * The headless shell has the same network, cookies and pages as Chromium. A page takes a sixth of the processor time.
+ * The headless shell has the same network, cookies and pages as Chromium. A page takes a sixth of the processor time that
+ * it takes in Chromium.
  */
 const shellPath = existsSync('/usr/bin/chromium-headless-shell') ? '/usr/bin/chromium-headless-shell' : chromiumPath
 
@@ -25,8 +26,8 @@ export const skip: string | false =
 
 type Settings = {
   /**
-   * Starts the whole Chromium instead of the shell. Only it keeps pages for Back, repeats failed requests, and has a
-   * visitor's settings.
+   * Starts the whole Chromium instead of the shell. Only the whole Chromium keeps pages for Back, repeats failed
+   * requests, and reads `preferences`.
    */
   isWhole?: boolean
   /** The content of the file Preferences in Chromium's profile. */
@@ -48,7 +49,7 @@ async function launch<Started extends { close(): Promise<void> }>(
   { isWhole, preferences = {}, switches = [] }: Settings,
   start: (options: LaunchOptions) => Promise<Started>,
 ): Promise<Started> {
-  if (!chromiumPath) throw new Error('Chromium is not installed: "apt-get install chromium" brings it.')
+  if (!chromiumPath) throw new Error('Chromium is not installed: "apt-get install chromium" installs it.')
   const profile = await mkdtemp(join(tmpdir(), 'chromium-'))
   await mkdir(join(profile, 'Default'))
   await writeFile(join(profile, 'Default', 'Preferences'), JSON.stringify(preferences))
@@ -77,7 +78,8 @@ async function launch<Started extends { close(): Promise<void> }>(
       '--remote-debugging-pipe',
       '--no-startup-window',
       `--user-data-dir=${profile}`,
-      // A new frame for each document takes a third of the time of a navigation, and no page can notice it.
+      // RenderDocument creates a new frame for each document. That takes a third of the time of a navigation, and pages
+      // work the same without it.
       `--disable-features=RenderDocument${isWhole ? '' : ',BackForwardCache'}`,
       // If the shell is missing, these switches make Chromium behave like it: no pages for Back, and no repeated
       // requests.

@@ -31,7 +31,7 @@ export async function openPage(t: Teardown, { browser, isWhole, ...options }: Pa
   if (!browser) shared[what] ??= shareChromium(what)
   const context = await (browser ?? (await shared[what]!)).newContext(options)
   t.teardown(() => context.close())
-  // Longer than any pause of a busy machine.
+  // This time is longer than any pause of a busy machine.
   context.setDefaultTimeout(120_000)
   const troubles: string[] = []
   const pages = new Set<string>()
@@ -40,8 +40,8 @@ export async function openPage(t: Teardown, { browser, isWhole, ...options }: Pa
   })
   context.on('console', message => {
     const { url } = message.location()
-    // Chromium reports a page with an error status, such as 401, as an error, although it shows the page. For other
-    // resources the error counts.
+    // Chromium reports a page with an error status, such as 401, as an error, although it shows the page. For any other
+    // resource, this message is a real error.
     if (message.text().startsWith('Failed to load resource: the server responded with') && pages.has(url)) return
     if (['error', 'warning'].includes(message.type())) troubles.push(`${message.text()} ${url}`)
   })

@@ -3,14 +3,12 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/**
- * Connects to the server. A server that does not listen yet gets a free port. The caller ends or destroys the socket.
- */
+/** Connects to the server. A server that does not listen yet gets a free port. The caller must end or destroy the socket. */
 export async function openSocket(app: FastifyInstance): Promise<Socket> {
   if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 })
   const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
   await once(socket, 'connect')
-  // A test reads the bytes that arrive. If the server resets the connection, this is no error of the test.
+  // Tests look only at the bytes that arrive, so a reset of the connection is not an error.
   return socket.on('error', () => {})
 }
 

@@ -2,7 +2,7 @@
 
 export type SharedServer = 'postgres' | 'chromium' | 'shell'
 
-/** The environment variable with the address that tells where the shared servers are. */
+/** The environment variable with the address of a small HTTP server, which returns the addresses of the shared servers. */
 export const sharedServersVariable = 'SHARED_TEST_SERVERS'
 
 /** The address of a shared server. Undefined if a file runs by itself and must start its own server. */

@@ -7,7 +7,10 @@ export const preload = (script: string) => `--import data:text/javascript,${enco
 /** A prefix that limits how many files and connections the program can have open. */
 export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
 
-/** A script: after a signal nothing can be written to the standard output, and after the next signal it can again. */
+/**
+ * A script that simulates a full disk: after SIGUSR2 every write to the standard output fails, and after the next SIGUSR2
+ * writes work again.
+ */
 export const fillDisk = `
   import fs from 'node:fs'
   const { write } = fs
@@ -23,8 +26,8 @@ const hasIpv6 = Object.values(networkInterfaces()).some(all => all?.some(({ addr
 export const addresses = ['127.0.0.1', hasIpv6 ? '::1' : '127.0.0.2']
 
 /**
- * A script that resolves localhost to these addresses, whatever the hosts file of this machine contains. The last
- * address comes first, like an IPv6 address (RFC 6724).
+ * A script that resolves localhost to these addresses, whatever the hosts file of this machine contains. The lookup
+ * returns the last address first, as it does with an IPv6 address (RFC 6724).
  */
 export const nameBoth = (known: string[]) => `
   import dns from 'node:dns'

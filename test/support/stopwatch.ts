@@ -11,7 +11,7 @@ export async function timed<T>(work: Promise<T>): Promise<[result: T, took: Took
   let [lookedAt, workedMs, ownMs] = [startedAt, cpuMs(), 0]
   const look = () => {
     const [now, worked] = [performance.now(), cpuMs()]
-    // A timer is late because this process was busy, or because it waited for the processor.
+    // If the timer is late, this process was busy, or it waited for the processor. Only busy time counts.
     ownMs += Math.min(now - lookedAt, 2 * tickMs + worked - workedMs)
     lookedAt = now
     workedMs = worked

@@ -1,10 +1,14 @@
-// A browser without a window. It calls a server through inject, and keeps, sends and drops cookies as browsers do.
+// A simulated browser for tests. It calls the server with Fastify's `inject`, and stores and sends cookies as a real
+// browser does.
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 
-/** Without `sameSite` a cookie is Lax, and without `expiresAt` it does not expire. */
+/**
+ * A stored cookie. `sameSite` is the attribute SameSite; if it is missing, the cookie is treated as Lax. `expiresAt` is
+ * in milliseconds since 1970; if it is missing, the cookie does not expire.
+ */
 type Cookie = { value: string; sameSite?: string; expiresAt?: number }
 type Site = 'same-origin' | 'same-site' | 'cross-site' | 'none'
-/** A header of undefined is not sent. */
+/** Headers by name. A header with the value undefined is not sent. */
 type Headers = Record<string, string | undefined>
 type Options = { site?: Site; headers?: Headers }
 type Encoded = { payload?: Buffer | string; type?: { 'content-type': string } }
@@ -15,19 +19,28 @@ export class TestBrowser {
   readonly #origin: string
   readonly #clock: (() => Date) | undefined
 
-  /** Without a clock the browser keeps each cookie until the server removes it. */
+  /**
+   * `origin` is the origin of the server's pages, such as `http://localhost:3000`. `clock` decides when cookies with
+   * Max-Age expire; without a clock they never expire.
+   */
   constructor(server: Pick<FastifyInstance, 'inject'>, origin: string, clock?: () => Date) {
     this.server = server
     this.#origin = origin
     this.#clock = clock
   }
 
-  /** A navigation. If `site` is cross-site, the browser does not send Strict cookies. */
+  /**
+   * Opens an address, as a link or the address bar does. `site` becomes the header Sec-Fetch-Site. With `cross-site`, the
+   * visitor follows a link on another site, and the browser does not send Strict cookies.
+   */
   get(url: string, { site = 'none', headers = {} }: Options = {}) {
     return this.#send({ method: 'GET', url }, site, { ...navigation(site), ...headers })
   }
 
-  /** Sends a form from a page of `site`. FormData, which may have files, is sent as multipart. */
+  /**
+   * Sends a form with POST. `site` says where the page with the form is: by default on the server's own origin. A plain
+   * object is sent URL-encoded, and FormData is sent as multipart/form-data, for forms with files.
+   */
   async post(
     url: string,
     form: Record<string, string> | FormData = {},
@@ -38,7 +51,7 @@ export class TestBrowser {
     return this.#send({ method: 'POST', url, payload }, site, { ...own, ...headers })
   }
 
-  /** Sends the first form of a page: its hidden fields and `fields`. */
+  /** Sends the first form on the page in this response, with the hidden fields of the form and with `fields`. */
   submit({ statusCode, body }: LightMyRequestResponse, fields: Record<string, string>) {
     const action = /<form method="post" action="([^"]+)"/.exec(body)?.[1]
     if (!action) throw new Error(`There is no form on this page: ${statusCode} ${body}`)
@@ -46,7 +59,10 @@ export class TestBrowser {
     return this.post(action, { ...Object.fromEntries(hidden.map(([, name, value]) => [name, value])), ...fields })
   }
 
-  /** Sends a request as a script of a page of `site` does with `fetch`: `json` as JSON, or `form` as multipart. */
+  /**
+   * Sends a request like `fetch` in a script. `site` says where the page with the script is. The body is `json` as JSON,
+   * or `form` as multipart/form-data.
+   */
   async fetch(
     url: string,
     {
@@ -63,7 +79,7 @@ export class TestBrowser {
     return this.#send({ method, url, payload }, site, { accept: '*/*', ...type, ...origin, ...metadata, ...headers })
   }
 
-  /** The value as the browser would send it, or undefined. */
+  /** The value of the cookie. Undefined if the browser has no such cookie, or if the cookie has expired. */
   cookie(name: string): string | undefined {
     return this.#live().find(([kept]) => kept === name)?.[1].value
   }
@@ -72,7 +88,7 @@ export class TestBrowser {
     return this.#live().map(([name]) => name)
   }
 
-  /** The Cookie header that the browser would send. With `isSent`, only the cookies for which it returns true. */
+  /** The value of the Cookie header: all cookies that have not expired, or only those for which `isSent` returns true. */
   cookieHeader(isSent: (cookie: Cookie) => boolean = () => true): string {
     return this.#live()
       .filter(([, cookie]) => isSent(cookie))
@@ -80,7 +96,10 @@ export class TestBrowser {
       .join('; ')
   }
 
-  /** Another browser with the same cookies, such as a thief's. It calls `server`, which is this one's unless given. */
+  /**
+   * Returns another browser with a copy of the cookies, such as the browser of a thief. By default it calls the same
+   * server.
+   */
   copy(server = this.server): TestBrowser {
     const copy = new TestBrowser(server, this.#origin, this.#clock)
     for (const [name, cookie] of this.cookies) copy.cookies.set(name, cookie)
@@ -102,7 +121,10 @@ export class TestBrowser {
     return response
   }
 
-  /** Keeps the cookies of a response as browsers do. A cookie of over 4,096 bytes is ignored, and the old one stays. */
+  /**
+   * Stores the cookies that a response sets, with the rules of browsers: a cookie of more than 4,096 bytes is ignored,
+   * and so is a `__Host-` cookie without Secure, without Path=/ or with Domain. Max-Age=0 deletes a cookie.
+   */
   keep(response: LightMyRequestResponse): void {
     for (const { name, value, maxAge, sameSite, path, secure, domain } of response.cookies) {
       if (name.length + value.length > 4096) continue
@@ -127,7 +149,7 @@ function navigation(site: Site): Headers {
   return { 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
 }
 
-/** The bytes and the content type that a browser sends: a form, or multipart with a boundary. */
+/** Encodes a form as browsers do, and returns the body with its content type. */
 async function encode(body: URLSearchParams | FormData | undefined): Promise<Encoded> {
   if (!body) return {}
   if (body instanceof URLSearchParams)

@@ -1,9 +1,9 @@
-// A process that can open no more files.
+// Simulates a process that has no file descriptors left.
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import type { Test } from 'tap'
 
-/** Opening and reading a file fails in this process until the test has ended. */
+/** From now on, opening or reading a file fails in this process, until the test ends. */
 export function openNoMoreFiles(t: Test): void {
   const { openSync, readFileSync } = fs
   t.teardown(() => {

@@ -111,7 +111,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** The times in a header, separated by commas. Empty if the header is missing or comes more than once. */
+/** The times in a header, separated by commas. An empty list if the header is missing or comes more than once. */
 export function readTimes(header: string | string[] | undefined): Date[] {
   const times = typeof header === 'string' ? header.split(',') : []
   return times.map(time => timeOf(time.trim())).filter(time => time !== undefined)

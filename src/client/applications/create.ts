@@ -31,7 +31,7 @@ import { applicationEnvelope, applicationSchema, collectionSchema, createdApplic
 /** `credentials` is missing if another process created the application, because the API returns them only once. */
 type Created = { id: string; credentials?: Credentials }
 
-/** Each candidate costs one call to the API. */
+/** How many applications in the list are compared with the form. Each comparison takes one call to the API. */
 const maxCandidates = 3
 
 export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { config, clock }) => {
@@ -43,7 +43,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       const { groups, problem: groupsProblem } = signInHref ? {} : await loadGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
       const formFields = withLabelsAndLimits(request.texts)
-      // The form then has two names, so this label says which one it is.
+      // If the form also asks for the name of a group, the label "Name" is not clear enough.
       const name = { ...formFields.name, label: request.texts.applications.form.labels.nameOfApplication }
       return {
         title: request.texts.applications.form.newTitle,

@@ -37,7 +37,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
 
   async function renderApplication(request: FastifyRequest, reply: FastifyReply, notice: string | undefined) {
     const { visitor } = request
-    // The two calls run at the same time, so the id is checked before either of them.
+    // Checks the id now, because both calls below start at the same time.
     idOf(request)
     // A page makes at most two calls, including a renewal. Without the groups the page shows the last known name.
     const [application, groups = []] = await Promise.all([

@@ -62,7 +62,7 @@ export function refuseConflict(form: FormFields, stored: Application): FormField
     differences.map(difference => {
       const isStoredChanged = !isSeen(form, difference.name, difference.stored)
       const isTypedChanged = !isSeen(form, difference.name, difference.typed)
-      // If only one side has changed the field, its change is selected.
+      // If only the visitor or only somebody else has changed the field, the changed value is selected.
       const changed = isStoredChanged ? 'stored' : 'typed'
       return { ...difference, choice: isStoredChanged && isTypedChanged ? undefined : changed }
     }),

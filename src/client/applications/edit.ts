@@ -61,8 +61,8 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
       await update(request, fields, etag)
     } catch (error) {
       if (!isChangedSince(error)) throw error
-      // If the other change is not in a field of this form, such as a new secret, the update is sent without asking the
-      // visitor.
+      // If somebody changed only what this form does not contain, such as the client secret, the update is sent without
+      // asking the visitor.
       const newEtag = await compareWithStored(request, fields, refuseConflict)
       await update(request, fields, newEtag).catch(secondError => {
         if (!isChangedSince(secondError)) throw secondError
@@ -78,7 +78,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   }
 
   /**
-   * `decide` applies the visitor's choices or refuses a conflict. After both results, the hidden fields record that the
+   * `decide` applies the visitor's choices or refuses a conflict. In both cases, the hidden fields then record that the
    * visitor has seen the stored values. `fields` is changed in place, because a refused form shows it again. Returns the
    * ETag of the stored application.
    */
@@ -101,7 +101,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     if (problem instanceof EditConflict) return showChoices(request, fields, problem)
     if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
     if (!fields.choosing) return { fields }
-    // This page cannot show the choices again, so the next submission is compared with the stored values again.
+    // This page cannot show the choices. So the next submission is again compared with the stored values.
     if (problem || signInHref) return { fields: withoutChoices(fields) }
     const stored = await getApplication(request)
     const differences = readChoices(fields, stored)

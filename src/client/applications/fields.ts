@@ -23,7 +23,7 @@ const webUrlField: FormField = {
     isWebUrl(value) ? [] : [texts => texts.applications.form.problems.webUrl(label(texts))],
 }
 
-/** By their names at the API (rule create-envelope), in the order of the form. */
+/** The fields by their names at the API (rule create-envelope), in the order of the form. */
 const formFields = {
   groupId: { maxlength: 200 },
   /** The name of a group that is created together with the application. This field is not sent with the application. */
@@ -115,9 +115,8 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Applic
 }
 
 /**
- * The group of an application cannot be changed. If the API did not return the fields of the OAuth client, the form could
- * not show them. The result leaves out the empty ones of these fields, because the API keeps the value of a field that is
- * left out.
+ * Leaves out the group, because it cannot be changed. If the API did not return the fields of the OAuth client, the form
+ * could not show them. If such a field is empty, the result does not contain it, and the API keeps its value.
  */
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)

@@ -1,7 +1,7 @@
 // The JSON Schemas of the application API's answers, as far as the pages depend on them.
 //
-// A field is required only if a page cannot work without it. application.ts reads all other fields. It replaces a value that
-// is missing or has the wrong type with an empty one, so that a list with one faulty record still shows the other records.
+// A field is required only if a page cannot work without it. For all other fields, application.ts replaces a value that
+// is missing or has the wrong type with an empty one. So one faulty record does not hide the other records of a list.
 import type { JSONSchema } from 'json-schema-to-ts'
 
 /** An id that fits into an address. */

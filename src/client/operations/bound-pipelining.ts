@@ -11,9 +11,9 @@ const maxOpenRequests = 8
  * thousands. If the sender does not read the answers, each of these requests keeps a rendered page in memory.
  *
  * Closing the socket is not enough: Node would still parse the rest of the input and create all requests, and 300 such
- * connections exhaust 256 MiB. Node has one way to stop parsing at a request: a CONNECT request that nobody handles. So the
- * ninth open request is made to look like a CONNECT request. Open requests are counted by their responses, because Node
- * answers some requests by itself.
+ * connections exhaust 256 MiB. Node has one way to stop parsing at a request: a CONNECT request that nobody handles. So
+ * the ninth open request is made to look like a CONNECT request. The code counts response objects, because Node answers
+ * some requests without the event 'request'.
  */
 export function boundPipelining(log: Pick<Logger, 'warn'>) {
   const openRequests = new WeakMap<Socket, number>()
@@ -24,7 +24,7 @@ export function boundPipelining(log: Pick<Logger, 'warn'>) {
     const request = new IncomingMessage(socket)
     if (countOf(socket) < maxOpenRequests) return request
     log.warn({ event: 'pipelined_too_much' })
-    // Node sets both properties after this call. The setters keep these values.
+    // Node sets both properties after this call. The empty setters make Node keep these values.
     const constant = (value: unknown) => ({ get: () => value, set() {} })
     return Object.defineProperties(request, { upgrade: constant(true), method: constant('CONNECT') })
   }

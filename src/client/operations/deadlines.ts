@@ -38,8 +38,8 @@ export function createDeadlines(defaultMs: number) {
     },
 
     /**
-     * Node's `requestTimeout` is the same for all routes. When it has passed, Node reports an error once and leaves the
-     * rest to the listener. So the listener waits for the route's own deadline, and answers only then.
+     * Node's `requestTimeout` is the same for all routes. When this time has passed, Node reports one error and does
+     * nothing else. So the listener of the error waits for the route's own deadline, and answers then.
      */
     afterDeadline(answer: AnswerClientError): AnswerClientError {
       return (error, socket) => {

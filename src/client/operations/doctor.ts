@@ -105,7 +105,10 @@ const checkRedirectUri: Check = async (config, dispatcher) => {
   return no(`redirect URI: the portal refuses ${redirectUri} for this CLIENT_ID. Register exactly this address.`)
 }
 
-/** Sends a code that the portal never made. `invalid_grant` means right credentials, `invalid_client` wrong ones. */
+/**
+ * Sends a code that the portal never made. The answer `invalid_grant` means that the credentials are right, and
+ * `invalid_client` means that they are wrong.
+ */
 const checkCredentials: Check = async (config, dispatcher) => {
   const upstream = createUpstream('portal', dispatcher)
   const portal = createPortal(config, upstream, () => new Date(), { info() {}, warn() {} })

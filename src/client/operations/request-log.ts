@@ -36,10 +36,7 @@ export function newRequestId(request: IncomingMessage): string {
 /** https://www.w3.org/TR/trace-context/ */
 const traceContext = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
-/**
- * What the calls to the portal and the API need to know about the request that causes them. The trace context does not
- * change.
- */
+/** The data of a request that its calls to the portal and the API need. The client passes on the trace context unchanged. */
 export function callContext(request: FastifyRequest): RequestContext {
   const { traceparent } = request.headers
   const isTrace = typeof traceparent === 'string' && traceContext.test(traceparent)

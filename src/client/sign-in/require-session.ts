@@ -31,11 +31,13 @@ export function createRequireSession(options: RequireSessionOptions) {
   const { sessions, sealer, portal, home, apiUrl, apiUpstream: upstream, loadSessionData } = options
 
   /**
-   * Protects a scope. Its routes have `request.visitor`, and visitors without a session are redirected or asked to sign in.
+   * Protects a scope. Its routes have `request.visitor`, and visitors without a session are redirected or asked to sign
+   * in.
    *
    * The session is checked in preHandler, after the body was parsed: a form that arrives without a session keeps what the
-   * visitor typed (PG-14). Everything else that is sent without a session is refused before it is read. For that, the
-   * cookies are only unsealed: a renewal in onRequest would be lost if the parser then refused the body (RF-09).
+   * visitor typed (PG-14). Any other body that arrives without a session is refused unread, in onRequest. That hook only
+   * unseals the cookies: if it renewed the session and the parser then refused the body, the new cookies would be lost
+   * (RF-09).
    */
   function protect(scope: FastifyInstance): void {
     scope.addHook('onRequest', async (request, reply) => {
@@ -76,8 +78,8 @@ export function createRequireSession(options: RequireSessionOptions) {
     { cookies: set, event }: LoadedSession,
   ): { visitor: Visitor; currentSession: () => Session } {
     const context = callContext(request)
-    // The cookies that the browser will have after this response. The refresh token in the request's cookies may already be
-    // used.
+    // The cookies that the browser will have after this response. The refresh token in the request's cookies may have
+    // been used already.
     let cookies: Cookies = afterSetting(request.cookies, set)
     let current = session
     let renewal: Promise<void> | undefined
@@ -110,7 +112,7 @@ export function createRequireSession(options: RequireSessionOptions) {
     return { visitor, currentSession: () => current }
   }
 
-  /** The visitor during a sign-in or a sign-out. The session is not renewed: its tokens are new, or about to end. */
+  /** The visitor during a sign-in or a sign-out. The session is not renewed: its tokens are new, or will be revoked soon. */
   function createFixedVisitor(request: FastifyRequest, session: Session, cookies: Cookies): Visitor {
     const api = createApi({
       upstream,
@@ -129,7 +131,7 @@ export function createRequireSession(options: RequireSessionOptions) {
 
   /**
    * Loads the product's data when a session begins, and adds it to the session cookie. The product may call the API for
-   * that, and such a call may renew the session, so the session is asked for again afterwards.
+   * this data, and the call may renew the session. So `currentSession` is called again afterwards.
    */
   async function addSessionData(
     request: FastifyRequest,

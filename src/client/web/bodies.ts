@@ -4,7 +4,7 @@ import { errorCodes, type FastifyReply, type FastifyRequest, type preValidationH
 /** The longest form, in bytes. A route may raise its own limit with Fastify's `bodyLimit`. */
 export const formLimit = 32 * 1024
 
-/** Checks Content-Length. Fastify does not check it if a parser reads the body as a stream, as for uploads. */
+/** Checks Content-Length. Fastify does not check this header if a parser reads the body as a stream, as for uploads. */
 export const refuseLongBodies: preValidationHookHandler = (request, _reply, done) => {
   const isTooLong = lengthOf(request) > request.routeOptions.bodyLimit
   done(isTooLong ? new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE() : undefined)

@@ -19,7 +19,7 @@ type ErrorHandlerOptions = {
    * decorators.
    */
   renderMessage: (request: FastifyRequest, message: Message) => string
-  /** A link for signing in again, if the visitor is signed in, because a faulty session may cause the error. */
+  /** Returns a link for signing in again if the visitor is signed in, because a faulty session may cause the error. */
   signInAgain: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
 }
 

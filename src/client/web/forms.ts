@@ -58,7 +58,7 @@ export type FormToken = {
   /** The visitor that the form was shown to. */
   sessionOwner: string
   shownAt: number
-  /** The form was sent before. It is unknown whether the API has carried it out. */
+  /** The form was sent before, and the client does not know whether the API has carried out its call. */
   mayHaveActed?: boolean
 }
 

@@ -39,8 +39,9 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
 }
 
 /**
- * For a sentence that a page shows once, such as "Your changes are saved." A notice is a name; the template has the words.
- * The notice is not in the address: anybody could put it into a link, and a reload would repeat it.
+ * For a sentence that a page shows once, such as "Your changes are saved." The cookie contains only the name of the
+ * notice; the template has the text. The name is not in the address: anybody could put it into a link, and a reload would
+ * show the notice again.
  */
 export function createNotices(sealer: Sealer, clock: () => Date) {
   return {

@@ -129,7 +129,7 @@ let waitingTimer
 function announceWaiting(element) {
   clearTimeout(waitingTimer)
   waiting.textContent = ''
-  // A status line that is on the page before its text changes is read by every screen reader.
+  // Every screen reader reads a status line that is already on the page when its text changes.
   if (element.matches('form')) element.append(waiting)
   else element.before(waiting)
   waitingTimer = setTimeout(() => {

@@ -139,7 +139,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
    * Reads the metadata document once an hour. Never throws and takes at most one second.
    *
    * If the document cannot be read, the client uses the last document that it has read, so that an outage never turns off
-   * PKCE or revocation. Until it has been read once, every login and sign-out tries again.
+   * PKCE or revocation. Until the client has read the document once, every login and sign-out tries to read it.
    */
   function readMetadata(context: RequestContext): Promise<Metadata> {
     const now = clock().getTime()

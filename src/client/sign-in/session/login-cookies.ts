@@ -89,7 +89,7 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
   }
 }
 
-/** Other programs on this host can set cookies, too. Only names that this client could have set are used. */
+/** Other programs on this host can set cookies, too. So the code uses only names that this client could have set. */
 function pendingStates(cookies: Cookies): string[] {
   const names = Object.keys(cookies).filter(name => /^__Host-login-[\w-]{22}$/.test(name))
   return names.map(name => name.slice(prefix.length))

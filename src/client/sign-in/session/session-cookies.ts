@@ -173,7 +173,7 @@ function sessionCookieNames(cookies: Cookies): string[] {
   return [sessionName, secondPartName].filter(name => name in cookies)
 }
 
-/** Other programs on this host can set cookies, too. Only names that this client could have set are used. */
+/** Other programs on this host can set cookies, too. So the code uses only names that this client could have set. */
 function refreshCookieNames(cookies: Cookies): string[] {
   return Object.keys(cookies).filter(name => /^__Host-refresh-[\w-]{8}$/.test(name))
 }
