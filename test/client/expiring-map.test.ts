@@ -68,7 +68,7 @@ t.test('expired entries are removed when another entry is set', async t => {
   for (let key = 0; key < 100; key++) map.set(`${key}`, key, minute)
   clock.advance(120)
   map.set('another', 0, minute)
-  // At this time the entries would be live again, if they were still there.
+  // At this time the entries would be valid again if the map still had them.
   clock.advance(-90)
   for (let key = 0; key < 100; key++) t.equal(map.get(`${key}`), undefined)
 })

@@ -82,13 +82,16 @@ async function takePort(t: Test): Promise<string> {
 
 for (const setting of ['PORT', 'METRICS_PORT'] as const) {
   for (const HOST of ['127.0.0.1', 'localhost']) {
-    t.test(`CT-08: if another program uses ${setting} on ${HOST}, the process exits and names it`, async t => {
-      const port = await takePort(t)
-      const { child, output } = start(t, { HOST, [setting]: port })
-      t.equal(await exitCode(child), 1)
-      t.match(output(), `\n  - ${setting}: another program uses ${port} on `)
-      t.notMatch(output(), /^ +at /m, 'no stack')
-    })
+    t.test(
+      `CT-08: if another program uses the port of ${setting} on ${HOST}, the process exits and names ${setting}`,
+      async t => {
+        const port = await takePort(t)
+        const { child, output } = start(t, { HOST, [setting]: port })
+        t.equal(await exitCode(child), 1)
+        t.match(output(), `\n  - ${setting}: another program uses ${port} on `)
+        t.notMatch(output(), /^ +at /m, 'no stack')
+      },
+    )
   }
 }
 

@@ -63,20 +63,23 @@ t.test('F-19: if the API is down, the list says so, and the form for a new appli
   t.equal((await browser.get('/applications/new')).statusCode, 200, 'the form must be shown without the list of groups')
 })
 
-t.test('UP-07, UP-16: a POST whose connection breaks is reported, and not sent again', async t => {
-  const list = rawAnswer(JSON.stringify(collection([])))
-  const api = await startRawUpstream(t, socket => socket.write(list))
-  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
-  await signIn(browser)
-  const form = { ...readForm(await browser.get('/applications/new'), '/applications'), groupName: 'Mine' }
-  api.script = (socket, request) => (request.startsWith('GET') ? socket.write(list) : socket.resetAndDestroy())
-  const page = await browser.post('/applications', { ...form, ...typed })
-  t.equal(page.statusCode, 502)
-  t.match(textOf(page, 'problem'), upstreamTexts.api.unreachable)
-  t.equal(api.requests.filter(request => request.startsWith('POST')).length, 1)
-})
+t.test(
+  'UP-07, UP-16: if the connection breaks during a POST to the API, the page shows an error, and the client does not repeat the POST',
+  async t => {
+    const list = rawAnswer(JSON.stringify(collection([])))
+    const api = await startRawUpstream(t, socket => socket.write(list))
+    const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+    await signIn(browser)
+    const form = { ...readForm(await browser.get('/applications/new'), '/applications'), groupName: 'Mine' }
+    api.script = (socket, request) => (request.startsWith('GET') ? socket.write(list) : socket.resetAndDestroy())
+    const page = await browser.post('/applications', { ...form, ...typed })
+    t.equal(page.statusCode, 502)
+    t.match(textOf(page, 'problem'), upstreamTexts.api.unreachable)
+    t.equal(api.requests.filter(request => request.startsWith('POST')).length, 1)
+  },
+)
 
-t.test('UP-04: a list of 2,000 applications is shown, and a list of more than 8 MiB is not', async t => {
+t.test('UP-04: the client shows a list of 2,000 applications, and refuses a list of more than 8 MiB', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   const records = Array.from({ length: 2_000 }, (_, index) =>
@@ -108,16 +111,19 @@ t.test('UP-04: the form is shown even if the list of groups never ends', async t
   t.equal((await browser.get('/applications/new')).statusCode, 200)
 })
 
-t.test('F-18: a 409 for the list becomes a page with status 409, without anything from its body', async t => {
-  const { browser, platform, log } = await buildApplicationsClient(t)
-  await signIn(browser)
-  platform.answer('GET /apps/v1', { status: 409, body: { error: { message: 'canary' } } })
-  const page = await browser.get('/applications')
-  t.equal(page.statusCode, 409)
-  t.notMatch(`${JSON.stringify(page.headers)}${page.body}${log.join('')}`, 'canary')
-})
+t.test(
+  'F-18: if the API answers the list with 409, the visitor gets a page with 409 that contains nothing of the API’s body',
+  async t => {
+    const { browser, platform, log } = await buildApplicationsClient(t)
+    await signIn(browser)
+    platform.answer('GET /apps/v1', { status: 409, body: { error: { message: 'canary' } } })
+    const page = await browser.get('/applications')
+    t.equal(page.statusCode, 409)
+    t.notMatch(`${JSON.stringify(page.headers)}${page.body}${log.join('')}`, 'canary')
+  },
+)
 
-t.test('the page for a refused list does not mention an application', async t => {
+t.test('if the API refuses the list, the error page does not speak of a single application', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   platform.answer('GET /apps/v1', { status: 403, body: {} })
@@ -158,21 +164,24 @@ t.test('UP-14: if the API always answers 403, the session continues and is not r
   t.ok(browser.cookie('__Host-session'))
 })
 
-t.test('UP-14: a 422 to a call without a body is an unexpected answer', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
-  await signIn(browser)
-  platform.answer('GET /apps/v1', { status: 422, body: { error: { message: { name: ['canary'] } } } })
-  const list = await browser.get('/applications')
-  t.equal(list.statusCode, 502)
-  t.notMatch(list.body, /canary|fields that are marked/)
+t.test(
+  'UP-14: if the API answers a call without a body with 422, the client treats the answer as unusable',
+  async t => {
+    const { browser, platform } = await buildApplicationsClient(t)
+    await signIn(browser)
+    platform.answer('GET /apps/v1', { status: 422, body: { error: { message: { name: ['canary'] } } } })
+    const list = await browser.get('/applications')
+    t.equal(list.statusCode, 502)
+    t.notMatch(list.body, /canary|fields that are marked/)
 
-  // Before the client creates an application, it reads the list. It continues if that fails.
-  platform.answer('POST /apps/v1', { status: 403, body: {} })
-  const form = readForm(await browser.get('/applications/new'), '/applications')
-  const page = await browser.post('/applications', { ...form, ...typed })
-  t.equal(page.statusCode, 422)
-  t.match(textOf(page, 'problem'), applicationsTexts.form.problems.notAMember)
-})
+    // Before the client creates an application, it reads the list. If it cannot read the list, it continues.
+    platform.answer('POST /apps/v1', { status: 403, body: {} })
+    const form = readForm(await browser.get('/applications/new'), '/applications')
+    const page = await browser.post('/applications', { ...form, ...typed })
+    t.equal(page.statusCode, 422)
+    t.match(textOf(page, 'problem'), applicationsTexts.form.problems.notAMember)
+  },
+)
 
 t.test(
   'UP-14: if the API refuses the token of two calls at different times, the client renews the session once',

@@ -1,5 +1,5 @@
-// The API calls of the pages for applications: their number and their content. Only the settings decide their
-// addresses.
+// The API calls of the pages for applications: their number and their content. The addresses of the calls come only from
+// the settings.
 import t, { type Test } from 'tap'
 import { clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'

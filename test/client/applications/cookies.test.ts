@@ -1,4 +1,4 @@
-// The pages for applications show nothing from the cookies, and set no needless ones.
+// The pages for applications show no contents of cookies, and set no cookies without need.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { beginLogin, clientSecret, signIn } from '../support/build-test-client.ts'
@@ -66,7 +66,7 @@ t.test('CK-17: no page of the applications sets cookies, with or without a sessi
 })
 
 t.test(
-  'CK-04: credentials that would make all cookies longer than 8 KiB are shown at once, without a cookie',
+  'CK-04: if a cookie with the credentials would bring the cookies of this site above 8 KiB, the page shows the credentials at once',
   async t => {
     /** Random text that is allowed in a bearer token. */
     const ofLength = (length: number) => randomBytes(length).toString('base64url').slice(0, length)

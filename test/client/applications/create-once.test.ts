@@ -1,4 +1,4 @@
-// One form creates one application, however often and to whichever replica the browser delivers it.
+// One form creates one application, even if the browser sends it several times or to several replicas.
 
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
@@ -66,7 +66,7 @@ t.test('F-41: a form that is sent again unchanged after Back leads to the same a
 })
 
 t.test(
-  'F-41: a form that is changed and sent again asks first, and creates another application when it is sent once more',
+  'F-41: if the visitor changes a sent form and sends it again, the page asks first; the next submission creates another application',
   async t => {
     const { browser, platform, form } = await openForm(t)
     await browser.post('/applications', form)
@@ -164,7 +164,7 @@ t.test('F-28: if a replica dies after the API has created the application, anoth
 })
 
 t.test(
-  'F-28: if the connection to the API breaks after the creation, the same replica finds the application',
+  'F-28: if the connection to the API breaks after the application was created, the same replica finds the application',
   async t => {
     const { browser, form, api } = await openForm(t)
     api.losesAnswers = true
@@ -222,37 +222,40 @@ for (const [what, failing] of Object.entries({
   'that the API answers with a 500': { status: 500, body: {} },
   'whose answer is unusable': { status: 201, body: {} },
 })) {
-  t.test(`F-28: after a creation ${what}, the form creates no second application on any replica`, async t => {
-    const test = await openForm(t)
-    const { browser, platform, form, api } = test
-    const script = api.scripts['POST /apps/v1'] as (request: Received, response: ServerResponse) => unknown
-    platform.answer('POST /apps/v1', (request, response) => {
-      api.losesAnswers = true
-      if (failing) script(request, { destroy() {} } as ServerResponse)
-      else script(request, response)
-      api.losesAnswers = false
-      if (failing) send(response, failing)
-    })
-    const lost = await browser.post('/applications', form)
-    t.equal(lost.statusCode, 502)
-    t.equal(api.records.size, 1)
-    platform.answer('POST /apps/v1', script)
+  t.test(
+    `F-28: after the creation of an application ${what}, the same form creates no second application on any replica`,
+    async t => {
+      const test = await openForm(t)
+      const { browser, platform, form, api } = test
+      const script = api.scripts['POST /apps/v1'] as (request: Received, response: ServerResponse) => unknown
+      platform.answer('POST /apps/v1', (request, response) => {
+        api.losesAnswers = true
+        if (failing) script(request, { destroy() {} } as ServerResponse)
+        else script(request, response)
+        api.losesAnswers = false
+        if (failing) send(response, failing)
+      })
+      const lost = await browser.post('/applications', form)
+      t.equal(lost.statusCode, 502)
+      t.equal(api.records.size, 1)
+      platform.answer('POST /apps/v1', script)
 
-    const broken = { status: 500, body: {} }
-    platform.answer('GET /apps/v1', broken)
-    browser.server = await anotherReplica(t, test)
-    const doubtful = await browser.post('/applications', readForm(lost, '/applications'))
-    t.equal(doubtful.statusCode, 502)
-    t.match(textOf(doubtful, 'problem'), applicationsTexts.form.inDoubt(upstreamTexts.api.failed))
-    t.equal(readForm(doubtful, '/applications').name, typed.name)
-    t.equal(api.records.size, 1)
+      const broken = { status: 500, body: {} }
+      platform.answer('GET /apps/v1', broken)
+      browser.server = await anotherReplica(t, test)
+      const doubtful = await browser.post('/applications', readForm(lost, '/applications'))
+      t.equal(doubtful.statusCode, 502)
+      t.match(textOf(doubtful, 'problem'), applicationsTexts.form.inDoubt(upstreamTexts.api.failed))
+      t.equal(readForm(doubtful, '/applications').name, typed.name)
+      t.equal(api.records.size, 1)
 
-    platform.answer('GET /apps/v1', api.scripts['GET /apps/v1']!)
-    browser.server = await anotherReplica(t, test)
-    const found = await browser.post('/applications', readForm(doubtful, '/applications'))
-    t.equal(found.headers.location, '/applications/app-1')
-    t.equal(api.records.size, 1)
-  })
+      platform.answer('GET /apps/v1', api.scripts['GET /apps/v1']!)
+      browser.server = await anotherReplica(t, test)
+      const found = await browser.post('/applications', readForm(doubtful, '/applications'))
+      t.equal(found.headers.location, '/applications/app-1')
+      t.equal(api.records.size, 1)
+    },
+  )
 }
 
 t.test(
@@ -267,7 +270,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: if the API cuts times to whole seconds, an application created in the same second as the form is found',
+  'PG-15: if the times of the API are whole seconds, the client finds an application that was created in the same second as the form',
   async t => {
     const clock = new TestClock()
     clock.advance(0.7)

@@ -91,7 +91,7 @@ for (const [what, answer] of Object.entries({
   })
 }
 
-t.test('a visitor in several groups has to choose', async t => {
+t.test('a visitor in several groups has to choose a group', async t => {
   const { browser, platform } = await openForm(t)
   platform.answer('GET /identities/v1/visitor-1/links', {
     body: collection([{ to: 'group-1' }, { to: 'group-2' }, null, { to: 5 }]),
@@ -329,7 +329,7 @@ for (const [status, words] of [
   [404, applicationsTexts.form.problems.noGroup],
 ] as const) {
   t.test(
-    `UP-14: if the API answers a new application with ${status}, the page shows a problem of the group field`,
+    `UP-14: if the API answers a new application with ${status}, the form shows a problem next to the field for the group`,
     async t => {
       const { browser, platform, form } = await openForm(t)
       platform.answer('POST /apps/v1', { status, body: { error: { status, message: 'No.' } } })

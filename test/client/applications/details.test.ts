@@ -48,7 +48,7 @@ t.test('the page of an application shows its fields and links to its actions', a
   t.ok(linksOf(page).includes('/applications'))
 })
 
-t.test('the page of an application says how old its client secrets are, and what is not filled in', async t => {
+t.test('the page of an application says how old its client secrets are, and which fields are empty', async t => {
   const { browser, platform, clock } = await withApplications(t)
   const before = (days: number) => new Date(clock.read().getTime() - days * 24 * 60 * 60 * 1000).toISOString()
   const headers = { 'client-secrets-created': `${before(3)}, ${before(90)}` }
@@ -163,14 +163,17 @@ for (const [what, answer] of Object.entries({
   'a secret that is not a string': { status: 201, body: { clientSecret: ['s'] } },
   'no content': { status: 204, body: '' },
 })) {
-  t.test(`if the API answers a new secret with ${what}, the page says that the answer makes no sense`, async t => {
-    const { browser, platform } = await withApplications(t)
-    const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
-    platform.answer('POST /apps/v1/app-1/refreshSecret', answer)
-    const page = await browser.post('/applications/app-1/secret', form)
-    t.equal(page.statusCode, 502)
-    t.match(textOf(page), upstreamTexts.api.unexpected)
-  })
+  t.test(
+    `if the API answers the request for a new secret with ${what}, the page says that the answer is not usable`,
+    async t => {
+      const { browser, platform } = await withApplications(t)
+      const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
+      platform.answer('POST /apps/v1/app-1/refreshSecret', answer)
+      const page = await browser.post('/applications/app-1/secret', form)
+      t.equal(page.statusCode, 502)
+      t.match(textOf(page), upstreamTexts.api.unexpected)
+    },
+  )
 }
 
 for (const [status, secret, shown] of [
@@ -179,15 +182,18 @@ for (const [status, secret, shown] of [
   [409, 'of-a-409', false],
   [500, 'of-a-500', false],
 ] as const) {
-  t.test(`a secret in an answer with status ${status} is ${shown ? 'shown' : 'not shown'}`, async t => {
-    const { browser, platform } = await withApplications(t)
-    const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
-    platform.answer('POST /apps/v1/app-1/refreshSecret', { status, body: { clientSecret: secret } })
-    const answer = await browser.post('/applications/app-1/secret', form)
-    t.equal(answer.statusCode === 303, shown)
-    const page = shown ? await browser.get('/applications/app-1') : answer
-    t.equal(page.body.includes(secret), shown)
-  })
+  t.test(
+    `if the API sends a new secret with status ${status}, the client ${shown ? 'shows' : 'does not show'} the secret`,
+    async t => {
+      const { browser, platform } = await withApplications(t)
+      const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
+      platform.answer('POST /apps/v1/app-1/refreshSecret', { status, body: { clientSecret: secret } })
+      const answer = await browser.post('/applications/app-1/secret', form)
+      t.equal(answer.statusCode === 303, shown)
+      const page = shown ? await browser.get('/applications/app-1') : answer
+      t.equal(page.body.includes(secret), shown)
+    },
+  )
 }
 
 t.test('F-41: if a form for a new client secret is delivered twice, the client creates one secret', async t => {
@@ -212,7 +218,7 @@ t.test('F-41: the result of one form is remembered while other forms are sent', 
   for (const id of ['app-1', 'app-2']) t.equal(platform.received(`POST /apps/v1/${id}/refreshSecret`).length, 1, id)
 })
 
-t.test('the title of every page of an application names it', async t => {
+t.test('the title of every page of an application contains the name of the application', async t => {
   const { browser, api } = await withApplications(t)
   const titles = async () => {
     const pages = ['', '/edit', '/secret', '/delete'].map(path => browser.get(`/applications/app-1${path}`))
@@ -276,7 +282,7 @@ t.test('after a removal, the list says so and no longer has the application', as
 })
 
 t.test(
-  'F-41: if the form for a removal is delivered twice, the client removes once, and both requests get the same answer',
+  'F-41: if the form for a removal is delivered twice, the client removes the application once, and both requests get the same answer',
   async t => {
     const { browser, platform } = await withApplications(t)
     const form = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')

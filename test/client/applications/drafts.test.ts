@@ -124,18 +124,21 @@ t.test(
   },
 )
 
-t.test('PG-14: changes of more than 2.5 KB are shown again with their text, and can still be saved', async t => {
-  const action = '/applications/app-1/edit'
-  const { browser, form, signInAgain, platform } = await openFormAndWait(t, action, action)
-  platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
-  const { groupId: _, ...changed } = long
-  const page = await browser.post(action, { ...form, ...changed })
-  t.equal(page.statusCode, 401)
-  t.hasStrict(readForm(page, action), changed)
-  await signInAgain(page)
-  t.equal((await browser.post(action, readForm(page, action))).statusCode, 303)
-  t.equal(JSON.parse(platform.received('PUT /apps/v1/app-1')[0]!.body).data.description, long.description)
-})
+t.test(
+  'PG-14: if the session has ended, a form with changes of more than 2.5 KB is shown again with these changes, and can still be saved',
+  async t => {
+    const action = '/applications/app-1/edit'
+    const { browser, form, signInAgain, platform } = await openFormAndWait(t, action, action)
+    platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
+    const { groupId: _, ...changed } = long
+    const page = await browser.post(action, { ...form, ...changed })
+    t.equal(page.statusCode, 401)
+    t.hasStrict(readForm(page, action), changed)
+    await signInAgain(page)
+    t.equal((await browser.post(action, readForm(page, action))).statusCode, 303)
+    t.equal(JSON.parse(platform.received('PUT /apps/v1/app-1')[0]!.body).data.description, long.description)
+  },
+)
 
 const described = { redirectUris: 'https://a.test/', defaultRedirectUri: 'https://a.test/', defaultScopes: 'read' }
 for (const [what, description] of [

@@ -1,4 +1,4 @@
-// Somebody changes an application while the visitor edits it: nothing is overwritten, and the visitor chooses.
+// If somebody else changes an application while the visitor edits it, nothing is overwritten, and the visitor chooses.
 
 import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
@@ -185,7 +185,7 @@ t.test('if the application changes twice in a row, the form is shown again with 
   t.equal(puts().length, 2)
 })
 
-t.test('a missing or invalid choice is asked for again, and the other choices stay', async t => {
+t.test('the page asks again for a missing or invalid choice, and keeps the other choices', async t => {
   const { browser, form, change, fields, choose } = await openForm(t)
   change({ description: 'Theirs', scopes: 'read' })
   const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
@@ -247,7 +247,7 @@ t.test('a refused form keeps its ETag, so a conflict is found after the correcti
   t.equal(fields().name, 'Weather')
 })
 
-t.test('a form with a missing or forged ETag overwrites no value that it has not shown', async t => {
+t.test('even with a missing or forged ETag, a form overwrites only values that it has shown', async t => {
   for (const made of [
     { etag: '*' },
     { etag: '', seen: '' },
@@ -339,7 +339,7 @@ for (const [when, isChoosing] of [
 }
 
 t.test(
-  'PG-14: the page asks for choices that are too long for a cookie again after signing in in another tab',
+  'PG-14: if the choices are too long for a cookie, the visitor signs in in another tab, and the page then asks for the choices again',
   async t => {
     const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
     const description = 'x'.repeat(1_900)

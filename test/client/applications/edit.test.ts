@@ -100,19 +100,25 @@ t.test('a refused form keeps its title, even if the API cannot return the name',
   }
 })
 
-t.test('an emptied default redirect URI becomes the first redirect URI, as its hint says', async t => {
-  const { browser, page, form, sent } = await openForm(t, { returnsClient: true })
-  t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUri)
-  await browser.post(action, { ...form, defaultRedirectUri: '' })
-  t.equal(sent().data.defaultRedirectUri, 'https://weather.test/back')
-})
+t.test(
+  'if the visitor empties the default redirect URI, the client sends the first redirect URI, as the hint of the field says',
+  async t => {
+    const { browser, page, form, sent } = await openForm(t, { returnsClient: true })
+    t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUri)
+    await browser.post(action, { ...form, defaultRedirectUri: '' })
+    t.equal(sent().data.defaultRedirectUri, 'https://weather.test/back')
+  },
+)
 
-t.test('an unknown default redirect URI stays unchanged, as its hint says', async t => {
-  const { browser, page, form, sent } = await openForm(t, { returnsClient: false })
-  t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUriUnknown)
-  await browser.post(action, { ...form, redirectUris: 'https://typed.test/back', defaultRedirectUri: '' })
-  t.notOk('defaultRedirectUri' in sent().data)
-})
+t.test(
+  'if the API does not return the default redirect URI, an empty field does not change it, as the hint of the field says',
+  async t => {
+    const { browser, page, form, sent } = await openForm(t, { returnsClient: false })
+    t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUriUnknown)
+    await browser.post(action, { ...form, redirectUris: 'https://typed.test/back', defaultRedirectUri: '' })
+    t.notOk('defaultRedirectUri' in sent().data)
+  },
+)
 
 t.test('if the API does not return the OAuth client, the page says so and asks for the redirect URIs', async t => {
   const { browser, page, form, platform } = await openForm(t, { returnsClient: false })
@@ -163,7 +169,7 @@ t.test('in a refused form of a known OAuth client the visitor can still empty a 
   t.equal(sent().data.scopes, '')
 })
 
-t.test('problems that the API finds are shown next to their fields, and the typed text stays', async t => {
+t.test('the form shows each problem that the API finds next to its field, and keeps the typed text', async t => {
   const { browser, form, platform } = await openForm(t, { returnsClient: true })
   platform.answer('PUT /apps/v1/app-1', {
     status: 422,
@@ -198,7 +204,7 @@ for (const [what, body, words] of [
   ['nothing', '', signInTexts.api.refusedWithoutReason],
   ['a page', '<html>No</html>', signInTexts.api.refusedWithoutReason],
 ] as const) {
-  t.test(`UP-14: a 422 with ${what} is shown above the form, and the typed text stays`, async t => {
+  t.test(`UP-14: the form shows a 422 with ${what} above its fields, and keeps the typed text`, async t => {
     const { browser, form, platform } = await openForm(t, { returnsClient: true })
     platform.answer('PUT /apps/v1/app-1', { status: 422, body })
     const { formToken, ...fields } = form

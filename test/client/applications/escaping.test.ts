@@ -143,7 +143,7 @@ t.test('PG-06: a web address from the API is a link that sends no Referer', asyn
   for (const [, attributes] of links) t.match(attributes, 'rel="noopener noreferrer nofollow"')
 })
 
-t.test('PG-05: neither a page nor the server loads the addresses of an application', async t => {
+t.test('PG-05: neither a page nor the server loads anything from the addresses of an application', async t => {
   const { browser, platform } = await withApplication(t, 'x')
   const icon = `${platform.url}/icon-of-an-application`
   const record = applicationRecord('app-1', { iconUrl: icon, webPageUrl: icon, privacyPolicyUrl: icon })

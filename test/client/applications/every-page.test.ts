@@ -106,7 +106,7 @@ t.test('PG-04: a link cannot fill in a form', async t => {
     )
 })
 
-t.test('CL-31, PG-04: HEAD is answered with 405, renews nothing, shows nothing and sets no cookie', async t => {
+t.test('CL-31, PG-04: a HEAD request gets 405, renews no session, returns no data and sets no cookie', async t => {
   const { browser, client, platform, clock } = await start(t)
   clock.advance(3601)
   const before = platform.received().length
@@ -119,7 +119,7 @@ t.test('CL-31, PG-04: HEAD is answered with 405, renews nothing, shows nothing a
   t.equal(platform.received().length, before)
 })
 
-t.test('PG-12: a link from another site leads to its page, signed in, after two requests', async t => {
+t.test('PG-12: a link from another site leads a signed-in visitor to the page after two requests', async t => {
   const { browser } = await start(t)
   for (const path of pages) {
     const first = await browser.get(path, { site: 'cross-site' })

@@ -197,13 +197,16 @@ t.test('valid redirect URIs are sent to the API, whatever line breaks and commas
   t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.redirectUris, good.join())
 })
 
-t.test('the page stays readable with a redirect URI that is too long, or with a hundred bad ones', async t => {
-  const { browser, form } = await openForm(t)
-  const long = await browser.post('/applications', { ...form, redirectUris: url(2_049) })
-  t.equal(faultOf(long, 'redirectUris'), rules.tooLong(`${url(2_049).slice(0, 100)}…`, 2_048))
-  const many = await browser.post('/applications', { ...form, redirectUris: 'x '.repeat(100) })
-  t.equal(faultOf(many, 'redirectUris')?.split(rules.incomplete('x')).length, 11)
-})
+t.test(
+  'the page shortens its messages if a redirect URI is too long or if a hundred redirect URIs are wrong',
+  async t => {
+    const { browser, form } = await openForm(t)
+    const long = await browser.post('/applications', { ...form, redirectUris: url(2_049) })
+    t.equal(faultOf(long, 'redirectUris'), rules.tooLong(`${url(2_049).slice(0, 100)}…`, 2_048))
+    const many = await browser.post('/applications', { ...form, redirectUris: 'x '.repeat(100) })
+    t.equal(faultOf(many, 'redirectUris')?.split(rules.incomplete('x')).length, 11)
+  },
+)
 
 t.test('the default redirect URI must be one of the redirect URIs', async t => {
   const { browser, form, platform } = await openForm(t)

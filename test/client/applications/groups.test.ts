@@ -36,27 +36,30 @@ async function withoutGroup(t: Test) {
   return { ...test, api, groups, create, form, made }
 }
 
-t.test('a visitor without a group names one in the form, and it is created with the application', async t => {
-  const { browser, platform, form, made } = await withoutGroup(t)
-  t.notOk('groupId' in form)
-  t.equal((await browser.post('/applications', { ...form, groupName: ' Weather people ' })).statusCode, 303)
-  t.same(made(), [
-    {
-      context: 'https://standards.oftrust.net/v2/Context/Identity/Group/',
-      type: 'Group',
-      data: { name: 'Weather people' },
-    },
-  ])
-  t.match(platform.received('POST /identities/v1')[0]!.headers.authorization, /^Bearer /)
-  const { data } = JSON.parse(platform.received('POST /apps/v1')[0]!.body)
-  t.equal(data.groupId, 'group-1')
-  t.notOk('groupName' in data)
-  t.match(textOf(await browser.get('/applications/app-1')), 'Weather')
-  t.match(
-    textOf(await browser.get('/applications/app-1')),
-    `Weather people ${around(applicationsTexts.details.groupId)[0]}group-1`,
-  )
-})
+t.test(
+  'a visitor without a group types a name for one, and the client creates the group together with the application',
+  async t => {
+    const { browser, platform, form, made } = await withoutGroup(t)
+    t.notOk('groupId' in form)
+    t.equal((await browser.post('/applications', { ...form, groupName: ' Weather people ' })).statusCode, 303)
+    t.same(made(), [
+      {
+        context: 'https://standards.oftrust.net/v2/Context/Identity/Group/',
+        type: 'Group',
+        data: { name: 'Weather people' },
+      },
+    ])
+    t.match(platform.received('POST /identities/v1')[0]!.headers.authorization, /^Bearer /)
+    const { data } = JSON.parse(platform.received('POST /apps/v1')[0]!.body)
+    t.equal(data.groupId, 'group-1')
+    t.notOk('groupName' in data)
+    t.match(textOf(await browser.get('/applications/app-1')), 'Weather')
+    t.match(
+      textOf(await browser.get('/applications/app-1')),
+      `Weather people ${around(applicationsTexts.details.groupId)[0]}group-1`,
+    )
+  },
+)
 
 t.test('PG-16: if the name of a new group is missing or too long, the problem is shown next to the field', async t => {
   const { browser, form, made } = await withoutGroup(t)
@@ -179,19 +182,22 @@ t.test('the page of an application shows the name and id of its group, or only t
   t.equal(await shown(), 'group-1')
 })
 
-t.test('DO-14: the name of a group that was seen before is shown after a renewal, without a third call', async t => {
-  const { browser, platform, clock } = await buildApplicationsClient(t)
-  platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
-  platform.answer('GET /identities/v1/visitor-1/links', { body: collection([own('group-1', 'Weather people')]) })
-  await signIn(browser)
-  t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
-  clock.advance(3_601)
-  const calls = platform.received('GET /identities/v1/visitor-1/links').length
-  t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
-  t.equal(platform.received('GET /identities/v1/visitor-1/links').length, calls)
-})
+t.test(
+  'DO-14: after a renewal, the page shows the name of a group that the client knows already, without a third call',
+  async t => {
+    const { browser, platform, clock } = await buildApplicationsClient(t)
+    platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
+    platform.answer('GET /identities/v1/visitor-1/links', { body: collection([own('group-1', 'Weather people')]) })
+    await signIn(browser)
+    t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
+    clock.advance(3_601)
+    const calls = platform.received('GET /identities/v1/visitor-1/links').length
+    t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
+    t.equal(platform.received('GET /identities/v1/visitor-1/links').length, calls)
+  },
+)
 
-t.test('only the names of groups whose applications the visitor has opened are kept', async t => {
+t.test('the client remembers only the names of groups whose applications the visitor has opened', async t => {
   const { browser, platform, clock } = await buildApplicationsClient(t)
   const inOtherGroup = applicationRecord('app-2', {}, { inLinks: [{ '@type': 'DeveloperOf', from: 'group-2' }] })
   platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })

@@ -28,7 +28,7 @@ for (const id of [
   '%C3%A5',
   'x'.repeat(101),
 ]) {
-  t.test(`PG-23: the id ${id} causes no request`, async t => {
+  t.test(`PG-23: an address with the id ${id} causes no request to the API`, async t => {
     const before = platform.received().length
     const cookie = browser.cookieHeader()
     for (const path of ['', '/edit', '/delete']) {
@@ -76,7 +76,7 @@ t.test('PG-23: the user id is encoded in the address of the groups', async t => 
 })
 
 for (const sub of ['.', '..'])
-  t.test(`PG-23: the user id ${sub} is used in no address, so no groups are requested`, async t => {
+  t.test(`PG-23: the client puts the user id ${sub} into no address, so it does not ask for groups`, async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(sub) }))
     await signIn(browser)

@@ -12,30 +12,33 @@ import { productMain, spawnClient } from '../support/spawn-client.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
-t.test('F-40: after Stop, the list shows the new application, and the form creates no second one', async t => {
-  const clock = new TestClock()
-  const api = rememberingApi(clock)
-  const { browser, client, platform, log } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
-  await signIn(browser)
-  const held = holdAnswer(api.scripts['POST /apps/v1']!)
-  platform.answer('POST /apps/v1', held.script)
-  const shown = readForm(await browser.get('/applications/new'), '/applications')
-  const form = { ...shown, name: 'Weather', redirectUris: 'https://weather.test/' }
-  await postAndHangUp(client, browser, '/applications', form, held.asked)
-  held.release()
-  while (api.records.size === 0) await new Promise(setImmediate)
+t.test(
+  'F-40: after the visitor has pressed Stop, the list shows the new application, and the same form creates no second one',
+  async t => {
+    const clock = new TestClock()
+    const api = rememberingApi(clock)
+    const { browser, client, platform, log } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+    await signIn(browser)
+    const held = holdAnswer(api.scripts['POST /apps/v1']!)
+    platform.answer('POST /apps/v1', held.script)
+    const shown = readForm(await browser.get('/applications/new'), '/applications')
+    const form = { ...shown, name: 'Weather', redirectUris: 'https://weather.test/' }
+    await postAndHangUp(client, browser, '/applications', form, held.asked)
+    held.release()
+    while (api.records.size === 0) await new Promise(setImmediate)
 
-  t.ok(linksOf(await browser.get('/applications')).includes('/applications/app-1'))
-  const again = await browser.post('/applications', form)
-  t.equal(again.headers.location, '/applications/app-1')
-  t.match(
-    (await browser.get('/applications/app-1')).body,
-    api.secrets[0]!,
-    'with the secret, which nobody has seen yet',
-  )
-  t.equal(platform.received('POST /apps/v1').length, 1)
-  t.notMatch(log.join(''), '"event":"internal"')
-})
+    t.ok(linksOf(await browser.get('/applications')).includes('/applications/app-1'))
+    const again = await browser.post('/applications', form)
+    t.equal(again.headers.location, '/applications/app-1')
+    t.match(
+      (await browser.get('/applications/app-1')).body,
+      api.secrets[0]!,
+      'with the secret, which nobody has seen yet',
+    )
+    t.equal(platform.received('POST /apps/v1').length, 1)
+    t.notMatch(log.join(''), '"event":"internal"')
+  },
+)
 
 t.test(
   'F-28: if a replica is killed while it creates an application, a second replica creates no duplicate for the same form',

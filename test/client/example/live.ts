@@ -41,7 +41,7 @@ async function* latestNotes(store: Store, userId: string, signal: AbortSignal) {
   }
 }
 
-/** A plugin of its own, so that no other route takes uploads. */
+/** This is a separate plugin, so that no other route accepts uploads. */
 const uploads: FastifyPluginAsync<{ store: Store }> = async (app, { store }) => {
   await app.register(fastifyMultipart, { limits: { files: 1, fileSize: 5_000_000 } })
   const limits = { bodyLimit: 5_100_000, config: { deadlineMs: 120_000 } }

@@ -43,22 +43,25 @@ t.test('the form saves a note once, under the user id, and the page shows it wit
   store.close()
 })
 
-t.test('a moderator, whom a setting names, sees the notes of others; another visitor gets 403 and no link', async t => {
-  const { browser, file } = await buildExample(t, ['visitor-1'])
-  const store = openStore(file)
-  store.add('visitor-2', 'bread')
-  store.close()
-  await signIn(browser)
-  const page = await browser.get('/notes/all', { site: 'same-origin' })
-  t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'bread')
-  t.ok(linksOf(page).includes('/notes/all'))
+t.test(
+  'a moderator, whose id is in a setting, sees the notes of others; another visitor gets 403 and no link',
+  async t => {
+    const { browser, file } = await buildExample(t, ['visitor-1'])
+    const store = openStore(file)
+    store.add('visitor-2', 'bread')
+    store.close()
+    await signIn(browser)
+    const page = await browser.get('/notes/all', { site: 'same-origin' })
+    t.equal(page.statusCode, 200)
+    t.match(textOf(page), 'bread')
+    t.ok(linksOf(page).includes('/notes/all'))
 
-  const { browser: other } = await buildExample(t, ['visitor-2'])
-  await signIn(other)
-  t.equal((await other.get('/notes/all', { site: 'same-origin' })).statusCode, 403)
-  t.notOk(linksOf(await other.get('/notes', { site: 'same-origin' })).includes('/notes/all'))
-})
+    const { browser: other } = await buildExample(t, ['visitor-2'])
+    await signIn(other)
+    t.equal((await other.get('/notes/all', { site: 'same-origin' })).statusCode, 403)
+    t.notOk(linksOf(await other.get('/notes', { site: 'same-origin' })).includes('/notes/all'))
+  },
+)
 
 t.test('the settings of the example have defaults, and name the moderators', async t => {
   const environment = {
@@ -73,7 +76,7 @@ t.test('the settings of the example have defaults, and name the moderators', asy
   t.same(product.moderators, ['ann', 'ben'])
 })
 
-t.test('the query is checked against its schema, and searches the notes', async t => {
+t.test('the query of the list is checked against its schema, and searches the notes', async t => {
   const { browser, file } = await buildExample(t)
   await signIn(browser)
   const store = openStore(file)
@@ -192,7 +195,7 @@ t.test('a script whose session has ended gets a 401 with a code from every route
   }
 })
 
-t.test('an import of more than the usual limit adds a note for each line', async t => {
+t.test('an imported file may be longer than the usual limit, and adds a note for each line', async t => {
   const { browser } = await buildExample(t)
   await signIn(browser)
   const send = (text: string) => {

@@ -71,7 +71,7 @@ export async function countApplications(app: FastifyInstance, pool: Pool, store:
       const { ItemList } = await app.signIn.callApi(accessToken).get('/apps/v1', applicationList)
       store.add(userId, notesTexts.counted(ItemList.length))
     } catch (error) {
-      // One visitor's trouble must not keep the others waiting.
+      // A problem with one visitor must not delay the other visitors.
       app.log.error({ event: 'count_failed', cause: (error as Error).message })
     }
   }
@@ -79,7 +79,7 @@ export async function countApplications(app: FastifyInstance, pool: Pool, store:
 
 type OfflineOptions = { pool: Pool; store: Store }
 
-/** Registered in the signed-in scope: a visitor allows the job, or ends it. */
+/** Registered in the signed-in scope: pages where a visitor allows or ends the job. */
 export const offline: FastifyPluginAsync<OfflineOptions> = async (app, { pool, store }) => {
   app.post('/connect', (request, reply) => app.signIn.connect(request, reply, { returnTo: '/notes/live' }))
 

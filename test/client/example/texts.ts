@@ -64,7 +64,7 @@ const germanNotes: typeof notesTexts = {
   notAModerator: 'Nur Moderatoren können die Notizen anderer sehen.',
 }
 
-/** Complete, because each of these can be all that a page says. */
+/** Each of these sentences is complete, because it can be the only text of a page. */
 const germanLoginErrors: typeof signInTexts.loginErrors = {
   login_callback_invalid: 'Dieser Anmeldelink ist unvollständig. Bitte melden Sie sich noch einmal an.',
   login_unknown:

@@ -67,7 +67,7 @@ t.test('LG-01, LG-02, SE-04: no code, state, token, cookie or secret is in any l
   t.ok(secrets.size > 100, `${secrets.size} secrets`)
 })
 
-t.test('LG-01: the code and the state in the address of a 404 are not logged either', async t => {
+t.test('LG-01: if an address gets a 404, the log does not contain the code and the state in the address', async t => {
   const { client, log } = await buildTestClient(t)
   const canary = unguessable()
   for (const url of [

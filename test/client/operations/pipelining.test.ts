@@ -23,14 +23,14 @@ async function flood(t: Test, { url }: SpawnedClient, request: string, connectio
     for (const socket of sockets) socket.destroy()
   })
   while (sockets.length < connections) {
-    // Never reads, so the answers stay in the client's memory.
+    // This socket never reads, so the answers stay in the client's memory.
     const socket = connect(Number(port), hostname).on('error', () => {})
     sockets.push(socket)
     await once(socket, 'connect')
   }
   const cut = sockets.map(async socket => {
     socket.write(bytes)
-    // Only a sender notices that the other side has closed the connection.
+    // A socket that does not read notices only by sending that the other side has closed the connection.
     while (!socket.destroyed) {
       await new Promise(resolve => setTimeout(resolve, 20))
       socket.write('x')
@@ -108,7 +108,7 @@ for (const [what, request] of [
 }
 
 t.test(
-  'DO-07: a few requests at once are all answered, and a connection may be used for any number of requests',
+  'DO-07: the client answers a few simultaneous requests on one connection, and any number of requests one after the other',
   async t => {
     const { client } = await buildTestClient(t)
     const url = await client.listen({ host: '127.0.0.1', port: 0 })

@@ -125,32 +125,38 @@ t.test('CL-33: if the API refuses every access token, the visitor gets an explan
   t.ok(platform.received().length <= 6, `${platform.received().length} requests`)
 })
 
-t.test('shortly after a withdrawal the page does not blame the visitor’s cookies, even after a reload', async t => {
-  const { browser, platform } = await buildTestClient(t, { scripts })
-  await signIn(browser)
-  platform.answer('GET /things', { status: 401, body: {} })
-  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-  const page = await browser.get('/page', { site: 'same-origin' })
-  t.equal(page.statusCode, 401)
-  t.match(page.body, signInTexts.couldNotStaySignedIn.refused)
-  t.match(page.body, 'href="/login?returnTo=%2Fpage"')
-  t.notMatch(page.body, signInTexts.couldNotStaySignedIn.noCookie)
-  const again = await browser.get('/page', { site: 'same-origin' })
-  t.equal(again.statusCode, 302)
-  t.match(again.headers.location, /^\/login/)
-})
+t.test(
+  'if the visitor has just withdrawn the access, neither the page nor its reload says that cookies are the cause',
+  async t => {
+    const { browser, platform } = await buildTestClient(t, { scripts })
+    await signIn(browser)
+    platform.answer('GET /things', { status: 401, body: {} })
+    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+    const page = await browser.get('/page', { site: 'same-origin' })
+    t.equal(page.statusCode, 401)
+    t.match(page.body, signInTexts.couldNotStaySignedIn.refused)
+    t.match(page.body, 'href="/login?returnTo=%2Fpage"')
+    t.notMatch(page.body, signInTexts.couldNotStaySignedIn.noCookie)
+    const again = await browser.get('/page', { site: 'same-origin' })
+    t.equal(again.statusCode, 302)
+    t.match(again.headers.location, /^\/login/)
+  },
+)
 
-t.test('a link from another site leads once through a page of this site, and then to its page', async t => {
-  const { browser, client, clock } = await buildTestClient(t, { scripts })
-  await signIn(browser)
-  const bounce = await browser.get('/page', { site: 'cross-site' })
-  t.equal(bounce.statusCode, 200)
-  t.equal(refreshTarget(bounce), '/page')
-  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-  const stranger = new TestBrowser(client, publicUrl, clock.read)
-  t.equal(refreshTarget(await stranger.get('/page', { site: 'cross-site' })), '/page')
-  t.equal((await stranger.get('/page', { site: 'same-origin' })).statusCode, 302)
-})
+t.test(
+  'a link from another site first opens a page that continues by itself, and then the page of the link',
+  async t => {
+    const { browser, client, clock } = await buildTestClient(t, { scripts })
+    await signIn(browser)
+    const bounce = await browser.get('/page', { site: 'cross-site' })
+    t.equal(bounce.statusCode, 200)
+    t.equal(refreshTarget(bounce), '/page')
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+    const stranger = new TestBrowser(client, publicUrl, clock.read)
+    t.equal(refreshTarget(await stranger.get('/page', { site: 'cross-site' })), '/page')
+    t.equal((await stranger.get('/page', { site: 'same-origin' })).statusCode, 302)
+  },
+)
 
 t.test('the cookie that marks a finished login is short-lived, HttpOnly, Secure and Lax', async t => {
   const { browser } = await buildTestClient(t)

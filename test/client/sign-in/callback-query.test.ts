@@ -1,4 +1,4 @@
-// The query of the callback: the client checks its parameters, shows them only as text, and uses them for nothing else.
+// The query of the callback: the client checks each parameter, and shows parameters only as text.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'

@@ -34,7 +34,7 @@ t.test('CL-03: a callback in a browser that did not begin the login is refused',
 })
 
 t.test(
-  'CL-21: a valid callback of somebody else is refused, even while the visitor’s own login is under way',
+  'CL-21: the client refuses a valid callback of somebody else, even while the visitor’s own login is under way',
   async t => {
     const test = await buildTestClient(t)
     const attackers = await beginLogin(test.browser)

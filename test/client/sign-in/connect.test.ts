@@ -155,7 +155,7 @@ t.test('a visitor who declines at the portal goes back to the page of the produc
   t.same(connected, [])
 })
 
-t.test('connect needs a session, a user id and a POST', async t => {
+t.test('connect works only in a POST, with a session and a user id', async t => {
   const { browser, platform, client } = await start(t)
   t.equal((await browser.get('/connect', { site: 'same-origin' })).statusCode, 500)
   t.equal((await browser.post('/connect', {}, { site: 'cross-site' })).statusCode, 403)

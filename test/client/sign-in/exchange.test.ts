@@ -84,12 +84,12 @@ for (const [what, state] of Object.entries({
   'a null': null,
   missing: undefined,
 })) {
-  t.test(`CL-17: a token response with ${what} state gives no session`, async t => {
+  t.test(`CL-17: a token response with ${what} state begins no session`, async t => {
     await fails(t, { state })
   })
 }
 
-t.test('CL-17: a token response whose state is a list that contains the right state gives no session', async t => {
+t.test('CL-17: a token response whose state is a list with the right state in it begins no session', async t => {
   const { browser, platform } = await buildTestClient(t)
   platform.answer('POST /api/exchangeToken', (request, response) =>
     send(response, { body: tokenAnswer(request, { state: [request.form.get('state')] }) }),
@@ -99,7 +99,7 @@ t.test('CL-17: a token response whose state is a list that contains the right st
 })
 
 for (const token_type of ['Bearer', 'bearer', 'BEARER']) {
-  t.test(`CL-18: token_type ${token_type} signs in`, async t => {
+  t.test(`CL-18: a token response with the token_type ${token_type} signs the visitor in`, async t => {
     const { browser, platform } = await loginAnswered({ token_type })
     t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
     t.equal(platform.received('GET /things').at(-1)?.headers.authorization, `Bearer ${accessTokenOf('visitor-1')}`)
@@ -112,31 +112,34 @@ t.test('CL-18: members that the platform does not name are ignored, whatever the
   t.equal(response.statusCode, 200)
 })
 
-t.test('CL-18: members inside other members may have any name', async t => {
+t.test('CL-18: in a token response, members inside other members may have any name', async t => {
   const { response } = await loginAnswered({ extra: { state: 'x', access_token: 'y', list: [{ expires_in: 1 }] } })
   t.equal(response.statusCode, 200)
 })
 
 for (const token_type of ['mac', 'Bearer ', '', null, 7, undefined]) {
-  t.test(`CL-18: token_type ${JSON.stringify(token_type)} gives no session`, async t => {
+  t.test(`CL-18: a token response with the token_type ${JSON.stringify(token_type)} begins no session`, async t => {
     await fails(t, { token_type })
   })
 }
 
 for (const access_token of ['', 123, 'a b', 'a\r\nX: y', 'é', 'a\u0000', null, ['a'], {}, undefined]) {
-  t.test(`CL-18: access_token ${JSON.stringify(access_token)} gives no session`, async t => {
+  t.test(`CL-18: a token response with the access_token ${JSON.stringify(access_token)} begins no session`, async t => {
     await fails(t, { access_token })
   })
 }
 
 for (const refresh_token of [7, 'a b', 'a\r\nX: y', {}]) {
-  t.test(`CL-18: refresh_token ${JSON.stringify(refresh_token)} gives no session`, async t => {
-    await fails(t, { refresh_token })
-  })
+  t.test(
+    `CL-18: a token response with the refresh_token ${JSON.stringify(refresh_token)} begins no session`,
+    async t => {
+      await fails(t, { refresh_token })
+    },
+  )
 }
 
 for (const body of ['null', '[]', '"x"', '7', '', '{', '<html></html>', '{"access_token":"a"}']) {
-  t.test(`CL-18: the body ${JSON.stringify(body)} gives no session`, async t => {
+  t.test(`CL-18: a token response with the body ${JSON.stringify(body)} begins no session`, async t => {
     await fails(t, body)
   })
 }
@@ -146,7 +149,7 @@ const doubled = { access_token: '"other"', state: '"x"', expires_in: '9', token_
 for (const [name, value] of Object.entries(doubled)) {
   for (const place of ['first', 'last']) {
     t.test(
-      `doubled-names: if ${name} comes twice, with another value ${place}, the last one counts, as for JSON.parse`,
+      `doubled-names: if a token response has ${name} twice, with another value ${place}, the last value counts, as in JSON.parse`,
       async t => {
         const { browser, platform } = await buildTestClient(t, { scripts: { 'GET /things': { body: [] } } })
         platform.answer('POST /api/exchangeToken', (request, response) => {
@@ -184,7 +187,7 @@ for (const [sent, kept] of [
   [1e9, 30 * 24 * 3600],
   [1e300, 30 * 24 * 3600],
 ] as const) {
-  t.test(`CL-19: expires_in ${sent} becomes Max-Age=${kept}`, async t => {
+  t.test(`CL-19: the expires_in ${sent} of a token response becomes Max-Age=${kept} of the session cookie`, async t => {
     const { response } = await loginAnswered({ expires_in: sent })
     t.equal(response.statusCode, 200)
     t.match(setCookieLine(response, '__Host-session='), new RegExp(`; Max-Age=${kept};`))
@@ -192,12 +195,12 @@ for (const [sent, kept] of [
 }
 
 for (const expires_in of [0, -1, -0.5, '3600', '', null, true, {}, [3600], undefined]) {
-  t.test(`CL-19: expires_in ${JSON.stringify(expires_in)} gives no session`, async t => {
+  t.test(`CL-19: a token response with the expires_in ${JSON.stringify(expires_in)} begins no session`, async t => {
     await fails(t, { expires_in })
   })
 }
 
-t.test('CL-19: an infinite expires_in gives no session', async t => {
+t.test('CL-19: a token response with an infinite expires_in begins no session', async t => {
   const { browser, platform } = await buildTestClient(t)
   platform.answer('POST /api/exchangeToken', (request, response) =>
     send(response, { body: JSON.stringify(tokenAnswer(request)).replace(':3600', ':1e309') }),

@@ -138,7 +138,7 @@ t.test('the hooks get the time when the visitor has to sign in again', async t =
   )
 })
 
-t.test('the client waits for a product that registers its pages after a while', async t => {
+t.test('at its start the client waits for a product that registers its pages late', async t => {
   const { browser } = await buildWith(t, {
     async pages(signedIn, options) {
       await setImmediate()
@@ -159,7 +159,7 @@ t.test('a product that cannot register its pages stops the start with its own er
   await t.rejects(buildWith(t, { pages }), { message: 'the database does not answer' })
 })
 
-t.test('a home without a GET route stops the start, and the error names it', async t => {
+t.test('if there is no GET route for the home, the client does not start, and the error names the path', async t => {
   await t.rejects(buildWith(t, { home: '/nowhere' }), {
     message: 'A login leads to /nowhere, but there is no GET /nowhere. Register it, or change "home".',
   })

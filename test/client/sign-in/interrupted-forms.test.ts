@@ -227,7 +227,7 @@ for (const [what, text] of [
   ['does not fit into a cookie', long],
 ] as const)
   t.test(
-    `PG-21: if a form with a text that ${what} is handled and the session ends meanwhile, the page shows nobody as signed in`,
+    `PG-21: if the session ends while the client handles a form with a text that ${what}, the page does not show a visitor as signed in`,
     async t => {
       const { browser, form } = await endWhileHandled(t)
       const page = await browser.post('/note', { ...form, note: text })
@@ -237,15 +237,18 @@ for (const [what, text] of [
     },
   )
 
-t.test('PG-21: if the API refuses the token right after the login, the page shows nobody as signed in', async t => {
-  const { browser, platform } = await endWhileHandled(t)
-  platform.answer('POST /api/exchangeToken', giveTokens())
-  await signIn(browser)
-  const page = await browser.get('/page', { site: 'same-origin' })
-  t.equal(page.statusCode, 401)
-  t.match(page.body, signInTexts.couldNotStaySignedIn.title)
-  t.notMatch(page.body, /Signed in as|visitor-1|Sign out|You are signed in until/)
-})
+t.test(
+  'PG-21: if the API refuses the token right after the login, the page does not show a visitor as signed in',
+  async t => {
+    const { browser, platform } = await endWhileHandled(t)
+    platform.answer('POST /api/exchangeToken', giveTokens())
+    await signIn(browser)
+    const page = await browser.get('/page', { site: 'same-origin' })
+    t.equal(page.statusCode, 401)
+    t.match(page.body, signInTexts.couldNotStaySignedIn.title)
+    t.notMatch(page.body, /Signed in as|visitor-1|Sign out|You are signed in until/)
+  },
+)
 
 /** A product whose form shows its visitor. The page of the form cannot be rendered without a session. */
 const greeting: TestProduct = {
@@ -345,7 +348,7 @@ for (const [what, text] of [
   ['does not fit into a cookie', long],
 ] as const)
   t.test(
-    `PG-21: if a refused form with a text that ${what} is shown and the session ends meanwhile, the page links to the login`,
+    `PG-21: if the session ends while the client shows a refused form with a text that ${what}, the page links to the login`,
     async t => {
       const { browser, form, log } = await endWhileHandled(t, asking)
       const page = await browser.post('/note', { ...form, note: text })

@@ -79,16 +79,23 @@ for (const [status, error] of [
   [201, 'invalid_client'],
   [302, 'invalid_grant'],
 ] as const) {
-  t.test(`UP-14: ${status} with tokens and the error ${error} is an unexpected answer, not a refusal`, async t => {
-    // RFC 6749 5.2: only an answer with status 400 or more is a refusal, whatever its body says.
-    const { response, log } = await failedLogin(t, (request, response) =>
-      send(response, { status, body: tokenAnswer(request, { error }) }),
-    )
-    t.equal(response.statusCode, 502)
-    t.match(response.body, upstreamTexts.portal.unexpected)
-    t.match(log.join(''), new RegExp(`"portal_unexpected".*"cause":"\\w+ ${status}"`), 'the log must contain the cause')
-    t.notMatch(log.join(''), /"event":"(invalid_grant|client_misconfigured)"/)
-  })
+  t.test(
+    `UP-14: the client treats an answer ${status} with tokens and the error ${error} as unexpected, not as a refusal`,
+    async t => {
+      // RFC 6749 5.2: only an answer with status 400 or more is a refusal, whatever its body says.
+      const { response, log } = await failedLogin(t, (request, response) =>
+        send(response, { status, body: tokenAnswer(request, { error }) }),
+      )
+      t.equal(response.statusCode, 502)
+      t.match(response.body, upstreamTexts.portal.unexpected)
+      t.match(
+        log.join(''),
+        new RegExp(`"portal_unexpected".*"cause":"\\w+ ${status}"`),
+        'the log must contain the cause',
+      )
+      t.notMatch(log.join(''), /"event":"(invalid_grant|client_misconfigured)"/)
+    },
+  )
 }
 
 for (const [retryAfter, shown] of [

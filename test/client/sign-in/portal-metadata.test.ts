@@ -321,7 +321,7 @@ for (const [iss, status] of [
   [undefined, 200],
 ] as const) {
   t.test(
-    `CL-23: without an announcement in the document, a callback with iss ${iss ?? 'left out'} gets ${status}`,
+    `CL-23: if the document does not announce iss, a callback with iss ${iss ?? 'left out'} gets ${status}`,
     async t => {
       const { browser, platform, started } = await buildWith(t, documentWith({}))
       const change = { iss: iss === 'the portal' ? platform.url : iss }

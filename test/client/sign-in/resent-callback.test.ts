@@ -62,18 +62,21 @@ t.test(
   },
 )
 
-t.test('F-22: four deliveries at the same time all sign in, with one exchange', async t => {
-  const { browser, platform, isAsked, answer } = await buildWithSlowPortal(t)
-  const started = await beginLogin(browser)
-  const deliveries = Array.from({ length: 4 }, () => browser.copy().get(callbackUrl(started), { site: 'cross-site' }))
-  await isAsked
-  answer()
-  for (const response of await Promise.all(deliveries)) {
-    t.equal(response.statusCode, 200)
-    t.ok(setCookieLine(response, '__Host-session='))
-  }
-  t.equal(platform.received('POST /api/exchangeToken').length, 1)
-})
+t.test(
+  'F-22: if a callback is delivered four times at once, each delivery signs the visitor in, with one exchange for all',
+  async t => {
+    const { browser, platform, isAsked, answer } = await buildWithSlowPortal(t)
+    const started = await beginLogin(browser)
+    const deliveries = Array.from({ length: 4 }, () => browser.copy().get(callbackUrl(started), { site: 'cross-site' }))
+    await isAsked
+    answer()
+    for (const response of await Promise.all(deliveries)) {
+      t.equal(response.statusCode, 200)
+      t.ok(setCookieLine(response, '__Host-session='))
+    }
+    t.equal(platform.received('POST /api/exchangeToken').length, 1)
+  },
+)
 
 t.test(
   'F-22: if four deliveries share one exchange and the exchange fails, no delivery repeats the exchange',

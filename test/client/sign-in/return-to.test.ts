@@ -1,4 +1,4 @@
-// The end of a login: the page where it began, and never a page of another site.
+// A login ends on the page where it began, and never on a page of another site.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'

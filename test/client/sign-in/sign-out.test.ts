@@ -34,7 +34,7 @@ async function buildSignedIn(t: Test, revoke: Script = { body: {} }, settings: S
   return test
 }
 
-t.test('CK-13: GET /logout is answered 405, and signs nobody out', async t => {
+t.test('CK-13: GET /logout gets 405, and signs nobody out', async t => {
   const { browser } = await buildSignedIn(t)
   const response = await browser.get('/logout', { site: 'same-origin' })
   t.equal(response.statusCode, 405)
@@ -43,7 +43,7 @@ t.test('CK-13: GET /logout is answered 405, and signs nobody out', async t => {
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
-t.test('CK-13: POST /logout answers 303 and deletes every cookie of the session and of logins', async t => {
+t.test('CK-13: the answer to POST /logout is a 303 that deletes every cookie of the session and of logins', async t => {
   const { browser, clock } = await buildSignedIn(t)
   await beginLogin(browser)
   await beginLogin(browser)
@@ -288,10 +288,13 @@ for (const [what, site, headers] of [
     },
   )
 
-t.test('logout-not-silent: without a sign-out, a link to /login from another site signs in', async t => {
-  const { browser } = await buildTestClient(t)
-  t.equal((await browser.get('/login', { site: 'cross-site' })).statusCode, 302)
-})
+t.test(
+  'logout-not-silent: if the visitor has not signed out, a link to /login from another site signs the visitor in',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    t.equal((await browser.get('/login', { site: 'cross-site' })).statusCode, 302)
+  },
+)
 
 t.test('logout-not-silent: the cookie that marks a sign-out is short-lived, and ends with the next login', async t => {
   const { browser, clock } = await buildSignedIn(t)

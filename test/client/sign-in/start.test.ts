@@ -62,7 +62,7 @@ t.test('F-02: /login redirects to the portal even if the portal is down', async 
   t.equal((await browser.get('/login')).statusCode, 302)
 })
 
-t.test('CL-02: among 10,000 states of two replicas no two are equal or begin alike', async t => {
+t.test('CL-02: of 10,000 states from two replicas, no two are the same or begin with the same characters', async t => {
   const { client, platform } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })
   const replica = await buildTestClient(t, { platform, environment: { LOG_LEVEL: 'silent' } })
   const states: string[] = []
@@ -193,7 +193,7 @@ const { client, platform, browser } = await buildTestClient(t)
 
 for (const path of ['/login', '/exchangeToken']) {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
-    t.test(`CL-31: ${method} ${path} is answered 405 and Allow: GET`, async t => {
+    t.test(`CL-31: ${method} ${path} gets 405 with Allow: GET`, async t => {
       const response = await client.inject({ method, url: path, headers: { 'sec-fetch-site': 'same-origin' } })
       t.equal(response.statusCode, 405)
       t.equal(response.headers.allow, 'GET')

@@ -45,7 +45,7 @@ export class TestClock {
 
 export type TestClient = Awaited<ReturnType<typeof buildTestClient>>
 
-/** The client with the small product, for everything that every product has. */
+/** The client with the small product, for tests of what is the same in every product. */
 export function buildTestClient(t: Test, settings: Settings = {}) {
   return buildClientAsItIs(t, { product: smallProduct, ...settings })
 }

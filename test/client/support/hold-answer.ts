@@ -1,4 +1,4 @@
-// Delays an answer of the platform until the test allows it. For tests of events during a request.
+// Delays an answer of the platform until the test allows it. For tests in which something happens during a request.
 import type { ServerResponse } from 'node:http'
 import { type Received, type Script, send } from './scripted-platform.ts'
 

@@ -1,4 +1,4 @@
-// Makes a self-signed certificate (X.509, RFC 5280). Node can only read certificates.
+// Makes a self-signed certificate (X.509, RFC 5280). Node can read certificates, but not make them.
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 
 /** Returns PEM for an IPv4 address. By default the certificate is valid from an hour ago until an hour from now. */

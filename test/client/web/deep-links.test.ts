@@ -11,7 +11,7 @@ import { smallApi as scripts } from '../support/small-product.ts'
 
 const pages = ['/page', '/page?q=wea&page=1', '/note', '/page/1']
 
-t.test('PG-12: a link from another site leads to its page, signed in, after two requests', async t => {
+t.test('PG-12: a link from another site leads a signed-in visitor to the page after two requests', async t => {
   const { browser } = await buildTestClient(t, { scripts })
   await signIn(browser)
   for (const path of pages) {

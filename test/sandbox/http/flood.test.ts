@@ -119,7 +119,7 @@ t.test(
         }),
     )
     for (let last = -1; refused === 0 || last !== refused; await setTimeout(300)) last = refused
-    // Not all are refused: a connection waits if a file descriptor has become free in the meantime.
+    // The number varies, because some connections find a file descriptor that has become free.
     t.ok(refused > 0, `${refused} refused`)
     t.strictSame(await visits(), [200, 200], 'requests on an open connection must succeed')
 

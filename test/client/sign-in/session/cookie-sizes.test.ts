@@ -29,42 +29,48 @@ const longestToken = 3540
 const longestRefreshToken = 86
 
 for (const length of [100, 2800, 2900, 3000, 3100, 3300, 3500, 3538, longestToken]) {
-  t.test(`CK-03: a token of ${length} characters signs in, and no cookie is longer than 4,096 bytes`, async t => {
-    const { browser, platform, token } = await buildWithToken(t, length)
-    const lines = setCookieLines(await signIn(browser))
-    for (const line of lines) t.ok(line.split(';')[0]!.length - 1 <= 4096)
-    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-    t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${token}`)
-  })
+  t.test(
+    `CK-03: an access token of ${length} characters signs the visitor in, and no cookie is longer than 4,096 bytes`,
+    async t => {
+      const { browser, platform, token } = await buildWithToken(t, length)
+      const lines = setCookieLines(await signIn(browser))
+      for (const line of lines) t.ok(line.split(';')[0]!.length - 1 <= 4096)
+      t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+      t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${token}`)
+    },
+  )
 }
 
-t.test('CK-03: the longest tokens stay within the budget: 5,000 bytes for the session and 300 to renew it', async t => {
-  const { browser, platform, clock, token } = await buildWithToken(t, longestToken)
-  const refreshToken = ofLength(longestRefreshToken)
-  platform.answer(
-    'POST /api/exchangeToken',
-    giveTokens({ access_token: token, refresh_token: refreshToken, expires_in: 400 * 24 * 3600 }),
-  )
-  await signIn(browser)
-  const bytesOf = (prefix: string) =>
-    browser
-      .cookieHeader()
-      .split('; ')
-      .filter(cookie => cookie.startsWith(prefix))
-      .join('; ').length
-  t.ok(bytesOf('__Host-session') > 4_990, 'this token is as long as a token can be')
-  t.ok(bytesOf('__Host-session') <= 5_000, `${bytesOf('__Host-session')} bytes`)
-  t.ok(bytesOf('__Host-refresh-') > 290, 'this refresh token must be as long as a refresh token can be')
-  t.ok(bytesOf('__Host-refresh-') <= 301, 'with the equals sign between name and value')
+t.test(
+  'CK-03: with the longest tokens, the session cookies have at most 5,000 bytes, and the refresh cookie at most 300',
+  async t => {
+    const { browser, platform, clock, token } = await buildWithToken(t, longestToken)
+    const refreshToken = ofLength(longestRefreshToken)
+    platform.answer(
+      'POST /api/exchangeToken',
+      giveTokens({ access_token: token, refresh_token: refreshToken, expires_in: 400 * 24 * 3600 }),
+    )
+    await signIn(browser)
+    const bytesOf = (prefix: string) =>
+      browser
+        .cookieHeader()
+        .split('; ')
+        .filter(cookie => cookie.startsWith(prefix))
+        .join('; ').length
+    t.ok(bytesOf('__Host-session') > 4_990, 'this token is as long as a token can be')
+    t.ok(bytesOf('__Host-session') <= 5_000, `${bytesOf('__Host-session')} bytes`)
+    t.ok(bytesOf('__Host-refresh-') > 290, 'this refresh token must be as long as a refresh token can be')
+    t.ok(bytesOf('__Host-refresh-') <= 301, 'with the equals sign between name and value')
 
-  clock.advance(30 * 24 * 3600 - 30)
-  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-  t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${token}`)
+    clock.advance(30 * 24 * 3600 - 30)
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+    t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${token}`)
 
-  browser.cookies.delete('__Host-session')
-  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200, 'renewed')
-  t.equal(platform.received('POST /api/exchangeToken').at(-1)?.form.get('refresh_token'), refreshToken)
-})
+    browser.cookies.delete('__Host-session')
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200, 'renewed')
+    t.equal(platform.received('POST /api/exchangeToken').at(-1)?.form.get('refresh_token'), refreshToken)
+  },
+)
 
 t.test('CK-03: a longer access token fails the login, and a longer refresh token is not kept', async t => {
   const { browser } = await buildWithToken(t, longestToken + 1)
@@ -151,17 +157,20 @@ for (const [when, seconds] of [
   ['when it is due', 3600 - 30],
   ['when it has ended', 3601],
 ] as const) {
-  t.test(`CK-03: if the renewed token is too long (${when}), the session ends, and the login says why`, async t => {
-    const { browser, platform, clock } = await buildWithToken(t, 200)
-    await signIn(browser)
-    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: ofLength(8192) }))
-    clock.advance(seconds)
-    const page = await browser.get('/page', { site: 'same-origin' })
-    t.equal(page.statusCode, 302)
-    t.match(page.headers.location, /^\/login/)
-    t.notOk(browser.names().some(name => /^__Host-(session|refresh)/.test(name)))
-    t.match((await signIn(browser)).body, signInTexts.loginErrors.token_too_long)
-  })
+  t.test(
+    `CK-03: if the renewed access token is too long (${when}), the session ends, and the page after the next login says why`,
+    async t => {
+      const { browser, platform, clock } = await buildWithToken(t, 200)
+      await signIn(browser)
+      platform.answer('POST /api/exchangeToken', giveTokens({ access_token: ofLength(8192) }))
+      clock.advance(seconds)
+      const page = await browser.get('/page', { site: 'same-origin' })
+      t.equal(page.statusCode, 302)
+      t.match(page.headers.location, /^\/login/)
+      t.notOk(browser.names().some(name => /^__Host-(session|refresh)/.test(name)))
+      t.match((await signIn(browser)).body, signInTexts.loginErrors.token_too_long)
+    },
+  )
 }
 
 t.test('CK-04: all cookies of the client and 4 KB of foreign cookies fit into one request', async t => {

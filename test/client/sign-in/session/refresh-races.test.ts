@@ -68,7 +68,7 @@ t.test(
   },
 )
 
-t.test('RF-03: a request with the old cookie shortly after a renewal shares its result', async t => {
+t.test('RF-03: a request with the old cookie gets the result of a renewal that has ended shortly before', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   clock.advance(3601)
   const late = browser.copy()
@@ -81,7 +81,7 @@ t.test('RF-03: a request with the old cookie shortly after a renewal shares its 
 })
 
 t.test(
-  'RF-03: the result of a renewal is shared only for a short time, and a failure is never shared later',
+  'RF-03: the result of a renewal is shared only for a short time, and the failure of a renewal is not shared with later requests',
   async t => {
     const { browser, clock, platform, renewals } = await buildSignedIn(t)
     clock.advance(3601)

@@ -7,7 +7,7 @@ import { setCookieLine } from '../../support/read-response.ts'
 import { giveTokens, type Script, send, tokenAnswer } from '../../support/scripted-platform.ts'
 import { buildSignedIn, openPage, refreshCookieNames, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
 
-t.test('CK-09: a second after the access token has ended, the next page renews it once, and works', async t => {
+t.test('CK-09: a second after the access token has expired, the client renews it once and shows the page', async t => {
   const { browser, clock, platform, renewals, config } = await buildSignedIn(t)
   clock.advance(3601)
   t.notOk(browser.cookie('__Host-session'))
@@ -35,7 +35,7 @@ t.test('CK-09: without the refresh cookie the visitor is led to the login', asyn
   t.equal(renewals().length, 0)
 })
 
-t.test('CK-09: without the refresh cookie a session is used to its last second', async t => {
+t.test('CK-09: without the refresh cookie, a session works until its last second', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   await openPage(browser)
   for (const name of refreshCookieNames(browser)) browser.cookies.delete(name)
@@ -87,7 +87,7 @@ t.test('RF-07: a session that was never renewed ends after thirty days', async t
   t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 30 * 24 * 3600)
 })
 
-t.test('every page says when the visitor has to sign in again, as far as that can be known', async t => {
+t.test('if the client knows when the visitor has to sign in again, every page says so', async t => {
   const { browser, clock } = await buildSignedIn(t)
   const told = async (path: string) =>
     /<footer>[^<]*<p>[^<]*<time datetime="([^"]+)"/.exec((await browser.get(path, { site: 'same-origin' })).body)?.[1]
@@ -103,7 +103,7 @@ t.test('every page says when the visitor has to sign in again, as far as that ca
     )
 })
 
-t.test('RF-10: an access token is renewed shortly before it ends, and not earlier', async t => {
+t.test('RF-10: the client renews an access token shortly before it expires, and not earlier', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   clock.advance(3600 - 90)
   await openPage(browser)
@@ -114,7 +114,7 @@ t.test('RF-10: an access token is renewed shortly before it ends, and not earlie
 })
 
 t.test(
-  'RF-10: if access tokens live five seconds, each request renews at most once, and there is at most one renewal in two seconds',
+  'RF-10: if access tokens expire after five seconds, each request renews at most once, and there is at most one renewal in two seconds',
   async t => {
     const { browser, clock, platform, renewals } = await buildSignedIn(t)
     let count = 0

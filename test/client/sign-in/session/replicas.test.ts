@@ -31,7 +31,7 @@ async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
   return log
 }
 
-t.test('CK-12: every step works on another replica', async t => {
+t.test('CK-12: each step of a visit works on another replica than the step before', async t => {
   const key = newKey()
   const test = await buildWithKeys(t, key)
   const { browser } = test
@@ -53,7 +53,7 @@ t.test('CK-12: every step works on another replica', async t => {
   t.equal((await browser.post('/logout')).statusCode, 303)
 })
 
-t.test('CK-12: a login outlives a restart', async t => {
+t.test('CK-12: a login continues after a restart of the client', async t => {
   const key = newKey()
   const test = await buildWithKeys(t, key)
   const started = await beginLogin(test.browser)
@@ -135,7 +135,7 @@ t.test('F-29: during a rolling update, cookies of the other version sign nobody 
 })
 
 t.test(
-  'F-36: a key that was changed on only one replica is visible in /health/ready, and causes no errors',
+  'F-36: if a key is changed on only one replica, the key ids in /health/ready differ, and no request causes an error',
   async t => {
     const [key, other] = [newKey(), newKey()]
     const test = await buildWithKeys(t, key)
@@ -156,7 +156,7 @@ t.test(
   },
 )
 
-t.test('SE-07: replicas with the same keys show the same ids, in order', async t => {
+t.test('SE-07: replicas with the same keys show the same key ids in the same order', async t => {
   const [newer, older] = [newKey(), newKey()]
   const one = await buildWithKeys(t, newer, older)
   const ids = (await one.browser.get('/health/ready')).json().cookieKeyIds

@@ -188,21 +188,24 @@ for (const [what, spoil] of Object.entries({
   'changed in the middle': (value: string) => changeByte(value, 100, byte => byte ^ 1),
   'a refresh token’s': (_value: string, refresh: string) => refresh,
 })) {
-  t.test(`F-25: a session that is ${what} ends once, without a loop and without other effects`, async t => {
-    const test = await buildSignedIn(t)
-    const { browser } = test
-    const started = await beginLogin(browser)
-    browser.cookies.delete(test.refreshName)
-    browser.cookies.set('__Host-session', {
-      ...browser.cookies.get('__Host-session')!,
-      value: spoil(test.session, test.refresh),
-    })
-    const first = await browser.get('/page', { site: 'same-origin' })
-    t.equal(first.statusCode, 401, 'just after a login the visitor must get an explanation and no further redirect')
-    t.notOk(browser.names().includes('__Host-session'))
-    t.ok(browser.cookie(`__Host-login-${started.get('state')}`), 'F-29: other cookies stay')
-    const second = await browser.get('/page', { site: 'same-origin' })
-    t.same(setCookieLines(second), [])
-    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
-  })
+  t.test(
+    `F-25: a session cookie that is ${what} ends the session, without a loop and without other effects`,
+    async t => {
+      const test = await buildSignedIn(t)
+      const { browser } = test
+      const started = await beginLogin(browser)
+      browser.cookies.delete(test.refreshName)
+      browser.cookies.set('__Host-session', {
+        ...browser.cookies.get('__Host-session')!,
+        value: spoil(test.session, test.refresh),
+      })
+      const first = await browser.get('/page', { site: 'same-origin' })
+      t.equal(first.statusCode, 401, 'just after a login the visitor must get an explanation and no further redirect')
+      t.notOk(browser.names().includes('__Host-session'))
+      t.ok(browser.cookie(`__Host-login-${started.get('state')}`), 'F-29: other cookies stay')
+      const second = await browser.get('/page', { site: 'same-origin' })
+      t.same(setCookieLines(second), [])
+      t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+    },
+  )
 }
