@@ -47,7 +47,7 @@ export interface ContextParts {
 
 export function createContext({
   settings,
-  platform,
+  platform: wholePlatform,
   clientProcess,
   chromium,
   isAlone,
@@ -55,6 +55,8 @@ export function createContext({
   pause = ms => wait(ms),
   waitFor = promise => promise,
 }: ContextParts) {
+  // Other checks leave requests open, and each of them can make `settle` wait for 200 ms. Meanwhile, other checks can run.
+  const platform: Platform = { ...wholePlatform, settle: ms => waitFor(wholePlatform.settle(ms), 20) }
   const exchanges: Exchange[] = []
   const loginValues = new Set<string>()
   const people: Person[] = []

@@ -5,15 +5,15 @@ import { setTimeout as wait } from 'node:timers/promises'
 export interface Slot {
   /** Frees the slot for that time. Then the function gets a slot before functions that have not begun. */
   pause(ms: number): Promise<void>
-  /** Frees the slot if the promise takes longer than a moment, because waiting for an answer uses no processor. */
-  waitFor<T>(waiting: Promise<T>): Promise<T>
+  /** Frees the slot if the promise takes longer than `momentMs`, because waiting for an answer uses no processor. */
+  waitFor<T>(waiting: Promise<T>, momentMs?: number): Promise<T>
 }
 
-/** After this time a promise counts as idle. */
-const momentMs = 300
+/** After this time, a promise counts as idle if the caller names no other time. */
+const usualMomentMs = 300
 
 /** `mostBegun`: the limit of functions that have begun and not ended, including those that wait. */
-export function createLimiter(count: number, mostBegun = 10 * count) {
+export function createLimiter(count: number, mostBegun = 15 * count) {
   let [busy, begun] = [0, 0]
   const returning: (() => void)[] = []
   const waiting: (() => void)[] = []
@@ -50,7 +50,7 @@ export function createLimiter(count: number, mostBegun = 10 * count) {
           next()
         })
       },
-      async waitFor(promise) {
+      async waitFor(promise, momentMs = usualMomentMs) {
         let isAway = false
         const timer = setTimeout(() => {
           isAway = true

@@ -72,6 +72,20 @@ t.test('a function that waits long frees its slot, and continues as soon as the 
   t.same(heard, ['the second begins', 'the first goes on', 'the second ends', 'the third begins'])
 })
 
+t.test('a function can name the time after which its wait frees the slot', async t => {
+  const { runInSlot } = createLimiter(1)
+  const heard: string[] = []
+  await Promise.all([
+    runInSlot(async ({ waitFor }) => {
+      // Shorter than the usual time of 300 ms.
+      await waitFor(new Promise(resolve => setTimeout(resolve, 150)), 20)
+      heard.push('the first ends')
+    }),
+    runInSlot(async () => heard.push('the second ends')),
+  ])
+  t.same(heard, ['the second ends', 'the first ends'])
+})
+
 t.test('a function that ends while it waits does not change the number of free slots', async t => {
   const { runInSlot } = createLimiter(1)
   let answer = () => {}

@@ -194,6 +194,7 @@ export const log: Row[] = [
     why: 'The tokens of a refused answer are valid. Anybody who reads them in the log can act as the visitor.',
     fix: 'Log which member of the answer is wrong, never the answer.',
     needs: ['start', 'page'],
+    longestMs: 90_000,
     async run(context) {
       const { renewal } = await renewUnder(context, 'refresh-token-type-mac')
       if (!renewal.fault) throw new Undecided('The portal answered the renewal without the ordered fault.')

@@ -353,8 +353,8 @@ export const metadata: Row[] = [
       const before = context.platform.steps.length
       await context.order('metadata-503', { times: 'always', state: undefined })
       const later: Start[] = []
-      // A client may wait a few seconds before it asks for the document again.
-      for (let tries = 0; tries < 4; tries++) {
+      // A client may wait a moment before it asks for the document again.
+      for (let tries = 0; tries < 2; tries++) {
         if (tries > 0) await context.pause(2000)
         later.push(await context.startLogin(context.browser()), await context.startLogin(context.browser()))
         await context.platform.settle()
