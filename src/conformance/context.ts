@@ -10,7 +10,7 @@ import type { ClientProcess } from './client-process.ts'
 import { loginValue, loginValuesIn, tokensGivenIn, tokensSentIn } from './correlation.ts'
 import { describePage, isCallFor } from './findings.ts'
 import type { Slot } from './limiter.ts'
-import { orNotRun } from './obstacle.ts'
+import { failureOrObstacle } from './obstacle.ts'
 import type { FaultOptions, Person, Platform } from './platform.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
@@ -144,7 +144,7 @@ export function createContext({
       if (page.stoppedAt === undefined) {
         if (mayGoOnByScript(page)) throw new Undecided(describeScript(page, settings))
         const failure = new Failed(`${path} did not lead to the login portal, but to ${describePage(page)}.`)
-        throw orNotRun(failure, obstacle, 'start')
+        throw failureOrObstacle(failure, obstacle, 'start')
       }
       const url = new URL(page.stoppedAt)
       return { url, state: url.searchParams.get('state') ?? undefined, page }
@@ -169,7 +169,7 @@ export function createContext({
           ...start.page.trail.slice(-2).map(describeExchange),
           ...(refusal ? [describeStep(refusal)] : []),
         ])
-        throw orNotRun(failure, obstacle, 'start', 'portal')
+        throw failureOrObstacle(failure, obstacle, 'start', 'portal')
       }
       for (const value of loginValuesIn(location)) loginValues.add(value)
       return new URL(location)
@@ -194,7 +194,7 @@ export function createContext({
         if (!isStartPage(new URL(page.url)) && mayGoOnByScript(page))
           throw new Undecided(describeScript(page, settings))
         const failure = new Failed(`${path} did not lead to the portal's sign-in page, but to ${describePage(page)}.`)
-        throw orNotRun(failure, obstacle, 'start', 'portal')
+        throw failureOrObstacle(failure, obstacle, 'start', 'portal')
       }
       return page
     },
@@ -206,7 +206,7 @@ export function createContext({
       const browser = context.browser()
       const page = await context.signIn(browser, options)
       if (!(await context.isSignedIn(browser, options)))
-        throw orNotRun(
+        throw failureOrObstacle(
           new Failed('A plain login signs nobody in.', [], failedLoginFix),
           obstacle,
           'start',

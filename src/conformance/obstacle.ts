@@ -42,7 +42,7 @@ export async function findObstacle(parts: RunParts): Promise<Obstacle | undefine
       isUnanswered: false,
     }
   }
-  return obstacle && (await tryLogin({ ...parts, settings: withPatience(parts.settings, obstacle) }))
+  return obstacle && (await tryLogin({ ...parts, settings: shortenWaits(parts.settings, obstacle) }))
 }
 
 function countEnds({ clientProcess }: RunParts): number {
@@ -87,7 +87,7 @@ async function tryLogin(parts: RunParts): Promise<Obstacle | undefined> {
  * If the client does not answer a plain login, the checks wait five seconds for each further answer instead of twenty,
  * because a run against a client that hangs would take many minutes.
  */
-export function withPatience(settings: Settings, obstacle: Obstacle | undefined): Settings {
+export function shortenWaits(settings: Settings, obstacle: Obstacle | undefined): Settings {
   return obstacle?.isUnanswered ? { ...settings, patienceMs: Math.min(settings.patienceMs, 5000) } : settings
 }
 
@@ -140,7 +140,11 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
 }
 
 /** Returns the error that a check throws: the given failure, or the obstacle if a plain login fails at the same stage. */
-export function orNotRun(failure: Failed, obstacle: Obstacle | undefined, ...stages: Obstacle['stage'][]): Error {
+export function failureOrObstacle(
+  failure: Failed,
+  obstacle: Obstacle | undefined,
+  ...stages: Obstacle['stage'][]
+): Error {
   if (!obstacle || !stages.includes(obstacle.stage)) return failure
   // If it is unclear whether the client caused the failed plain login, the failure of this check is unclear, too.
   return obstacle.isCauseUnclear ? new Undecided(obstacle.message) : new NotRun(failure, obstacle)

@@ -7,7 +7,7 @@ import { type Check, Failed, NotApplicable, NotRun, type Obstacle, Undecided, ty
 import { type ClientWatch, type Watched, watchClient } from './client-watch.ts'
 import { type CheckContext, createContext } from './context.ts'
 import { createLimiter, type Slot } from './limiter.ts'
-import { mustWait, nameCause, withPatience } from './obstacle.ts'
+import { mustWait, nameCause, shortenWaits } from './obstacle.ts'
 import type { Platform } from './platform.ts'
 import { describeOutput } from './report/client-output.ts'
 import { hide } from './report/hide.ts'
@@ -71,7 +71,7 @@ interface Attempt {
 
 /** The results, in the order of the checks. Never rejects because of the client. */
 export async function runChecks(checks: Check[], given: RunParts): Promise<Result[]> {
-  const parts = { ...given, settings: withPatience(given.settings, given.obstacle) }
+  const parts = { ...given, settings: shortenWaits(given.settings, given.obstacle) }
   const results = new Map<Check, Result>()
   const { settings, obstacle, onResult } = parts
   const watch = watchClient(parts)
