@@ -10,26 +10,26 @@ export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not app
 export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'browser' | 'start'
 
 export interface Check {
-  /** Stable, because lists of known failures name it. */
+  /** The id must not change, because lists of known failures contain it. */
   id: string
   /** The id of its group (checks.ts). */
   group: string
   /** What a correct client does, as a sentence. */
   title: string
-  /** The rule that the check rests on (rules/). The level follows from it. */
+  /** The rule that the check tests (rules/). The rule determines the level of the check. */
   rule: RuleId
-  /** Why it matters. The rule has the source. */
+  /** Why it matters. The rule names the source. */
   why: string
   /** How to fix it. */
   fix: string
   needs?: Need[]
   /** Runs while no other check runs, because it orders faults, restarts the client or measures time. */
   isAlone?: boolean
-  /** Starts the client anew first, and marks it as stale. */
+  /** The check restarts the client itself, and marks it as stale. */
   restartsClient?: boolean
-  /** The time limit in seconds, if 60 seconds are too few. After it the check is undecided. */
+  /** The time limit in milliseconds, if 60 seconds are too few. A check that takes longer is undecided. */
   longestMs?: number
-  /** Passes if the promise resolves. The check reports everything else through the context. */
+  /** The check passes if the promise resolves. The check reports everything else through the context. */
   run(context: CheckContext): Promise<void>
 }
 
@@ -52,7 +52,7 @@ export class Failed extends Error {
 /** The client lacks the feature that the check is about. */
 export class NotApplicable extends Error {}
 
-/** The observation allows either verdict. */
+/** What the check saw proves neither a pass nor a failure. */
 export class Undecided extends Error {}
 
 /** The reason why a plain login of this client does not work. */

@@ -9,13 +9,16 @@ export interface ClientProcess {
   /** Everything that the client has printed so far, for all starts together. */
   output(): string
   isRunning(): boolean
-  /** The process id of the shell that runs the command. The shell is the parent of the client, or the client itself. */
+  /**
+   * The process id of the shell that runs the command. This process is the parent of the client, or the client itself
+   * if the shell has replaced itself with the client.
+   */
   pid?(): number | undefined
-  /** How the client ended each time when the suite did not stop it: `with exit code 1`, or `by SIGSEGV`. */
+  /** One text for each time that the client ended without the suite stopping it: `with exit code 1`, or `by SIGSEGV`. */
   unexpectedEnds(): string[]
   /** Stops the client and starts it again. Resolves when the client answers. Rejects after stop(). */
   restart(): Promise<void>
-  /** Stops the client. It cannot be restarted afterwards. */
+  /** Stops the client for good: restart() rejects afterwards. */
   stop(): Promise<void>
 }
 
@@ -49,7 +52,7 @@ export async function startClient(
     const started = child
     let hasAnswered = false
     started.on('exit', (code, signal) => {
-      // A process that ends before its first answer counts as not started. The caller gets an error for it.
+      // A process that ends before its first answer counts as not started, and the caller gets an error.
       if (started !== stopping && hasAnswered) unexpectedEnds.push(signal ? `by ${signal}` : `with exit code ${code}`)
     })
     if (!(await isAnswering(isRunning)))
@@ -67,7 +70,8 @@ export async function startClient(
     const timer = setTimeout(() => kill('SIGKILL'), stopMs)
     await ended
     clearTimeout(timer)
-    // Children of the shell may run longer than the shell. The output closes when all of them are gone, except those that left the group.
+    // Children of the shell may run longer than the shell. The output closes when the shell and its children have
+    // ended, except children that left the process group.
     kill('SIGKILL')
     await Promise.race([closed, wait(1000, undefined, { ref: false })])
   }

@@ -4,13 +4,13 @@ import type { ClientProcess } from './client-process.ts'
 
 export interface Watched {
   clientProcess: ClientProcess | undefined
-  /** Whether the client is ready: it answers, and not with a status that says that it is not ready. */
+  /** Whether the client answers with a status that means that it is ready. */
   isAnswering: () => Promise<boolean>
   /** Whether the client sends any answer. The default is `isAnswering`. */
   isAlive?: () => Promise<boolean>
 }
 
-/** A check that is running, and the ids of those that ran at the same time. */
+/** A check that is running, and the ids of the checks that ran at the same time. */
 export interface Watching {
   beside: Set<string>
   /** Stops watching, and returns what happened to the client meanwhile, if anything. */
@@ -19,7 +19,7 @@ export interface Watching {
 
 export type ClientWatch = ReturnType<typeof watchClient>
 
-/** After this number of ends, the client is not restarted for further checks. */
+/** If the client has ended this many times, the suite does not restart it for further checks. */
 const mostEnds = 50
 const tries = 3
 const betweenTriesMs = 500
@@ -27,11 +27,11 @@ const betweenTriesMs = 500
 export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering }: Watched) {
   const running = new Map<string, Set<string>>()
   const countEnds = () => clientProcess?.unexpectedEnds().length ?? 0
-  /** The number of ends of the client up to the last check. Ends before the first check belong to no check. */
+  /** How often the client had ended when the last check was over. No check is blamed for ends before the first check. */
   let blamedEnds: number | undefined
-  /** How often the process was running but did not answer when a check began while other checks were running. */
+  /** How often the client did not answer at the start of a check, although its process and other checks were running. */
   let silences = 0
-  /** True if the client did not answer last time. The next test is then shorter. */
+  /** True if the client did not answer last time. The next time, the suite asks only once. */
   let wasGone = false
   let cannotStart = false
 
@@ -52,7 +52,7 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
      */
     async whyGone(): Promise<string | undefined> {
       let isThere = await holdsSoon(isAnswering)
-      // Counts this now, because the client may answer again before the running checks look.
+      // Counts the silence now, because the client may answer again before the running checks ask.
       const isSilent = !isThere && running.size > 0 && clientProcess?.isRunning() !== false && !(await isAlive())
       if (isSilent) silences++
       const hasEndedTooOften = countEnds() >= mostEnds
@@ -70,7 +70,8 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
     },
 
     begin(id: string): Watching {
-      // If no check is running, this check gets the ends since the last check, because no other check would report them.
+      // If no other check is running, this check is blamed for all ends since the last check, because no other check
+      // would report them.
       blamedEnds ??= countEnds()
       const endsBefore = running.size === 0 ? blamedEnds : countEnds()
       const silencesBefore = silences

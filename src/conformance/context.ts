@@ -26,9 +26,9 @@ export interface Start {
   page: Page
 }
 
-/** Replaces the fix of a check that could not begin, because its own fix would be about something else. */
+/** Replaces the fix of a check that could not begin. The fix of the check itself would not help with a failed login. */
 const failedLoginFix =
-  'Find out why this login signed nobody in. The check needs a visitor who is signed in, and did not get as far as its own subject. If other logins of this run work, look for data that requests of several visitors share.'
+  'Find out why this login signed nobody in. The check needs a visitor who is signed in, so it has not tested what its title says. If other logins of this run work, look for data that requests of several visitors share.'
 
 export type CheckContext = ReturnType<typeof createContext>
 
@@ -101,7 +101,7 @@ export function createContext({
     platform,
     clientProcess,
 
-    /** Resolves after that time. Other checks can run during this time. */
+    /** Resolves after that time. Other checks can run while the check waits. */
     pause,
 
     /** A new browser without cookies. With `losesCookies`, the browser drops the cookies of the client and keeps those of the portal. */
@@ -232,7 +232,10 @@ export function createContext({
       return platform.steps.slice(before).some(step => isCallFor(step, visitor.id) && step.response.status < 400)
     },
 
-    /** The steps of this check that have arrived at the platform, oldest first. Call `settle` first if an answer was sent just now. */
+    /**
+     * The steps of this check that have arrived at the platform, oldest first. Call `settle` first, because the
+     * platform records a request a moment after its answer.
+     */
     arrived(...kinds: LabStep['kind'][]): LabStep[] {
       // A call with a token of this check belongs to this check, even if the platform does not know the owner of the token.
       const tokens = new Set<unknown>()
@@ -255,9 +258,9 @@ export function createContext({
      */
     async order(name: string, options: FaultOptions = {}): Promise<() => Promise<void>> {
       const state = [...loginValues].findLast(value => value.startsWith('state '))?.slice(6)
-      // The check is then repeated alone.
+      // The runner then repeats the check alone.
       if (!isAlone && state === undefined) throw new Undecided(`The fault ${name} could affect another check.`)
-      // After a timeout, the fault would affect the next check.
+      // If a check has reached its time limit, a fault that it orders now would affect the next check.
       if (hasEnded) throw new Error('The check has ended.')
       const id = await platform.orderFault(name, { ...(state !== undefined && { state }), ...options })
       ordered.push(id)

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 
 /** The functions with which a check waits, so that other checks can run during this time. */
 export interface Slot {
-  /** Frees the slot for that time. Then the function gets a slot before functions that have not begun. */
+  /** Frees the slot for that time. Afterwards the waiting function gets a slot before functions that have not begun. */
   pause(ms: number): Promise<void>
   /** Frees the slot if the promise takes longer than `momentMs`, because waiting for an answer uses no processor. */
   waitFor<T>(waiting: Promise<T>, momentMs?: number): Promise<T>
@@ -33,7 +33,7 @@ export function createLimiter(count: number, mostBegun = 15 * count) {
   function createSlot(): Slot & { end(): void } {
     /** Several promises may wait at once in one slot. The slot is free until the first of them settles. */
     let away = 0
-    /** True after the end of the function, because a check that takes too long ends while a promise still waits. */
+    /** True when the function has ended. A check that reaches its time limit ends while it still waits for a promise. */
     let isOver = false
     const leave = () => {
       if (away++ > 0 || isOver) return

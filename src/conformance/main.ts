@@ -95,7 +95,7 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   return settings.isWatching ? exitCode : report(results).exitCode
 }
 
-/** Resolves when the client was restarted, when somebody presses Enter, or when the command is to end. */
+/** Resolves when the client has restarted, when somebody presses Enter, or when the command must end. */
 async function untilWanted(client: RunningClient, stop: AbortSignal): Promise<void> {
   const done = new AbortController()
   const signal = AbortSignal.any([stop, done.signal])

@@ -8,7 +8,10 @@ import type { Result, RunParts } from './run-checks.ts'
 import type { Settings } from './settings.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 
-/** For each stage, the checks that can report the cause. The first of them that fails is named as the cause of all others. */
+/**
+ * For each stage, the checks that can report the cause. If several of them fail, the report names the first one as the
+ * cause of the others.
+ */
 const causes: Record<Obstacle['stage'], string[]> = {
   start: ['start-leads-to-portal'],
   portal: [
@@ -24,7 +27,10 @@ const causes: Record<Obstacle['stage'], string[]> = {
   login: ['login-works'],
 }
 
-/** Tries a plain login, and tries it again if it fails. Returns undefined if one of them works, or if the suite itself failed. */
+/**
+ * Tries a plain login, and tries it again if it fails. Returns undefined if one of the two logins works, or if the
+ * suite itself failed.
+ */
 export async function findObstacle(parts: RunParts): Promise<Obstacle | undefined> {
   const endsBefore = countEnds(parts)
   const obstacle = await tryLogin(parts)
@@ -139,7 +145,10 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
   })
 }
 
-/** Returns the error that a check throws: the given failure, or the obstacle if a plain login fails at the same stage. */
+/**
+ * Returns the error that a check throws when its own login fails. This is the given failure, or the obstacle if a plain
+ * login fails at one of these stages.
+ */
 export function failureOrObstacle(
   failure: Failed,
   obstacle: Obstacle | undefined,

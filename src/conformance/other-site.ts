@@ -9,7 +9,7 @@ export interface OtherSite {
   url(path: string, site?: 'cross-site' | 'same-site'): string
   /** Serves HTML at a new path, and returns that path. */
   page(html: string): string
-  /** Redirects from a new path. */
+  /** Serves a redirect at a new path, and returns that path. */
   redirect(location: string, status?: number): string
   /** Requests whose path contains the text. */
   arrived(part: string): { method: string; url: string; headers: Record<string, unknown>; body: string }[]
@@ -28,7 +28,8 @@ export async function startOtherSite(clientHost: string): Promise<OtherSite> {
     if (answer) answer(response)
     else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<p>elsewhere</p>')
   })
-  // Listens on every loopback address: browsers count one host name as another site than the client, and the other as the same site.
+  // Listens on every loopback address: browsers count one of the host names as another site than the client, and the
+  // other host name as the same site.
   server.listen(0, 'localhost')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -86,7 +86,10 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     otherSite,
     /** Everything that has arrived so far, in the order of the answers. */
     steps,
-    /** What pages of the client have shown in this run, so that a check can say that it missed something. */
+    /**
+     * What pages of the client have shown in this run. If a check does not find something that another check found, the
+     * check is undecided.
+     */
     shown: new Set<string>(),
     /** The states of all logins that the client has begun during the run, in order. */
     begunStates: [] as string[],

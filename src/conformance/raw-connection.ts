@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls'
 import type { Exchange } from './browser/browser.ts'
 
 export interface RawBytes {
-  /** Shown in evidence. Without `more`, this is the whole request. */
+  /** Shown in evidence. Without `more`, the head is the whole request. */
   head: string
   /** Called after the head has been sent. Its chunks follow. */
   more?: () => AsyncIterable<string>

@@ -47,14 +47,14 @@ export interface RunParts extends Watched {
   chromium?: Chromium | undefined
   /** The reason why a plain login does not work (obstacle.ts). */
   obstacle?: Obstacle | undefined
-  /** How a check lets time pass and waits for answers. Without these functions, other checks do not run during this time. */
+  /** How a check lets time pass and waits for answers. Without these functions, no other check runs while a check waits. */
   pause?: Slot['pause']
   waitFor?: Slot['waitFor']
   onResult?: (result: Result) => void
 }
 
 const sideBySide = 4
-/** A check that takes longer than this mostly waits. */
+/** A check that takes longer than this spends most of its time waiting. */
 const slowMs = 2000
 const longestMs = 60_000
 
@@ -69,7 +69,7 @@ interface Attempt {
   beside: Set<string>
 }
 
-/** The results, in the order of the checks. Never rejects because of the client. */
+/** Returns the results in the order of the checks. The promise never rejects because of the client. */
 export async function runChecks(checks: Check[], given: RunParts): Promise<Result[]> {
   const parts = { ...given, settings: shortenWaits(given.settings, given.obstacle) }
   const results = new Map<Check, Result>()
@@ -97,7 +97,7 @@ export async function runChecks(checks: Check[], given: RunParts): Promise<Resul
     if (verdict === 'passed' || verdict === 'not applicable' || first.result.isNotRun) report(check, first.result)
     else suspects.push({ check, first })
   }
-  // Long checks begin first, so that they do not delay the end.
+  // Checks with a long time limit begin first, so that they do not delay the end.
   await Promise.all(together.toSorted((one, other) => (other.longestMs ?? 0) - (one.longestMs ?? 0)).map(look))
 
   // Each check that failed while other checks ran is repeated alone. Checks that mostly wait for the client are repeated in
@@ -135,8 +135,9 @@ export async function runChecks(checks: Check[], given: RunParts): Promise<Resul
 }
 
 /**
- * If a check has shown that the client mixes its visitors, this explains failures of other checks, whose own fix would
- * mislead: the visitor of such a check is signed in, but the client made the call with the token of another visitor.
+ * If a check has shown that the client mixes its visitors, adds this to the failures of other checks, because their own
+ * fixes would mislead. In these checks the visitor may be signed in, but the client made the call with the token of
+ * another visitor.
  */
 function nameMixedVisitors(results: Result[]): Result[] {
   const mixed = results.find(({ rule, verdict }) => rule === 'visitors-apart' && verdict === 'failed')
@@ -202,7 +203,8 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   if (lost !== undefined) {
     const reason = isBlamed(seen) ? `${lost} ${seen.reason}` : lost
     const evidence = context.evidence()
-    // Beside other checks, nobody knows which of them ended the client, so the fix of this check may be about something else.
+    // If several checks were running, the suite does not know which of them ended the client, and the fix of this check
+    // may not help.
     const isCause = goneWhy === undefined || isAlone
     const fix = isCause ? `${seen.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix
     result = { ...resultOf(check, parts.settings, 'failed', reason), ...losingTheClient, fix, evidence, isLost: true }
@@ -227,7 +229,7 @@ interface Seen {
   isNotRun?: boolean
 }
 
-/** The result of the check, without the state of the client process. */
+/** Runs the check and returns its result, without looking at the process of the client. */
 async function findOutcome(check: Check, context: CheckContext): Promise<Seen> {
   const bound = new AbortController()
   const mostMs = check.longestMs ?? longestMs

@@ -26,7 +26,7 @@ export interface RunOptions {
   nextRound?: (results: Result[], client: RunningClient) => Promise<Check[] | undefined>
 }
 
-/** Functions for the client between two rounds of --watch. */
+/** What the command can do with the client between two rounds of --watch. */
 export interface RunningClient {
   /** Resolves when somebody has restarted the client, or when the signal aborts. */
   untilRestart(signal: AbortSignal): Promise<void>
@@ -34,14 +34,14 @@ export interface RunningClient {
   restart(): Promise<void>
 }
 
-/** `environment`: the environment of a started client, besides its settings. Throws CannotRun. */
+/** `environment`: variables for a client that the suite starts, in addition to its settings. Throws CannotRun. */
 export async function run(
   checks: Check[],
   settings: Settings,
   environment: Record<string, string | undefined> = {},
   { onSettings, onWaiting, onResult, stop, nextRound }: RunOptions = {},
 ): Promise<Result[]> {
-  // This is first, because it fails if the browser, or the package that drives it, is not installed.
+  // Starts the browser first, because this step fails if the browser or the package that drives it is not installed.
   const chromium = settings.browser === undefined ? undefined : await startChromium(settings.browser, environment.PATH)
   // Imports the sandbox only now, because it loads slowly, and --help, --list and a wrong option do not need it.
   const { startPlatform } = await import('./platform.ts')

@@ -29,11 +29,11 @@ export interface Settings {
   only: RegExp | undefined
   /** Ids of checks that are known to fail, with the reason of each. */
   expectFail: Map<string, string>
-  /** Checks that stay undecided do not change the exit code. */
+  /** True if undecided checks do not change the exit code. */
   allowUndecided: boolean
-  /** A SHOULD or advice fails, too. */
+  /** True if a check of a SHOULD or of advice can fail like a MUST. */
   isStrict: boolean
-  /** Continues after the run, and repeats failed checks when the client restarts. */
+  /** True if the command continues after the run, and repeats failed checks when the client restarts. */
   isWatching: boolean
   isHelp: boolean
   isList: boolean

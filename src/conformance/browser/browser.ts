@@ -20,7 +20,10 @@ export interface Exchange {
 /** Why no complete answer arrived. */
 export interface NoAnswer {
   fault: string
-  /** The connection was refused or broken, or nothing arrived in time. An answer that cannot be read does not count as lost. */
+  /**
+   * True if the connection was refused or broken, or if no answer arrived in time. An answer that the browser cannot
+   * read does not count as lost.
+   */
   isLost?: boolean
 }
 
@@ -31,19 +34,19 @@ export interface Page extends Document {
   headers: Headers
   body: string
   fault: string | undefined
-  /** The address that the browser would have opened next without `stopAt`. */
+  /** If `stopAt` stopped the navigation: the address that the browser would have opened next. */
   stoppedAt: string | undefined
   /** Every exchange of this navigation, redirects and refreshes included, in order. */
   trail: Exchange[]
 }
 
 export interface Options {
-  /** The time limit of each request until its last byte. The default is 30 seconds. */
+  /** The time limit for each request, from its start to the last byte of the answer. The default is 30 seconds. */
   timeoutMs?: number
   /** The browser does not follow a redirect or refresh to an address for which this function returns true. */
   stopAt?: (url: URL) => boolean
   clock?: () => number
-  /** How requests are sent. The default is the network. */
+  /** Sends a request. By default, requests go over the network. */
   send?: Send
   cookies?: CookieJar
   /** Called at the end of every exchange. */
@@ -52,7 +55,7 @@ export interface Options {
 
 type Going = Pick<Options, 'stopAt'>
 
-/** A request, and the data that it keeps when it is redirected. */
+/** A request, with the data that stay the same when the request is redirected. */
 interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
   /** If a form is sent: the content policy of the page that contains the form. */
   form: ContentPolicy | undefined
@@ -183,13 +186,13 @@ export function createBrowser(options: Options = {}) {
   return {
     cookies,
 
-    /** A person types an address, or clicks a link of the page `from`. */
+    /** Opens an address as if a person typed it, or clicked a link to it on the page `from`. */
     visit,
 
     /**
-     * A person fills a form and presses the button whose text, value or name is `button`. The default is the first
-     * button, as for the Enter key. `values` are by name. Throws an Error for a field, choice or button that the form
-     * does not have.
+     * Fills in a form as a person does, and presses the button whose text, value or name is `button`. Without `button`,
+     * it presses the first button, as the Enter key does. The keys of `values` are names of fields. Throws an Error for
+     * a field, choice or button that the form does not have.
      */
     async submit(page: Page, form: Form, values: Values = {}, button?: string | Button, going: Going = {}) {
       const pressed = typeof button === 'string' ? findButton(form, button) : (button ?? form.buttons[0])
@@ -211,7 +214,7 @@ export function createBrowser(options: Options = {}) {
       return navigate({ ...before, isByUser: before.initiator === undefined }, going, true)
     },
 
-    /** Continues a navigation that `stopAt` stopped. `url` replaces the address at which it stopped. */
+    /** Continues a navigation that `stopAt` stopped. `url` replaces the address at which the navigation stopped. */
     goOn(page: Page, url?: string, going: Going = {}) {
       const rest = stopped.get(page)
       if (!rest) throw new Error('This navigation was not stopped.')
@@ -219,7 +222,10 @@ export function createBrowser(options: Options = {}) {
       return navigate({ ...rest.next, chain }, going, false, rest.trail)
     },
 
-    /** Sends the request of a page for an image or another resource, or the request of a script. Returns it with its redirects. */
+    /**
+     * Sends a request for an image or another resource of a page, or a request that a script makes. Returns this
+     * request and its redirects.
+     */
     async fetch(url: string, asked: Asked): Promise<Exchange[]> {
       const { from, method = 'GET', mode = 'no-cors', dest = 'empty', body, contentType } = asked
       let next: Navigation = { ...begin(method, url, from), body, contentType, isByUser: false }
@@ -297,7 +303,7 @@ function redirect(navigation: Navigation, { request, response }: Exchange): Navi
   }
 }
 
-/** The request of a meta refresh with a short delay. */
+/** The request that the page causes by a meta refresh with a short delay, if it has one. */
 function refresh(page: Page): Navigation | undefined {
   if (!page.refresh || page.refresh.delay > longestRefresh) return undefined
   return { ...begin('GET', page.refresh.url, page), isByUser: false }
@@ -319,7 +325,7 @@ function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
   }
 }
 
-/** The result of a form whose page forbids sending it: no request is made. */
+/** The result of a form that must not be sent because of the policy of its page. No request is made. */
 function forbidden(page: Page, url: string): Page {
   const fault = `the Content-Security-Policy of the page forbids a form to ${url}`
   return { ...page, url, status: 0, headers: new Headers(), body: '', forms: [], links: [], trail: [], fault }

@@ -8,7 +8,10 @@ export interface ContentPolicy {
   maySendForm(to: URL, isRedirect: boolean): boolean
 }
 
-/** `headers` are the policies of the answer. `metas` are those of its meta elements, in which browsers ignore a sandbox. */
+/**
+ * `header` is the Content-Security-Policy of the answer. `metas` are the policies in the meta elements of the page,
+ * where browsers ignore the directive `sandbox`.
+ */
 export function readContentPolicy(url: string, header: string, metas: string[]): ContentPolicy {
   const policies = [header, ...metas].flatMap(text => text.split(',')).map(readDirectives)
   const sandboxes = header

@@ -51,7 +51,10 @@ export class CookieJar {
     return this.list(url).find(cookie => cookie.name === name)
   }
 
-  /** Every cookie of that name, or every cookie. With `url`: only those that a visit of this address would send. */
+  /**
+   * Deletes the cookies with this name, or all cookies if no name is given. With `url`, deletes only cookies that the
+   * browser would send to this address.
+   */
   delete(name?: string, url?: string): void {
     const gone = new Set(this.list(url).filter(cookie => name === undefined || cookie.name === name))
     this.#cookies = this.#cookies.filter(cookie => !gone.has(cookie))
@@ -92,7 +95,7 @@ export class CookieJar {
     return true
   }
 
-  /** The Cookie header of a request, undefined without one. */
+  /** The Cookie header of a request. Undefined if the request contains no cookie. */
   header(url: URL, errand: Errand): string | undefined {
     const sent = this.#matching(url, errand)
     const now = this.#clock()
@@ -140,7 +143,8 @@ function isSentOn({ sameSite, createdAt }: Cookie, { isSameSite, isNavigation, m
   if (isSameSite || sameSite === 'none') return true
   if (!isNavigation || sameSite === 'strict') return false
   if (method === 'GET' || method === 'HEAD') return true
-  // A cookie without SameSite counts as Lax, but for two minutes browsers also send it with a form of another site.
+  // A cookie without SameSite counts as Lax. In its first two minutes, browsers also send it with a form of another
+  // site.
   return sameSite === undefined && now - createdAt < laxPostMs
 }
 

@@ -10,9 +10,9 @@ export interface Submission {
 }
 
 /**
- * The request of a form that a person filled with `values` and sent with `button`. `values` are by name: a list fills
- * several controls of that name, and an empty list selects none of them. Throws an Error for a field or a choice that the
- * form does not have.
+ * The request of a form that a person filled with `values` and sent with `button`. The keys of `values` are names of
+ * controls. A list fills several controls with the same name, and an empty list selects none of them. Throws an Error
+ * for a field or a choice that the form does not have.
  */
 export function encodeForm(form: Form, values: Values = {}, button?: Button): Submission {
   const entries = fill(form, values, button)

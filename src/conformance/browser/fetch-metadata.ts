@@ -12,7 +12,7 @@ export interface Initiator {
 export interface Cause {
   /** Undefined for an address that a person typed. */
   initiator: Initiator | undefined
-  /** The address of that page, or the Referer of the previous redirect. */
+  /** The address of the page that began the request. After a redirect, the Referer of the previous request. */
   referrer: string | undefined
   /** Every address of the request so far: the first one, the redirects, and the current one. */
   chain: URL[]

@@ -5,9 +5,9 @@ export type Element = DefaultTreeAdapterTypes.Element
 type Node = DefaultTreeAdapterTypes.Node
 
 /**
- * Parses the page as a browser without scripts does. `elements` has every element, in the order of the page. `owners` has
- * the form that was open at each element. The tree does not contain this: the fields of a form in a table are not below
- * its form element.
+ * Parses the page as a browser without scripts does. `elements` has every element, in the order of the page. `owners`
+ * has the form that was open at each element. The tree alone does not show the form of a field, because the fields of a
+ * form in a table are not below the form element.
  */
 export function parsePage(html: string): { root: Node; elements: Element[]; owners: Map<Element, Element> } {
   const owners = new Map<Element, Element>()

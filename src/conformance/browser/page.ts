@@ -51,7 +51,7 @@ export function readDocument(url: string, headers: Headers, body: string): Docum
   const refreshes = [headers.get('refresh') ?? '', ...meta('http-equiv', 'refresh')]
     .map(text => readRefresh(text, url, base))
     .filter(one => one !== undefined)
-  // The refresh with the shortest delay counts. If several have this delay, the last one counts.
+  // The refresh with the shortest delay counts. If several refreshes have this delay, the last one counts.
   const soonest = Math.min(...refreshes.map(({ delay }) => delay))
   return {
     title: named('title').map(textOf)[0] ?? '',

@@ -16,7 +16,7 @@ export type ReferrerPolicy = (typeof policies)[number]
 export const defaultPolicy: ReferrerPolicy = 'strict-origin-when-cross-origin'
 const longest = 4096
 
-/** The last policy of a header that browsers know; undefined without one. */
+/** The last policy in the header that browsers know. Undefined if the header contains no known policy. */
 export function readReferrerPolicy(header: string | null | undefined): ReferrerPolicy | undefined {
   const known = (header ?? '').split(',').map(part => part.trim().toLowerCase())
   return policies.find(policy => policy === known.findLast(one => policies.some(policy => policy === one)))

@@ -29,7 +29,8 @@ const largestBody = 8 * 1024 * 1024
 const findHost: LookupFunction = (host, options, done) =>
   lookup(host.endsWith('.localhost') ? 'localhost' : host, options, done)
 
-// Each request has a new connection. The client could close an open connection just when the next request uses it.
+// Opens a new connection for each request. The client could close an older connection at the moment when the next
+// request uses it.
 const agent = new Agent({ pipelining: 0, connect: { lookup: findHost } })
 
 export const sendOverNetwork: Send = async ({ method, url, headers, body }, signal) => {
@@ -66,7 +67,7 @@ const connectionErrors = [
 
 /** Whether the connection was refused, or ended before the whole answer had arrived. */
 export function isConnectionLost(error: unknown): boolean {
-  // If several addresses were tried, one error contains all their errors.
+  // If Node tried several addresses, an AggregateError contains one error for each address.
   const errors: NodeJS.ErrnoException[] = error instanceof AggregateError ? [error, ...error.errors] : [error]
   return errors.some(
     // If an answer without Content-Length ends early, undici's error has no code, only this text.

@@ -65,7 +65,7 @@ export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
   return keepsPrefix(cookie, path, attributes.get('domain')) ? cookie : undefined
 }
 
-/** An empty text for a cookie of this host only. Undefined for a domain that the host may not set. */
+/** Returns an empty text for a cookie of this host only, and undefined for a domain that this host may not set. */
 function readDomain(attribute: string, host: string): string | undefined {
   if (attribute === '') return ''
   const domain = attribute.replace(/^\./, '').toLowerCase()

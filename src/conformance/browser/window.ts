@@ -5,7 +5,7 @@ import type { Exchange } from './browser.ts'
 
 export type Window = Awaited<ReturnType<typeof openWindow>>
 
-/** One request that the window made, in the order in which it began. */
+/** One request that the window made. */
 export interface Asked {
   url: string
   method: string
@@ -23,7 +23,7 @@ export interface WindowOptions {
 const lookMs = 50
 /** A page counts as loaded after this time without requests. */
 const quietMs = 400
-/** More whole pages than this in a row, without a click, count as an endless loop. */
+/** If more whole pages than this load in a row without a click, they count as an endless loop. */
 const mostPages = 30
 
 const brokenConnection = /ERR_(EMPTY_RESPONSE|CONNECTION_\w+|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH)/
@@ -46,7 +46,8 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
   const end = (request: Playwright.Request) => {
     if (underWay.delete(request)) lastMove = performance.now()
   }
-  // A request of a script ends here with its first bytes, because it may stay open for as long as the page.
+  // A request of a script counts as finished when the first bytes of its answer arrive, because it may stay open for as
+  // long as the page.
   context.on('response', response => !isPage(response.request()) && end(response.request()))
   context.on('requestfinished', async request => {
     const exchange = isTelling(request) ? await readExchange(request).catch(() => undefined) : undefined
@@ -62,7 +63,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
     if (message.type() === 'error' && !isAboutAnAnswer(message)) errors.push(message.text())
   })
   context.on('weberror', error => errors.push(String(error.error())))
-  // Leaves forms with unsaved changes, and confirms every dialog.
+  // Confirms every dialog, including the question whether to leave a form with unsaved changes.
   context.on('dialog', dialog => void dialog.accept().catch(() => undefined))
   const page = await context.newPage()
 
@@ -97,7 +98,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
       return untilQuiet()
     },
 
-    /** An action of a person on the page, and its effects. See untilQuiet. */
+    /** Does what a person does on the page, and waits for the effects. See untilQuiet. */
     async act(what: () => Promise<unknown>): Promise<boolean> {
       lastMove = performance.now()
       await what()

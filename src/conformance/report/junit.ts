@@ -61,8 +61,8 @@ function kindOf(standing: Standing, { allowUndecided, outcome }: Report): Kind {
     warned: 'passed',
     'not followed': 'passed',
     'undecided advice': 'skipped',
-    // Skipped if a check has failed for the cause, because the run is red then. If the list of known failures allows the
-    // cause, this is an error.
+    // Skipped if the check that reports the cause has failed, because this failure makes the run red. If the list of
+    // known failures contains that check, a check that was not run is an error.
     'not run': allowUndecided || outcome.failed.length > 0 ? 'skipped' : 'error',
     failed: 'failure',
     'no longer fails': 'failure',

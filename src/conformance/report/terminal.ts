@@ -30,8 +30,8 @@ export function describeFailures(report: Report): string {
 }
 
 /**
- * First checks that lost the client, because they can explain other failures. Then MUST before SHOULD, and early steps of
- * a login before late steps.
+ * Sorts checks that lost the client first, because they can explain other failures. The rest is sorted with MUST before
+ * SHOULD, and early steps of a login before late steps.
  */
 function inOrderOfRepair(results: Result[]): Result[] {
   const rank = ({ isLost, verdict, isError }: Result) => {
@@ -61,7 +61,7 @@ export function describeFailure(result: Result, command: string, alike: Result[]
   return printable(lines.join('\n'))
 }
 
-/** At most 40 lines. The last one has the counts. */
+/** At most 40 lines. The last line has the counts. */
 export function summarize(report: Report): string {
   for (let most = mostNamed; ; most--) {
     const lines = summaryOf(report, most)
