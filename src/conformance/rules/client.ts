@@ -82,10 +82,10 @@ export const start = {
 
 export const loginCookie = {
   'CL-07': decision(
-    'The cookies of unfinished logins are few and small, so that they do not exceed the limits of the browser and of a request.',
+    'Unfinished logins have only few and small cookies, which do not exceed the limits of the browser and of a request.',
   ),
   'CL-08': decision('The cookie of a login is Secure, HttpOnly and SameSite=Lax, and has no Domain.'),
-  'login-cookie-short': decision('The cookie of a login lives ten minutes at most.'),
+  'login-cookie-short': decision('The cookie of a login lives for ten minutes at most.'),
   'CL-24': decision('A login is bound to the portal, the client id and the redirect URI that it was started with.'),
 } satisfies Record<string, Rule>
 
@@ -180,9 +180,9 @@ export const callback = {
   ),
   'CL-13': decision('After a callback with an error, the client shows a page and makes no exchange.'),
   'CL-16': decision(
-    'The client refuses a callback before it sends a request if the code or state is too long, or has characters that no code or state has.',
+    'If the code or state of a callback is too long, or has characters that no code or state has, the client refuses the callback and sends no request.',
   ),
-  'code-length': advice('The client does not send a code to the portal that is much longer than any real code.'),
+  'code-length': advice('The client does not send the portal a code that is much longer than any real code.'),
   'CL-23': should(
     rfc(
       9207,
@@ -211,7 +211,7 @@ export const callback = {
   'CL-25': rfc(
     9700,
     '4.11.1',
-    'After a login the client redirects only to its own pages.',
+    'After a login, the client redirects only to its own pages.',
     'Clients MUST NOT expose open redirectors.',
   ),
   'return-to': advice('After a login, the client redirects to the page from which the login started.'),
@@ -326,7 +326,7 @@ export const exchange = {
     'OPTIONAL. The refresh token, which can be used to obtain new access tokens using the same authorization grant',
   ),
   'doubled-names': should(
-    decision('If a token response contains a member twice, the last value counts, as in JSON.parse.'),
+    decision('If a token response contains a member twice, the client uses the last value, like JSON.parse.'),
   ),
   'CL-19': decision(
     'expires_in is a finite number above 0, or the login fails cleanly. No cookie gets a lifetime that browsers ignore or cut.',
@@ -442,7 +442,7 @@ export const signOut = {
     decision('A renewal that ends after the visitor has signed out does not sign the browser in again.'),
   ),
   'CK-13': decision(
-    'Signing out ends the session at once, whatever the portal does. Back shows no page of the ended session.',
+    'Signing out ends the session at once, whatever the portal answers. After signing out, Back shows no page of this session.',
   ),
   'session-ended-for-all': asvs(
     '7.4.1',
@@ -475,7 +475,7 @@ export const signOut = {
   'CK-14': decision('Signing out deletes no cookie of another host.'),
   'clear-site-data': advice('`Clear-Site-Data: "cookies"` also deletes the cookies of every other host of the domain.'),
   'logout-says-so': advice(
-    'After signing out, a page says so. A login form alone would not show the visitor that the session has ended.',
+    'After signing out, a page says so. A page with only a login form would not show the visitor that the session has ended.',
   ),
   'portal-sign-out-link': should(
     decision("The client links the portal's sign-out only if the metadata lists end_session_endpoint."),
@@ -502,11 +502,11 @@ export const applications = {
   ),
   'form-kept': should(decision('The client shows a refused form again with the typed values.')),
   'edit-overtaken': decision(
-    'A form changes an application only if nobody has changed it since the form was opened. Otherwise the client changes nothing.',
+    'A form changes an application only if nobody has changed this application since the form was opened. Otherwise the client changes nothing.',
   ),
   'own-forms': decision('The client accepts its own form from a browser that sends Origin and no Sec-Fetch-Site.'),
   'form-of-its-visitor': decision('The client accepts a form only from the visitor who opened it.'),
-  'PG-17': decision('The limits of a form are those of the API, and the server checks them.'),
+  'PG-17': decision('A form has the same limits as the API, and the server of the client checks these limits.'),
   'PG-23': decision('The client checks and encodes an id from an address before it uses it in an address of the API.'),
   'group-by-hand': should(
     decision('If the client cannot list the groups of the visitor, the form has a field for the id of a group.'),
@@ -564,12 +564,12 @@ export const pages = {
   'PG-11': decision("Pages with a visitor's data have `Cache-Control: no-store`."),
   'PG-12': decision('A link from another site opens the page for a visitor who is signed in.'),
   'PG-13': decision(
-    'The client looks for the session cookie first. Only if there is none, the client checks whether the request comes from another site.',
+    'The client looks for the session cookie first. Only if this cookie is missing, the client checks whether the request comes from another site.',
   ),
   'PG-18': decision('The client accepts a form only with the content type of a form.'),
   'PG-19': decision('No page grants another origin access (CORS).'),
   'PG-20': decision(
-    'Error pages show no stack, file path, internal address or token, and no text of an answer of the platform.',
+    'Error pages show no stack, file path, internal address or token, and no text that the platform sent.',
   ),
   'generic-errors': asvs(
     '16.5.1',
@@ -593,28 +593,28 @@ export const pages = {
   ),
   'head-as-get': should(
     decision(
-      'On public pages that renew no tokens, the client answers HEAD like GET, without a body. On all other pages it answers HEAD with 405.',
+      'On public pages that renew no tokens, the client answers HEAD like GET, without a body. On all other pages, the client answers HEAD with 405.',
     ),
   ),
 } satisfies Record<string, Rule>
 
 export const failures = {
   'UP-01': decision(
-    'No value of a request decides a parameter of the redirect to the portal, or a host that the client calls.',
+    'A value in a request never determines a parameter of the redirect to the portal, or a host that the client calls.',
   ),
   'UP-02': decision('The client follows no redirect in a call of the portal or the API.'),
   'UP-03': decision('Every call of the platform has a deadline, which includes the whole body of the answer.'),
   'UP-04': decision('The client reads answers of the platform up to a limit, compressed answers included.'),
   'bounded-answers': should(decision('The client closes the connection of an answer that exceeds its limit.')),
   'UP-06': decision(
-    'When an answer of the platform fails or is malformed, the client shows a page that says so. The client does not crash, and creates or ends no session.',
+    'When a call of the platform fails, or its answer is malformed, the client shows a page that says so. The client does not crash, and does not create or end a session.',
   ),
   'UP-07': decision(
-    'The client does not repeat a creation automatically. After a 429 it does not repeat the call at once.',
+    'The client does not repeat a creation automatically. After a 429, the client does not repeat the call at once.',
   ),
-  'UP-13': decision('The client passes no header of an answer of the platform on to the browser.'),
+  'UP-13': decision('When the client answers the browser, it copies no header from an answer of the platform.'),
   'UP-14': decision(
-    'After a 401 of the API, the client renews once or offers the login. After a 403 it does not renew and does not offer the login. After any other refusal it shows a page that says so.',
+    'After a 401 of the API, the client renews once or offers the login. After a 403, the client does not renew and does not offer the login. After any other refusal, the client shows a page that says so.',
   ),
   'gateway-status': advice(
     'The client answers with 502, 503 or 504 when the platform fails, so that 500 means a fault of the client.',

@@ -39,7 +39,7 @@ export const portalStart = {
     'A code is 30 random letters and digits, bound to its client, redirect URI, state and user. The portal stores only its hash.',
   ),
   'AZ-11': decision(
-    'The consent page shows which application asks and for what. The answer of the visitor is valid once, and only for the request of this page.',
+    'The consent page shows which application asks and for what. The decision of the visitor is valid once, and only for the request that this page shows.',
   ),
   'AZ-12': platform(
     'When a visitor declines, the portal redirects to cancel_url without a code. The sandbox adds error=access_denied and state.',
@@ -87,7 +87,7 @@ export const portalExchange = {
   'TK-12': rfc(
     7636,
     '4.6',
-    'If the start had a PKCE challenge, the exchange must contain the right verifier. The portal refuses a verifier without a challenge, and the method plain.',
+    'If the start had a PKCE challenge, the exchange must contain the right verifier. The portal refuses a verifier if the start had no challenge, and refuses the method plain.',
   ),
   'TK-13': platform(
     'The token response has access_token, expires_in, token_type `Bearer`, refresh_token and state. The sandbox adds an empty scope.',
@@ -162,7 +162,7 @@ export const api = {
     'The answers of Create and Get have a strong ETag. The API refuses a change or removal with 412 if its If-Match names another version.',
   ),
   'api-developers': decision('Every member of the group of an application is its developer.'),
-  'api-app-token': decision('A client can read its own application with an app access token, and nothing else.'),
+  'api-app-token': decision('With an app access token, a client can read its own application and nothing else.'),
   'api-descriptions': platform('The API serves its description as OpenAPI and as RAML, without a token.'),
   'AP-01': rfc(
     6750,
@@ -183,7 +183,7 @@ export const api = {
     'If the caller is not in the group of an application, the API answers 404 to a read and 403 to a change.',
   ),
   'AP-05': platform(
-    'The API checks that the caller is a member of the group at the moment when it writes the application.',
+    'At the moment when the API writes an application, it checks that the caller is a member of the group.',
   ),
   'AP-06': decision('The API ignores unknown fields, and fields that only the API sets.'),
   'AP-07': decision('The API refuses a value of the wrong type with 422, and never converts it.'),
@@ -196,12 +196,14 @@ export const api = {
   'AP-09': decision('The other addresses of an application are http or https. The API never loads them.'),
   'AP-10': decision('The API refuses a body with `__proto__` or `constructor.prototype`.'),
   'AP-11': decision(
-    'The API checks an id in an address before it asks the database. It answers an id with a wrong format like an unknown id.',
+    'The API checks an id in an address before it asks the database. The API answers an id with a wrong format like an unknown id.',
   ),
   'AP-12': decision('The API accepts only JSON bodies, and answers other content types with 415.'),
   'AP-13': platform('The list is a collection with the applications of the caller, and without those of other users.'),
   'AP-14': decision('A creation creates the application, its client and its secret together, or none of them.'),
-  'AP-16': decision('Simultaneous changes lose no data that If-Match protects, and none of the two latest secrets.'),
+  'AP-16': decision(
+    'When several changes arrive at the same time, the data that If-Match protects are not lost, and both of the two latest secrets stay valid.',
+  ),
   'AP-17': decision('Every text is stored and returned as it was sent.'),
   'AP-18': decision('When an application is removed, its codes, secrets and tokens end at once.'),
   'AP-19': rfc(9700, '4.15', 'The API chooses the ids of clients, and never uses the id of a user.'),
@@ -229,7 +231,9 @@ export const limits = {
   'limit-applications': decision(
     'A group has at most 100 applications. The fields of all its applications together have at most 256 KiB as JSON.',
   ),
-  'limit-invitations': decision('A group has at most 20 open invitations. A person is invited at most 20 times a day.'),
+  'limit-invitations': decision(
+    'A group has at most 20 open invitations. A person can get at most 20 invitations a day.',
+  ),
   'limit-grants': decision('A person has at most 100 logins at one client. A new login ends the oldest login.'),
   'limit-sign-ups': decision('At most 100 people can sign up from one IP address per hour.'),
 } satisfies Record<string, Rule>

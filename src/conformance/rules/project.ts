@@ -12,7 +12,7 @@ export const settings = {
   'SE-08': should(decision('Secrets are compared in constant time.')),
   'CK-02': decision('Cookies keep Secure and `__Host-` on loopback addresses. Other addresses need https.'),
   'CK-11': decision(
-    'A cookie that was sealed with an older key is valid while the key is listed. Without the key, the client deletes the cookie without an error.',
+    'A cookie that was sealed with an older key is valid while the key is listed. If the key is no longer listed, the client deletes the cookie without an error.',
   ),
   'CK-16': decision('The cookies of the client and of the portal have different names.'),
   'UP-09': rfc(9110, '4.3.4', 'The client verifies the certificates of the platform, and no setting disables this.'),
@@ -37,7 +37,7 @@ export const running = {
   ),
   'F-27': decision('A second signal stops a program at once.'),
   'F-36': decision(
-    'If one replica has a different cookie key, its health check shows this, and visitors get no errors.',
+    'If one replica has a different cookie key, the health check of this replica shows the difference, and visitors get no errors.',
   ),
   'F-37': decision(
     'Without free file descriptors a program refuses new connections, still serves open connections, and recovers.',
@@ -95,7 +95,7 @@ export const faults = {
     'The client stops reading an endless, huge or compressed answer at a limit, and keeps its memory small.',
   ),
   'F-13': decision(
-    'The client treats an answer that is not HTTP, or has too many headers, as a failure of the platform.',
+    'If an answer is not HTTP, or has too many headers, the client treats it as a failure of the platform.',
   ),
   'F-14': decision('The client follows no redirect of the platform, and treats it as a failure of the platform.'),
   'F-15': decision('invalid_grant at the exchange leads to a page that offers a new login.'),
@@ -112,12 +112,12 @@ export const faults = {
   ),
   'F-21': decision('If the clock jumps by a day, sessions end without an error or continue.'),
   'F-22': decision(
-    'If the answer to a callback is lost, the repeated callback gets a page, with one exchange and without endless redirects.',
+    'If the answer to a callback is lost, the repeated callback gets a page. The client makes only one exchange and no endless redirects.',
   ),
   'F-23': decision('If an access token expires before the visitor sends a form, the client renews it once.'),
   'F-24': decision('A slow or failing renewal delays only the pages that need it.'),
   'F-25': decision(
-    'If the client cannot read a session, it ends this session once, without endless redirects, and keeps other data.',
+    'If the client cannot read a session, it ends this session once, causes no endless redirects, and keeps other data.',
   ),
   'F-28': decision(
     'If a program is killed during a creation, at most one application exists. When the visitor sends the form again, the client finds this application.',
@@ -132,7 +132,7 @@ export const faults = {
     'After a restart of the portal, a form of an earlier page is still valid, or the portal shows how to start again.',
   ),
   'F-44': decision(
-    'For an API answer of any format, the visitor gets a page, with missing values or with an explanation.',
+    'Whatever format an answer of the API has, the visitor gets a page. The page leaves out missing values or explains the problem.',
   ),
 } satisfies Record<string, Rule>
 
@@ -141,12 +141,12 @@ export const load = {
   'DO-02': decision('If headers or a body arrive slowly, a program answers with 408 within a deadline.'),
   'DO-03': decision('The headers of a request have at most 16 KiB. Longer ones get 431.'),
   'DO-04': decision('A program refuses deeply nested JSON without a crash or a delay.'),
-  'DO-05': decision('A program checks every value of a field in a short time.'),
+  'DO-05': decision('A program needs only a short time to check a value of a field, whatever the value is.'),
   'DO-06': decision('A program limits the number of open connections, and counts failed sign-ins.'),
-  'DO-07': decision('Callers who read an answer slowly do not fill the memory of a program.'),
+  'DO-07': decision('A caller who reads an answer slowly cannot fill the memory of a program.'),
   'DO-08': decision('multipart/form-data is refused with 415.'),
   'DO-09': decision(
-    'The portal hashes only a few passwords at once, and takes turns between the IP addresses of the callers.',
+    'The portal hashes only a few passwords at the same time, and serves the IP addresses of the callers in turn.',
   ),
   'DO-11': rfc(9112, '6.3', 'A program refuses a request whose length is ambiguous.'),
   'DO-12': decision('A program answers an invalid or too long address with a status from 400 to 499.'),
@@ -154,7 +154,7 @@ export const load = {
     'If the cookies of a host are too large, a program answers with 431 and says what the visitor can do.',
   ),
   'DO-14': decision(
-    'One request causes two calls of the platform at most, and a login causes one more call for the name.',
+    'One request causes at most two calls of the platform, and a login causes one additional call for the name.',
   ),
 } satisfies Record<string, Rule>
 
@@ -167,7 +167,7 @@ export const supply = {
   'SC-06': should(decision('The project fixes known vulnerabilities of high severity within seven days.')),
   'SC-07': decision('Base images are pinned by digest.'),
   'SC-08': decision('Two builds from one lock file contain exactly the same files.'),
-  'SC-09': should(decision('No code builds code, markup or regular expressions from text.')),
+  'SC-09': should(decision('The project has no code that builds code, markup or regular expressions from text.')),
   'CT-01': decision('An image runs as a user that is not root, on a read-only disk.'),
   'CT-02': decision('Process 1 of an image is node, and it exits with code 0 after a signal to stop.'),
   'CT-03': decision('An image contains only the files that its program needs.'),

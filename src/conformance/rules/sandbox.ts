@@ -8,11 +8,13 @@ export const portalPages = {
     'The portal accepts a form only from its own page, and only from the browser that got the page.',
   ),
   'PS-02': decision(
-    'A password has at least 8 and at most 1,000 characters, of any kind, and the portal does not cut or change them.',
+    'A password has at least 8 and at most 1,000 characters of any kind. The portal does not shorten or change a password.',
   ),
   'PS-03': decision('The portal refuses a password that is too short or equal to the e-mail address.'),
   'PS-04': decision('The portal stores passwords as salted, slow hashes together with the parameters of the hash.'),
-  'PS-05': decision('An unknown address and a wrong password get the same answer after the same time.'),
+  'PS-05': decision(
+    'A sign-in with an unknown address and a sign-in with a wrong password get the same answer after the same time.',
+  ),
   'PS-06': decision(
     'Failed sign-ins are counted by account and by address. A forged X-Forwarded-For changes no count, and no account is locked permanently.',
   ),
@@ -61,13 +63,15 @@ export const store = {
     'While the database is not reachable, the sandbox answers with 503. It recovers when the database is reachable again.',
   ),
   'F-33': decision(
-    'The sandbox does not start with a damaged database, or with a schema that it does not know. It never creates a new database in its place.',
+    'The sandbox does not start with a damaged database, or with a schema that it does not know. It never replaces such a database with a new one.',
   ),
   'F-34': decision('After a crash, no application exists without its client or its secret.'),
   'F-35': decision(
-    'A replaced signing key still verifies older tokens. The sandbox makes a key file private if other users can read it.',
+    'The sandbox still accepts older tokens that it signed with a replaced key. If other users of the machine can read a key file, the sandbox makes the file private.',
   ),
-  'clock-ahead': decision('If the clock was ahead for a while, no limit stays exceeded after the correction.'),
+  'clock-ahead': decision(
+    'If the clock was ahead for a while, its correction ends every limit that was reached during this time.',
+  ),
   seeds: decision(
     'The sandbox applies a seed when its setting has changed, never only because of a restart. A seed never changes an account or application that a person created.',
   ),

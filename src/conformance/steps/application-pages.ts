@@ -139,7 +139,10 @@ export async function changesSince(context: CheckContext, person: Person, before
 
 const isChange = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
 
-/** Whether the form, sent from its own page, makes the client change something. A form for changes gets another name. */
+/**
+ * Whether the form, sent from its own page, makes the client change something. In a form for changes, it types another
+ * name for the application.
+ */
 export async function worksFromItsPage(
   context: CheckContext,
   { browser, person }: OwnApplication,

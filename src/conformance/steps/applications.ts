@@ -17,7 +17,10 @@ export async function crawl(context: CheckContext, signedIn?: Browser): Promise<
   return { pages }
 }
 
-/** Ends the check unless the pages show this. If another check of the run has seen it, the check is undecided. */
+/**
+ * Ends the check unless the pages show `what`. The check is undecided if the pages showed it in another check, and
+ * otherwise does not apply.
+ */
 export function requireShown({ platform }: CheckContext, what: string, isThere: boolean): void {
   if (isThere) platform.shown.add(what)
   else if (platform.shown.has(what)) throw new Undecided(`No page shows ${what}, although a page did in another check.`)

@@ -23,7 +23,7 @@ export function failurePages({ place, call, needs, meet }: Failing, failures: st
         id: `${place}-${failure}-status`,
         title: `When ${call} fails (${failure}), the status of the page is not 500`,
         rule: 'gateway-status',
-        why: 'Status 500 means a fault of the client itself, and alarms its developers although the platform has failed.',
+        why: 'Status 500 means a fault of the client itself. It alarms the developers of the client, although the platform has failed.',
         fix: 'Answer failures of the platform with 502 or 503 and a page, and keep 500 for your own mistakes.',
         ...(needs && { needs }),
         async run(context) {

@@ -51,7 +51,7 @@ export async function compareUnder(
 /** Ends the check if the client made no call that got the fault, because the page then proves nothing. */
 async function expectMet(context: CheckContext, fault: string, page: Page): Promise<void> {
   const isMet = () => context.arrived('api', 'trap').some(step => step.fault?.name === fault)
-  // The sandbox records an answer that hangs only after the client has closed the connection.
+  // If an answer hangs, the sandbox records the request only after the client has closed the connection.
   if (!isMet()) await context.platform.settle(2000)
   if (!isMet() && page.status !== 0) throw new NotApplicable('the page does not ask for the list of applications')
 }
@@ -69,7 +69,7 @@ export function expectAnswer(page: Page): void {
   )
 }
 
-/** Fails unless the answer is an error, or a page that differs from that of a visitor without applications. */
+/** Fails unless the answer is an error, or a page that differs from the page of a visitor without applications. */
 export function expectFittingAnswer({ page, empty, full }: Compared): void {
   expectAnswer(page)
   if (page.status >= 400) return
@@ -78,7 +78,7 @@ export function expectFittingAnswer({ page, empty, full }: Compared): void {
   if (shownIn(full) === shownIn(empty)) return
   expect(
     shownIn(page) !== shownIn(empty),
-    'The page is that of a visitor without applications, and does not mention the failure.',
+    'The visitor gets the same page as a visitor without applications, and this page does not mention the failure.',
     page,
   )
 }

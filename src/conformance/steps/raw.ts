@@ -54,8 +54,8 @@ export async function expectStillThere(context: CheckContext, after: string, evi
 }
 
 /**
- * Sends all requests. Fails if the client does not answer one of them, or does not answer a normal request afterwards. If
- * a request is not valid HTTP, the client may close the connection instead.
+ * Sends all requests. Fails if the client does not answer one of the requests, or does not answer a normal request
+ * afterwards. If a request is not valid HTTP, the client may close the connection instead.
  */
 export async function sendOdd(context: CheckContext, all: Odd[]): Promise<OddAnswer[]> {
   const { client } = context.settings

@@ -122,7 +122,7 @@ export async function fillCreateForm(
   const form = nameField.locator('xpath=ancestor::form[1]')
   const around = (await form.count()) === 1 ? form : page.locator('body')
   const buttons = around.locator('button:not([type=button]):not([type=reset]), input[type=submit], input[type=image]')
-  // Without a form element, a script sends the fields. Presses the last button, which usually does this.
+  // If there is no form element, a script sends the fields, and usually the last button starts the script.
   const button = (await buttons.count()) > 0 ? buttons.first() : around.locator('button').last()
   if ((await button.count()) === 0) throw new Undecided(`The form at ${placeOf(window)} has no button that sends it.`)
   await nameField.fill(name)
@@ -174,7 +174,7 @@ export async function signOut(context: CheckContext, { window }: Visitor): Promi
     }
   }
   if (!control) throw new Undecided(`No page has a form or link to ${logout!.path}, or a button that says "Sign out".`)
-  // Sends the event without the mouse, because a menu may hide the control.
+  // Sends the click event directly, because a menu may hide the control from the mouse.
   const found = control
   await window.act(() => found.dispatchEvent('click'))
 }

@@ -110,7 +110,8 @@ async function openBriefly(context: CheckContext, person: Person) {
   const browser = context.browser()
   const callback = await context.authorize(await context.startLogin(browser), person)
   await context.order('exchange-expires-in', shortLifeValue)
-  // A client that renews before the token expires does this during the login, so a renewed token must be as short.
+  // Some clients renew before the token expires, and so already during this login. The renewed token must then be valid
+  // for only two seconds, too.
   const dropEarly = await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
   const began = performance.now()
   const page = await followCallback(context, browser, callback)
@@ -133,8 +134,9 @@ export async function endToken({ platform, pause }: CheckContext, person: Person
 }
 
 /**
- * The renewal of a visit after the access token has expired. If there is none, the check does not apply only if the
- * client asked the visitor to sign in, because a client may also have failed before the renewal.
+ * The renewal of a visit after the access token has expired. Without a renewal, the check does not apply if the client
+ * asked the visitor to sign in. Otherwise it fails or is undecided, because the client may have failed before the
+ * renewal.
  */
 export function renewalIn(context: CheckContext, { page, steps }: { page: Page; steps: LabStep[] }): LabStep {
   const renewal = steps.find(({ kind }) => kind === 'refresh')

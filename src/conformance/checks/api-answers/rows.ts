@@ -33,7 +33,7 @@ const idRows: Row[] = ids.map(([id, what, rule, values]) => ({
   id: `list-id-${id}`,
   title: `An application whose id ${what} breaks no page, makes no link to another site, and changes no call of the client`,
   rule,
-  why: 'An id comes from another program. If the client copies the id unescaped into a page or an address, the id can change the page or the address.',
+  why: 'An id comes from another program. An id that the client copies unescaped can change the page or the address that contains it.',
   fix: 'Check the form of an id, encode it as one segment of a path, and escape it on the page.',
   needs,
   async run(context) {
@@ -44,7 +44,7 @@ const idRows: Row[] = ids.map(([id, what, rule, values]) => ({
       const said = JSON.stringify(value).slice(0, 60)
       expectAnswer(page)
       expect(page.status !== 500, `With the id ${said} the page has status 500.`, page)
-      expect(!holdsMarkup(page), `The id ${said} is markup on the page, or as a script behind a link.`, page)
+      expect(!holdsMarkup(page), `The page contains the id ${said} as markup, or as a script in a link.`, page)
       for (const url of links)
         expect(usual.includes(new URL(url).origin), `The id ${said} makes a link to ${url.slice(0, 100)}.`, page)
       for (const url of links.slice(0, 2)) await expectOwnCalls(context, opened.browser, page, url)
@@ -76,9 +76,9 @@ const idLinks: Row = {
 
 interface OpenedList {
   browser: Browser
-  /** The page without an application. */
+  /** The page of a visitor without applications. */
   empty: Page
-  /** The links that the page has only when there is an application. */
+  /** The links that the page has only if the visitor has an application. */
   links: string[]
 }
 
@@ -114,7 +114,7 @@ function newLinks(empty: Page, page: Page): string[] {
   return [...new Set(page.links.map(({ url }) => url))].filter(url => !known.has(url))
 }
 
-/** Whether a link differs from a usual one only in one segment of its path, or in the value of one parameter. */
+/** Whether a link differs from a usual link in only one segment of its path, or in the value of only one parameter. */
 function isLike(usual: string, url: string): boolean {
   const [one, two] = [new URL(usual), new URL(url)]
   const [first, second] = [one.pathname.split('/'), two.pathname.split('/')]
@@ -193,14 +193,14 @@ const createdRows: Row[] = createdIds.map(([id, what, values]) => ({
       const said = JSON.stringify(value)
       // Reads the Location itself, because some browsers refuse the redirect if the policy of the page forbids it.
       const away = page.trail.map(one => awayFrom(context, one)).find(address => address !== undefined)
-      expect(away === undefined, `With the id ${said} the browser is sent to ${away}.`, page)
+      expect(away === undefined, `With the id ${said}, the client sends the browser to ${away}.`, page)
       expect(
         !page.links.some(({ url }) => new URL(url).hostname === other),
         `With the id ${said} the page links to ${other}.`,
       )
       expectAnswer(page)
       const planted = page.trail.flatMap(setCookiesOf).filter(line => line.includes('conformance-planted='))
-      expect(planted.length === 0, `The id ${said} has set a cookie.`, page)
+      expect(planted.length === 0, `The browser has a cookie that the id ${said} has set.`, page)
       expect(await context.isSignedIn(open.browser), `With the id ${said} the visitor is no longer signed in.`, page)
     }
   },
@@ -272,7 +272,7 @@ const sizes: Row[] = [
     title: 'A list that is 100,000 levels deep breaks no page',
     rule: 'UP-04',
     why: 'A parser that calls itself for each level overflows its stack, and in some languages the process ends.',
-    fix: 'Count the levels before or while parsing, and catch what the parser throws.',
+    fix: 'Count the levels before or while you parse the answer, and catch the errors of the parser.',
     needs,
     async run(context) {
       const { page } = await visitUnder(context, 'list-deep')
@@ -334,7 +334,7 @@ const errorRows: Row[] = [
     id: 'create-error-escaped',
     title: 'The page escapes what the API says about a field of the form',
     rule: 'PG-07',
-    why: 'The message of the API repeats what was typed, and may contain markup.',
+    why: 'The message of the API repeats the typed text, which may contain markup.',
     fix: 'Escape every value, including the messages of the API.',
     needs: ['page', 'create'],
     async run(context) {
@@ -377,7 +377,7 @@ function expectOwnHeaders(page: Page): void {
 
 const headerRule = {
   rule: 'UP-13',
-  why: 'The browser would treat a cookie, a refresh or a permission of another server as one of the client.',
+  why: 'The browser would accept a cookie, a refresh or a permission of another server as if the client had sent it.',
   fix: 'Write the headers of every answer yourself, and copy none.',
 } as const
 
@@ -411,8 +411,8 @@ const headerRows: Row[] = [
     id: 'api-cookie-not-kept',
     title: 'The client does not send a cookie that the API set for one visitor with calls for another visitor',
     rule: 'visitors-apart',
-    why: 'An HTTP session that all requests share keeps cookies, and sends those of one visitor with the calls of another.',
-    fix: 'Switch off the cookie jar of the HTTP library, or use one client for each request.',
+    why: 'If all requests share one HTTP session, this session keeps the cookies of one visitor and sends them with the calls of another visitor.',
+    fix: 'Switch off the cookie jar of the HTTP library, or give each request its own jar.',
     needs,
     async run(context) {
       const cookie = `conformance-visitor=${(await context.person()).id}`

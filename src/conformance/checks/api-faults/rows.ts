@@ -66,7 +66,7 @@ const deadlines: Row[] = [
   id: `list-${failure}`,
   title: `When ${what}, the visitor gets an answer in time`,
   rule: 'UP-03' as const,
-  why: 'Without a deadline the client holds the visitor, a socket and memory for as long as the API likes. This check allows 20 seconds.',
+  why: 'Without a deadline, the client waits for as long as the API does not finish its answer. The visitor waits, and the request uses a socket and memory. This check allows 20 seconds.',
   fix: 'Give each call one deadline from its start to the end of the body, and a limit on its size. A timeout for each read is not enough.',
   needs,
   longestMs: 90_000,
@@ -129,7 +129,7 @@ async function expectFittingCreation(
   // A list shows the new application, so only the rest of the page is compared.
   expect(
     shownIn(page, name) !== shownIn(success, name),
-    'The page says the same as after a creation that worked.',
+    'The page has the same text as after a successful creation.',
     page,
   )
 }
@@ -153,7 +153,7 @@ const creations: Row[] = ['reset', 'reset-after', '503', '503-after', 'html', 'h
 
 const refusals: Row[] = ['403', '404', '409', '422-sentence', '422-fields', '422-oauth'].map(failure => ({
   id: `create-${failure}`,
-  title: `When the API refuses a creation (${failure}), the client does not fail itself and answers the visitor`,
+  title: `When the API refuses a creation (${failure}), the client answers the visitor, and not with status 500`,
   rule: 'UP-14',
   why: 'The API sends refusals in several formats. A client that cannot read one of these formats cannot tell the visitor the reason.',
   fix: 'Check the format of the refusal while reading it, and say what the visitor must change.',
@@ -191,7 +191,7 @@ export const apiFaults: Row[] = [
     title: 'If the API refuses every token, one visit makes only a few calls',
     rule: 'UP-14',
     why: 'Endless renewals and calls overload the platform, and the visitor never gets a page.',
-    fix: 'Renew at most once for a request, then show a page that offers to sign in. Never redirect to the login automatically after a refused new token.',
+    fix: 'Renew at most once for a request, then show a page that offers to sign in. If the API refuses the new token, too, never redirect to the login automatically.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -217,7 +217,7 @@ export const apiFaults: Row[] = [
     isAlone: true,
     async run(context) {
       const { browser } = await context.signedIn()
-      // Counts the calls of every login.
+      // Without a state, the fault affects the calls of every login, not only of the first.
       await context.order('list-401', { times: 'always', state: undefined })
       const page = await browser.newTab().visit(context.url(context.settings.page))
       await context.platform.settle()
@@ -245,8 +245,8 @@ export const apiFaults: Row[] = [
   ...[
     [
       'members-missing',
-      'an application without its members',
-      'One application without its members must not break the page for every visitor.',
+      'an application without its usual members',
+      'One incomplete application must not break the page for everybody who sees it.',
     ],
     [
       'hostile-texts',
@@ -273,7 +273,7 @@ export const apiFaults: Row[] = [
     id: 'list-unknown-members',
     title: 'A list whose applications have unknown members shows the usual page',
     rule: 'unknown-members',
-    why: 'An API grows. A client that refuses new members breaks one day without any change of its own.',
+    why: 'An API grows. When the API adds a member, a client that refuses unknown members stops working.',
     fix: 'Check the members that you show, and ignore the rest.',
     needs,
     async run(context) {
@@ -346,7 +346,7 @@ export const apiFaults: Row[] = [
     id: 'create-422-keeps-the-form',
     title: 'When the API refuses a field, the visitor keeps what they typed',
     rule: 'form-kept',
-    why: 'Visitors who have to type ten fields again make mistakes or give up. This only warns, because a simple client that shows the error without the form is still correct.',
+    why: 'A visitor who has to type ten fields again makes mistakes, or stops. This check only warns, because a simple client that shows the error without the form is still correct.',
     fix: 'Answer with the form again, filled in as it was sent, and the problem beside its field.',
     needs: ['page', 'create'],
     async run(context) {
@@ -360,7 +360,7 @@ export const apiFaults: Row[] = [
     title: 'The client secret goes only to the token endpoint',
     rule: 'UP-15',
     why: 'The API needs only the token. Every other place that gets the secret can leak it.',
-    fix: 'Send the API the Authorization header with the access token, and no other secret.',
+    fix: 'Send only the access token to the API, in the Authorization header.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()

@@ -27,7 +27,7 @@ const repeated: [name: string, rule: RuleId][] = [
   ['redirect_uri', 'parameter-pollution'],
 ]
 
-/** Values that a comparison of only a part of the text accepts. */
+/** Wrong values that a client accepts if it compares only a part of the text. */
 const similar: [change: string, make: (right: string) => string][] = [
   ['cut after eight characters', right => right.slice(0, 8)],
   ['without its last character', right => right.slice(0, -1)],
@@ -71,7 +71,7 @@ export const callbackParameters: Row[] = [
       id: `callback-${name.replace('_', '-')}-twice`,
       title: `A callback with a second ${name} is refused`,
       rule,
-      why: 'Parameters must not be repeated: one program reads the first value, and another one reads the last.',
+      why: 'Parameters must not be repeated, because one program reads the first value and another program reads the last value.',
       fix: 'Refuse a callback with a repeated parameter before you send anything.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -337,7 +337,8 @@ export const callbackParameters: Row[] = [
         const state = `state=${encodeURIComponent(start.state ?? '')}`
         const ofALogin = /\bstate=/.test(query) ? query.replace(/\bstate=[^&]*/, state) : `${query || '?'}&${state}`
         for (const name of ['code', 'state']) callback.searchParams.delete(name)
-        // Sends the callback without a login, and with the cookies of a begun login, because a client then reads more of the query.
+        // Sends the callback once without a login, and once with the cookies of a begun login, because then the client
+        // reads more of the query.
         for (const [sent, headers, isOfALogin] of [
           [query, navigationHeaders, false],
           [`${ofALogin}&${callback.searchParams}`, { ...navigationHeaders, ...(cookie && { cookie }) }, true],

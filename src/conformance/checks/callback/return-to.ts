@@ -65,7 +65,7 @@ interface Begun {
   callback: URL
 }
 
-/** How a login fails. Each returns the page that the visitor sees then. */
+/** Ways in which a login fails. Each function returns the page that the visitor then sees. */
 const failures: [
   id: string,
   what: string,

@@ -196,7 +196,7 @@ export const callback: Row[] = [
     id: 'callback-post',
     title: 'The client exchanges no code that a form sends to the callback',
     rule: 'only-supported-methods',
-    why: 'The portal redirects with GET. Only an attacker sends a form to the callback.',
+    why: 'The portal redirects with GET. A form that is sent to the callback comes from an attacker.',
     fix: 'Accept only GET at the callback path, and answer other methods with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -229,7 +229,7 @@ export const callback: Row[] = [
     id: 'callback-cross-site-frame',
     title: 'A callback in a frame of another site is refused',
     rule: 'CL-32',
-    why: 'In a hidden frame, another site could finish a login without the visitor noticing.',
+    why: 'Otherwise another site could finish a login in a hidden frame, and the visitor would not notice.',
     fix: 'Refuse a callback with a Sec-Fetch-Dest header other than document.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -291,7 +291,7 @@ export const callback: Row[] = [
       }
       const clean = context.browser()
       for (const planted of [clean, attacker.browser.copy(), chosen(ofSameForm), chosen(() => 'c0ffee'.repeat(6))]) {
-        // Contains the planted cookies, and later those that the client sets.
+        // Contains the planted cookies, and later also the cookies that the client sets.
         const browser = planted.copy()
         const start = await context.startLogin(browser)
         // The copy includes the cookies of the begun login, because the attacker may have begun it.
@@ -354,7 +354,7 @@ export const callback: Row[] = [
 function adviceForLogin(context: CheckContext): string {
   const [exchange] = context.arrived('exchange').slice(-1)
   if (!exchange)
-    return 'The callback made no exchange: compare what the client checks of the callback with the address in the evidence.'
+    return 'The client made no exchange for the callback: compare the conditions that the client checks with the callback address in the evidence.'
   if (exchange.response.status >= 400)
     return exchange.reason ? guidanceOf(exchange.reason).fix : 'See why the portal refused the exchange.'
   const [call] = context.arrived('api').slice(-1)
@@ -378,7 +378,10 @@ async function callbackOf(context: CheckContext) {
   return page.trail[0]!
 }
 
-/** Ends the check unless the same request works without the change. Otherwise the client could have refused it for another reason. */
+/**
+ * Ends the check unless the same request works without the change. Otherwise the client could have refused the changed
+ * request for another reason.
+ */
 async function expectRawExchange(context: CheckContext): Promise<void> {
   const { browser, callback } = await beginLogin(context)
   const cookie = cookieHeader(context, browser, callback.href)

@@ -279,7 +279,7 @@ export const states: Row[] = [
     id: 'login-cookie-changed',
     title: 'The client refuses a callback when the cookies of the login were changed',
     rule: 'CL-03',
-    why: 'A client that only looks whether the cookie is present accepts a forged callback.',
+    why: 'A client that checks only whether the cookie is present accepts a forged callback.',
     fix: 'Seal the value of the cookie, or look it up, and refuse a value that you cannot open.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)

@@ -32,7 +32,7 @@ const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | 
     id: 'cookie-samesite',
     title: 'Browsers do not send the cookies of the session with forms of other sites',
     rule: 'CK-01',
-    why: 'Without SameSite a browser sends a new cookie with forms of other sites for two minutes. With None it always does.',
+    why: 'If a cookie has no SameSite, a browser sends it with forms of other sites for two minutes. If SameSite is None, the browser always sends it.',
     fix: 'Set SameSite=Strict, or Lax.',
     judge: ({ sameSite }) =>
       sameSite === 'strict' || sameSite === 'lax' ? undefined : `has ${sameSite ? 'SameSite=None' : 'no SameSite'}`,
@@ -82,7 +82,7 @@ export const cookie: Row[] = [
     id: 'cookie-max-age',
     title: 'A cookie of the session lives as long as the access token',
     rule: 'CK-01',
-    why: 'A cookie that lives longer than the token belongs to a session that has ended. A cookie with a shorter life ends the session too early.',
+    why: 'A cookie that lives longer than the token belongs to a session that has ended. If a cookie lives for a shorter time, the session ends too early.',
     fix: 'Set Max-Age to the expires_in of the token response, in seconds.',
     needs,
     async run(context) {
@@ -167,7 +167,7 @@ export const cookie: Row[] = [
       const { cookies } = await sessionOf(context)
       const values = new Map(cookies.map(({ cookie }) => [cookie.name, cookie.value]))
       const bits = Math.max(0, ...[...values.values()].map(bitsOf))
-      expect(bits >= 112, `No cookie of the session has more than ${Math.floor(bits)} random bits, by its length.`)
+      expect(bits >= 112, `No cookie of the session is long enough for more than ${Math.floor(bits)} random bits.`)
       const again = context.browser()
       await followCallback(context, again, await context.authorize(await context.startLogin(again)))
       for (const [name, value] of values) {
@@ -223,7 +223,7 @@ export const cookie: Row[] = [
       expect(bytes <= 8192, `The Cookie header has ${bytes} bytes after twelve unfinished logins.`)
       const start = await context.startLogin(browser)
       const page = await browser.visit(`${await context.authorize(start)}`)
-      // Ends the check if no plain login works, because the cookies are not the cause then.
+      // If a plain login does not work either, the cookies are not the cause, and the check ends.
       if (page.status >= 400) await context.signedIn()
       expect(page.status > 0 && page.status < 400, `The thirteenth login ends with ${describePage(page)}.`, page)
     },

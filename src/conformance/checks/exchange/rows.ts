@@ -206,7 +206,7 @@ export const exchange: Row[] = [
       id: `exchange-without-${name}`,
       title: `The platform does not get the ${name} header of the visitor's browser`,
       rule,
-      why: 'A client that copies a header of the visitor into its own call leaks data, and lets the visitor change the call.',
+      why: 'If a client copies a header of the visitor into its own call, it leaks data, and the visitor can change the call.',
       fix: 'Send only the headers that the call needs.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)

@@ -168,10 +168,10 @@ export const tokenAnswers: Row[] = [
   ),
   {
     id: 'token-answer-expires-in-converted',
-    title: 'The client does not take the expires_in true as one second',
+    title: 'The client does not read an expires_in of true as one second',
     rule: 'CL-19',
     why: 'In many languages true is the number 1. The session then ends after a second, and the client renews it again and again.',
-    fix: 'Check the type of expires_in, and convert nothing: in some languages true is a number. Refuse the response, or assume a lifetime that your documentation names.',
+    fix: 'Check the type of expires_in, and convert no other type to a number: in some languages true is a number. Refuse the response, or assume a lifetime that your documentation names.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await loginWith(context, 'expires-in', { value: true })
@@ -183,7 +183,7 @@ export const tokenAnswers: Row[] = [
       const renewals = context.arrived('refresh')
       expect(
         isStillIn && renewals.length === 0,
-        'The client took expires_in true as one second.',
+        'The client read an expires_in of true as one second.',
         page,
         ...renewals.slice(0, 1),
       )

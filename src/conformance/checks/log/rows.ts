@@ -10,7 +10,7 @@ import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 
 const needs = ['start' as const]
 const secretsWhy = 'Many people who must not know the secret can read a log, and logs are kept for a long time.'
-const fixLog = 'Log the path without its query. Of headers and bodies, log only the fields of a fixed list.'
+const fixLog = 'Log the path without its query. From headers and bodies, log only the fields in a fixed list.'
 
 /** All forms in which a log line can contain a secret: plain, URL-encoded, in a Basic header, and with JSON escapes. */
 function spellings(context: CheckContext, secret: string): string[] {
@@ -58,8 +58,8 @@ async function signIn(context: CheckContext): Promise<{ browser: Browser; callba
   await context.platform.settle()
   const lines = [...start.page.trail, ...page.trail].flatMap(setCookiesOf)
   const values = lines.map(line => readSetCookie(line).value)
-  // A cookie may contain the plain state. A log that contains only an address with this state does not
-  // contain the cookie.
+  // Ignores cookies whose value is also in an address, such as the plain state. If the log contains this value, the log
+  // may contain only the address and not the cookie.
   const inAddresses = new Set([start.url, callback].flatMap(({ searchParams }) => [...searchParams.values()]))
   const isOnlyCookie = (value: string) => !inAddresses.has(value) && !inAddresses.has(decodeSafely(value))
   return { browser, callback, cookies: values.filter(isOnlyCookie) }
@@ -154,7 +154,7 @@ export const log: Row[] = [
       const browser = context.browser()
       const start = await context.startLogin(browser)
       const callback = await context.authorize(start)
-      // With one more character, the code is unknown to the portal.
+      // The code has one more character, so the portal does not know the code and refuses the exchange.
       const code = `${callback.searchParams.get('code')}x`
       callback.searchParams.set('code', code)
       await browser.goOn(start.page, callback.href)

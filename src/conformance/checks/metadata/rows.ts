@@ -63,7 +63,7 @@ async function startUnder(
 /** Ends the check if the client has not asked for the document, because a login then proves nothing. */
 async function expectMet(context: CheckContext, met: { fault: string }): Promise<void> {
   await context.platform.settle()
-  // The sandbox records an answer that hangs only after the client has closed the connection.
+  // If an answer hangs, the sandbox records the request only after the client has closed the connection.
   if (met.fault === '') await context.platform.settle(2500)
   if (met.fault === '') throw new NotApplicable('the client asks for no metadata when a login begins')
 }
@@ -322,7 +322,7 @@ export const metadata: Row[] = [
     id: 'metadata-kept',
     title: 'The client does not read the metadata again for each login',
     rule: 'metadata-kept',
-    why: 'The document changes rarely. A client that reads it for each login makes every login slower, and depends on the portal twice.',
+    why: 'The document changes rarely. A client that reads the document for each login makes every login slower, and needs one more request that can fail.',
     fix: 'Keep the document for an hour.',
     isAlone: true,
     async run(context) {

@@ -149,7 +149,7 @@ export const nextVisitor: Row[] = [
     id: 'next-visitor-draft-after-sign-out',
     title: 'After a visitor has signed out, the client does not show text that the visitor typed into a form',
     rule: 'next-visitor',
-    why: 'A visitor who signs out at a shared computer wants to leave nothing behind.',
+    why: 'A visitor who signs out at a shared computer expects that no typed text stays there.',
     fix: 'Delete drafts at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
@@ -199,7 +199,7 @@ export const nextVisitor: Row[] = [
       id: `next-visitor-${id}`,
       title: `Text from a form that the client refused ${what} is not in the form of another visitor`,
       rule: 'next-visitor',
-      why: 'A client has separate code for the fields that it checks itself, and may keep the form at the server only there.',
+      why: 'Many clients check some fields themselves, and the code for this refusal may keep the form at the server although the code for refusals of the API does not.',
       fix: 'Answer a refused form with the filled form, and keep no part of it at the server.',
       needs: ['page', 'create'],
       async run(context) {

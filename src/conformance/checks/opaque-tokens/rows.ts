@@ -11,7 +11,7 @@ const forms: [id: string, what: string, fault: string][] = [
   ['dotted', 'three random texts with dots between them', 'exchange-dotted-access-token'],
 ]
 
-/** Signs in a visitor with such a token. */
+/** Signs in a visitor whose access token has the format of this fault. */
 async function signInWith(context: CheckContext, fault: string) {
   const { browser, callback } = await beginLogin(context)
   await context.order(fault)
@@ -27,7 +27,7 @@ export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
     title: `A login works with an access token that is ${what}`,
     rule: 'token-is-opaque',
     why: 'The portal and the API define the format of tokens, and may change it without telling clients.',
-    fix: 'Send the token unchanged. If you read the id of the visitor from the token, continue without the id when you cannot read it.',
+    fix: 'Send the token unchanged. If you read the id of the visitor from the token, continue without the id when the token does not contain it.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await signInWith(context, fault)

@@ -21,7 +21,7 @@ import { runsScript } from '../../steps/page-content.ts'
 
 const needs: Check['needs'] = ['page']
 
-/** Ends an attribute with either quote, a textarea and an option, and adds an element. */
+/** Ends an attribute in double or single quotes, a textarea or an option, and then adds an element. */
 const markup = `Marker" onmouseover="conformance()" ' onmouseover='conformance()' ></textarea></option><img src=x onerror=conformance()>`
 
 /** Addresses that a link check opens at most. */
@@ -37,7 +37,10 @@ const hostileIds = (id: string) => [
 
 const allowedPaths = /^\/apps\/v1(\/(?!\.\.?($|\/))[^/?#]+(\/\w+)?)?$/
 
-/** Two tabs with the form for changes, and both are saved. Returns what the API has after each, and the last answer. */
+/**
+ * Opens the form for changes in two tabs, and sends both forms. Returns what the API has after each form, and the last
+ * answer.
+ */
 async function saveTwice(context: CheckContext) {
   const application = await openWithApplication(context)
   const { browser, person, id } = application
@@ -75,12 +78,12 @@ export const changing: Row[] = [
     id: 'edit-overtaken',
     title: 'A form for changes does not overwrite a change that was made after the form was opened',
     rule: 'edit-overtaken',
-    why: 'Two people, or two tabs, edit the same application, and the later one deletes the work of the earlier one without seeing it.',
+    why: 'If two people or two tabs edit the same application, the later form overwrites the changes of the earlier form, and nobody notices.',
     fix: 'Keep the ETag of the values that the form shows, send it as If-Match, and show the form again after a 412.',
     needs,
     async run(context) {
       const { answer, stored, first } = await saveTwice(context)
-      expect(stored === first, `The later form overwrote the name “${first}” with “${stored}”.`, answer)
+      expect(stored === first, `The later form replaced the name “${first}” with “${stored}”.`, answer)
       expectServed(answer, `The later form was answered with ${describePage(answer)}.`)
     },
   },
@@ -108,7 +111,7 @@ export const changing: Row[] = [
     title: 'No form about an application works when another site sends it',
     rule: 'PG-01',
     why: 'Any website can send such a form with the cookies of the visitor, and then change or remove applications or make new secrets.',
-    fix: 'Check the origin of every POST at one place, before any route, and not only of the form that creates an application.',
+    fix: 'Check the origin of every POST at one place before all routes, and not only for the form that creates an application.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -151,7 +154,7 @@ export const changing: Row[] = [
     async run(context) {
       const application = await openWithApplication(context)
       const { browser, person, id } = application
-      // Every visit of a page that a link leads to is already such a request.
+      // Counts from here, because openPagesAbout already sends GET requests to the addresses of links.
       const before = context.arrived('api')
       const expectNoChange = async (address: string) => {
         const changes = await changesSince(context, person, before)
@@ -240,7 +243,10 @@ function forgeriesOf(form: Form, attackers: Form | undefined): Form[] {
   return attackers ? [bare, forge(attackers, form)] : [bare]
 }
 
-/** What browsers send with a form of another site, and of another port of the same host. The last one has no Sec-Fetch headers. */
+/**
+ * Headers that browsers send with a form of another site, or of another port of the same host. The last entry has no
+ * Sec-Fetch headers.
+ */
 function foreignHeaders({ settings }: CheckContext): Record<string, string>[] {
   const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
   return [

@@ -15,7 +15,7 @@ interface Answer {
 
 type Read = (name: string) => string | undefined
 
-/** Each header, and whether an answer has it. */
+/** Each header, with a function that says whether an answer has it. */
 const headers: Record<string, (read: Read) => boolean> = {
   nosniff: read => /nosniff/i.test(read('x-content-type-options') ?? ''),
   policy: read => read('content-security-policy') !== undefined,
@@ -91,7 +91,7 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
     id: 'error-not-framed',
     title: 'No other site can show an error page in a frame',
     rule: 'PG-08',
-    why: 'A refused form comes back with the values of the visitor and a button, and a frame can trick the visitor into pressing it.',
+    why: 'The page for a refused form contains the typed values and a button. If another site shows this page in a frame, it can trick the visitor into pressing the button.',
     fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY with every page, whatever its status.",
     names: ['frame'],
   },
@@ -115,7 +115,7 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
 
 const needs: Check['needs'] = ['page']
 
-/** A check fails if an answer has none of its headers although the page has one of them. */
+/** A check fails if a page has one of the headers of this check, and an error answer has none of them. */
 export const errorHeaders: Row[] = rows.map(
   ({ names, ...row }): Row => ({
     ...row,

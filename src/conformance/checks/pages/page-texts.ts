@@ -1,4 +1,5 @@
-// Texts of other people on pages and in addresses: the client must escape them, and must not load, open or call what they name.
+// Texts of other people on pages and in addresses: the client must escape them, and must not load or call an address in
+// them.
 import type { Page } from '../../browser/browser.ts'
 import type { Row } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'

@@ -57,7 +57,7 @@ const headers: {
     id: 'page-content-security-policy',
     title: 'A page has a Content-Security-Policy that forbids inline scripts',
     rule: 'content-security-policy',
-    why: 'The policy still stops scripts when a page forgets to escape a value. This check only warns, because frameworks send no policy by default, so most simple clients would fail.',
+    why: 'If a page does not escape a value, the policy still stops the script in this value. This check only warns, because frameworks send no policy by default, so most simple clients would fail.',
     fix: "Send Content-Security-Policy: default-src 'none' and the sources that the page needs, without 'unsafe-inline' for scripts.",
     isRight({ headers }) {
       const policy = headers.get('content-security-policy') ?? ''
@@ -322,7 +322,7 @@ export const pages: Row[] = [
   },
   {
     id: 'host-not-believed',
-    title: 'The client writes the Host of a request into no link, and into no redirect that a cache may keep',
+    title: 'The client does not write the Host of a request into a link, or into a redirect that a cache may keep',
     rule: 'PG-02',
     why: 'An attacker can send a request with a false Host, and a cache then sends the answer to everybody.',
     fix: 'Build addresses from the configuration, or use relative ones.',
@@ -339,7 +339,7 @@ export const pages: Row[] = [
   },
   {
     id: 'host-not-in-redirects',
-    title: 'The client writes the Host of a request into no redirect',
+    title: 'The client does not write the Host of a request into a redirect',
     rule: 'own-redirects',
     why: 'Some servers write the Host of the request into a relative Location, and a cache could keep this answer.',
     fix: 'Build addresses from the configuration, and disable this feature of the server.',
@@ -398,7 +398,7 @@ function describeHeader({ headers }: Page, name: string): string {
   return headers.has(name) ? `${name} is ${headers.get(name)}` : `there is no ${name}`
 }
 
-/** The headers that each check names in its failure. */
+/** The headers that the failure of each check shows. */
 const headersOf: Record<string, string[]> = {
   'page-no-store': ['Cache-Control'],
   'page-not-framed': ['Content-Security-Policy', 'X-Frame-Options'],

@@ -32,7 +32,7 @@ async function loginUnder(
   const tookMs = performance.now() - began
   await context.platform.settle()
   const isMet = () => context.arrived('exchange', 'trap').some(step => step.fault?.name === fault)
-  // The sandbox records an answer that hangs only after the client has closed the connection.
+  // If an answer hangs, the sandbox records the request only after the client has closed the connection.
   if (!isMet()) await context.platform.settle(2000)
   if (!isMet() && page.status !== 0)
     throw new Undecided(`The client made no exchange. It answered the callback with ${describePage(page)}.`)
@@ -66,7 +66,7 @@ const answerWhy = 'A visitor who returns from the portal must see that the login
 const answerFix =
   'Catch every failure of the exchange, including unreadable answers, and show a page with a link to a new login.'
 
-/** Faults of the answer. The client must create no session, answer the visitor and keep running. */
+/** Faults of the answer. The client must answer the visitor and keep running, and must not create a session. */
 const failures: [failure: string, what: string, why?: string][] = [
   ['reset', 'the portal resets the connection of the exchange'],
   ['reset-after', 'the portal issues the tokens and then resets the connection'],
@@ -287,7 +287,7 @@ export const portalFaults: Row[] = [
       const page = await context.signIn(browser)
       const isSignedIn = await context.isSignedIn(browser)
       await context.dropFaults()
-      // Ends the check if a plain login does not work either, because the name is not the cause then.
+      // If a plain login does not work either, the missing name is not the cause, and the check ends.
       if (!isSignedIn) await context.signedIn()
       expect(isSignedIn, `Nobody is signed in. The login ended with ${describePage(page)}.`, page)
     },
@@ -307,7 +307,7 @@ export const portalFaults: Row[] = [
       await context.order('me-slow-header', { times: 5 })
       const landed = await browser.goOn(start.page, callback.href)
       const page = landed.status === 0 ? landed : await browser.newTab().visit(context.url(context.settings.page))
-      // The sandbox records an answer that hangs only after the client has closed the connection.
+      // If an answer hangs, the sandbox records the request only after the client has closed the connection.
       await context.platform.settle(2000)
       expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
       if (!context.arrived('me').some(({ fault }) => fault))
@@ -318,7 +318,7 @@ export const portalFaults: Row[] = [
     id: 'name-once',
     title: 'The client asks for the name of the visitor once, and not for each page',
     rule: 'name-once',
-    why: 'One further call for each page makes every page slower, and the name does not change.',
+    why: 'The name does not change, and a call for each page makes every page slower.',
     fix: 'Ask for the name after the login, and keep it in the session.',
     needs: ['page'],
     async run(context) {

@@ -61,8 +61,8 @@ function wrongLengths(context: CheckContext): Odd[] {
       of('with more than its Content-Length', { 'content-length': '3' }, 'name=more-than-three'),
       of('with the Content-Length abc', { 'content-length': 'abc' }, 'name=a'),
       of('with the Content-Length -1', { 'content-length': '-1' }, 'name=a'),
-      // The length is not larger, because the development server of PHP would reserve that memory and stop,
-      // although the client is not at fault.
+      // With a larger length, the development server of PHP would reserve too much memory and stop, although the client
+      // is not at fault.
       of('with a Content-Length that is never reached', { 'content-length': '60000' }, 'name=a'),
       of('with chunks of no length', { 'transfer-encoding': 'chunked' }, 'zz\r\nname=a\r\n'),
       of('in an encoding that nobody knows', { 'transfer-encoding': 'rot13' }, 'name=a'),
@@ -127,7 +127,7 @@ export const bodies: Row[] = [
     async run(context) {
       const { client } = context.settings
       for (const odd of wrongLengths(context)) {
-        // The server may wait for the rest, so no time limit is checked.
+        // The check does not measure the time, because the server may wait for the rest of the body.
         await sendBytes(client, { ...odd, timeoutMs: 300 })
       }
       await expectStillThere(context, 'bodies of a wrong length', [])

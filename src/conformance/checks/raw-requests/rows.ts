@@ -156,8 +156,8 @@ function get(context: CheckContext, target: string, headers: Record<string, stri
 }
 
 /**
- * Requests that most servers answer before the code of the client runs. A request without Host is not one of them, because
- * Node answers it without a way to add a header.
+ * Requests that most servers answer before the code of the client runs. A request without Host is not in this list:
+ * Node answers it itself, and a program cannot add a header to this answer.
  */
 function refusedByParsers(context: CheckContext): Odd[] {
   const { login, logout, create } = context.settings
@@ -232,7 +232,7 @@ export const rawRequests: Row[] = [
     id: 'raw-no-redirect-away',
     title: 'No address of the client redirects to another site',
     rule: 'CL-25',
-    why: 'Visitors trust a link to the client, although it opens the page of an attacker. A redirect that repeats the path of the request is enough for this attack.',
+    why: 'A link to the client that leads to the page of an attacker makes visitors trust this page. A redirect that repeats the path of the request is enough for this attack.',
     fix: 'Answer a path that begins with several slashes or a backslash with 404, or replace the slashes by one slash before you use the path.',
     async run(context) {
       const { login, page } = context.settings

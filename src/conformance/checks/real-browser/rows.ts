@@ -231,7 +231,7 @@ const rows: Row[] = [
     title: 'In Chromium, a double click creates one application',
     rule: 'PG-15',
     why: 'Many people click twice, and would create two applications with two secrets.',
-    fix: 'Give each form a one-time id, and create one application for each id. Disabling the button is not enough.',
+    fix: 'Give each form a one-time id, and create one application for each id. It is not enough to disable the button.',
     needs: ['page', 'create', 'browser'],
     async run(context) {
       const count = await createBy(context, button => button.dblclick())

@@ -16,7 +16,7 @@ const needs: Row['needs'] = ['page']
 
 const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
 
-/** A check of one visit whose renewal meets a fault. */
+/** A check that visits one page while the portal answers the renewal with a fault. */
 function under(
   row: Omit<Row, 'run'>,
   fault: [name: string, options?: Record<string, unknown>, times?: number | 'always'] | undefined,
@@ -93,7 +93,7 @@ const requests: Row[] = [
     id: 'refresh-own-headers',
     title: "The client copies no header of the visitor's browser into a renewal",
     rule: 'UP-12',
-    why: 'A copied header leaks data about the visitor, and lets a visitor change what the client sends.',
+    why: 'A copied header leaks data about the visitor, and a visitor can then change what the client sends.',
     fix: 'Send only the headers that the call needs.',
     needs,
     async run(context) {
@@ -166,7 +166,7 @@ const deadlines: Row[] = [
       const { browser } = await expiredSession(context)
       await context.order(`refresh-${fault}`, { times: 5, options: options as Record<string, unknown> })
       const { page, steps } = await visitPage(context, browser)
-      // The sandbox records the renewal when the client closes the connection.
+      // The sandbox records the renewal only after the client has closed the connection.
       await context.platform.settle(2000)
       expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
       renewalIn(context, { page, steps: [...steps, ...context.arrived('refresh')] })
@@ -345,7 +345,10 @@ const oddLifetimes: Row[] = lifetimes.map(([fault, what, options]) =>
   ),
 )
 
-/** Values of an Authorization header that a program makes from a token that is missing, null, a number or two lines. */
+/**
+ * Matches an Authorization header that a program sends if it does not check the token: the token is missing, null, a
+ * number or has two lines.
+ */
 const noTokens =
   /^bearer\s*(undefined|null|none|nil|nan|false|true|12345|\[?'?a'?\]?|one.*|two.*|t\S*k\S*n|\[object object\])?\s*$/i
 
@@ -374,7 +377,7 @@ const unusables: Row[] = unusable.map(([fault, what, rule]) => ({
     const before = context.platform.steps.length
     const { browser, page, renewal } = await renewUnder(context, `refresh-${fault}`, {}, 2)
     expect(page.status !== 500, 'The answer has status 500.', page)
-    // The next visit shows whether the client has kept the value.
+    // The next visit shows whether the client has kept the faulty token.
     const next = await visitPage(context, browser)
     const brought = tokensOf(renewal)?.access_token
     const isOfIt = ({ request: { headers } }: LabStep) => {
@@ -383,7 +386,7 @@ const unusables: Row[] = unusable.map(([fault, what, rule]) => ({
     }
     // A call with such a value has no known user, so the check counts the calls of all users.
     const calls = context.platform.steps.slice(before).filter(step => step.listener === 'api' && isOfIt(step))
-    expect(calls.length === 0, 'The client calls the API with a value of this renewal.', ...calls.slice(0, 2))
+    expect(calls.length === 0, 'The client calls the API with the faulty token of this renewal.', ...calls.slice(0, 2))
     expect(next.page.status > 0 && !next.page.fault, `The next page did not load: ${next.page.fault}.`, next.page)
   },
 }))
@@ -525,7 +528,7 @@ const kept: Row[] = [
     title: 'The client prints no tokens and no secret when a renewal succeeds or fails',
     rule: 'LG-02',
     why: 'Many people who must not know a token can read a log, and logs are kept for a long time.',
-    fix: 'Log the path and the status of a call. Of headers and bodies, log only the fields of a fixed list.',
+    fix: 'Log the path and the status of a call. From headers and bodies, log only the fields in a fixed list.',
     needs: ['page', 'start'],
     async run(context) {
       const { browser, person } = await expiredSession(context)

@@ -20,8 +20,8 @@ import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
 /**
- * The time after which the last renewal has no effect any more: a client may share its answer for some seconds, and the
- * portal accepts a replaced refresh token for ten seconds.
+ * The time after which the last renewal has no effect any more: a client may share the answer to this renewal for some
+ * seconds, and the portal accepts a replaced refresh token for ten seconds.
  */
 const forget = ({ pause }: CheckContext) => pause(12_000)
 
@@ -42,7 +42,7 @@ export const renewal: Row[] = [
     id: 'refresh-works',
     title: 'A visitor stays signed in when the access token expires',
     rule: 'refresh-used',
-    why: 'The client has the refresh token for this case. Visitors lose their work if the client sends them to the login.',
+    why: 'The portal gives the client a refresh token for this purpose. Visitors lose their work if the client sends them to the login.',
     fix: 'When the access token has expired, send grant_type=refresh_token with the refresh token of the token response.',
     needs,
     async run(context) {
@@ -114,8 +114,8 @@ export const renewal: Row[] = [
     id: 'refresh-delivered',
     title: 'The client keeps the new tokens of a renewal, so the next page does not renew again',
     rule: 'RF-09',
-    why: 'If the client loses the new refresh token, it uses the old one again. This revokes all tokens and ends the session.',
-    fix: 'Set the new cookies in the answer to the request that renewed, including redirects and errors.',
+    why: 'If the client loses the new refresh token, it sends the old refresh token again. The portal then revokes all tokens, and the session ends.',
+    fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is a redirect or an error.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -132,8 +132,8 @@ export const renewal: Row[] = [
     id: 'refresh-delivered-with-error',
     title: 'The client keeps the new tokens of a renewal even if a call of the API then fails',
     rule: 'RF-09',
-    why: 'If the client loses the new refresh token because of an error of the API, it uses the old one again. This revokes all tokens and ends the session.',
-    fix: 'Set the new cookies in the answer to the request that renewed, including redirects and errors.',
+    why: 'If the client loses the new refresh token because of an error of the API, it sends the old refresh token again. The portal then revokes all tokens, and the session ends.',
+    fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is a redirect or an error.',
     needs,
     longestMs: 120_000,
     async run(context) {
@@ -151,7 +151,7 @@ export const renewal: Row[] = [
     title: 'The client keeps the new tokens of a renewal that it made because the API refused the access token',
     rule: 'RF-09',
     why: 'An access token can end before its expires_in. If the client loses the new tokens, the next page uses the old refresh token, which revokes all tokens and ends the session.',
-    fix: 'Set the new cookies in every answer to a request that renewed, also if a 401 of the API caused the renewal.',
+    fix: 'After every renewal, set the new cookies in the answer to the browser, even if a 401 of the API caused the renewal.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -165,13 +165,14 @@ export const renewal: Row[] = [
     title: 'The client keeps the new tokens of a renewal that it made because the API refused a creation with 401',
     rule: 'RF-09',
     why: 'An access token can end while the visitor fills in a form. If the client loses the new tokens, the next page uses the old refresh token, which revokes all tokens and ends the session.',
-    fix: 'Set the new cookies in every answer to a request that renewed, also in the redirect after a form.',
+    fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is the redirect after a form.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
       await context.platform.endAccessTokens(open.person)
       const before = new Set(context.arrived())
-      // Stops before the redirect, because the next request would renew again, and its answer would hide the loss.
+      // Does not follow the redirect, because the next request would cause another renewal, and its answer would hide
+      // the loss.
       const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
       await context.platform.settle()
       const steps = context.arrived().filter(step => !before.has(step))
@@ -277,14 +278,16 @@ export const renewal: Row[] = [
       grantedIn(renewalIn(context, visit))
       const after = longLived(visit.page)
       const deleted = cookiesOf(visit.page.trail).filter(({ cookie }) => cookie.isDeletion)
-      // The name of the cookie may depend on the token. The new cookie then replaces one that the renewal deletes.
+      // The name of the cookie may depend on the token. If so, the new cookie replaces a cookie that the answer to the
+      // renewal deletes.
       const replaced = before.filter(({ name }) => deleted.some(({ cookie }) => cookie.name === name))
       const pairs = after.flatMap(one => {
         const earlier = before.find(({ name }) => name === one.name) ?? replaced[0]
         // A cookie with the same value contains no token, because the renewal has replaced the refresh token.
         return earlier && earlier.value !== one.value ? [{ one, earlier }] : []
       })
-      // More than two seconds lie between the two, so an end that moves differs from an end that is rounded to seconds.
+      // There are more than two seconds between login and renewal, so an end that moves with the renewal differs from
+      // an end that is rounded to seconds.
       const late = pairs.filter(({ one, earlier }) => one.from > earlier.to + 1500)
       for (const { one, earlier } of late)
         if (await isSession(context, browser, one.name))
@@ -335,9 +338,9 @@ export const renewal: Row[] = [
   },
   {
     id: 'refresh-parallel',
-    title: 'Ten tabs that find an expired token all stay signed in',
+    title: 'When ten tabs load at once with an expired token, the visitor stays signed in in every tab',
     rule: 'RF-02',
-    why: 'A browser that restores ten tabs opens them at once, each with the same old cookie.',
+    why: 'A browser that restores ten tabs sends ten requests at once, each with the same old cookie.',
     fix: 'Let all requests with the same refresh token share one renewal and its answer.',
     needs,
     async run(context) {
@@ -412,8 +415,9 @@ function grantedIn(renewal: LabStep): LabStep {
 }
 
 /**
- * Fails unless the next page uses the token of the renewal at once. A client that lost the token uses the old one. Its
- * memory, or the ten seconds in which the portal accepts the old refresh token, may then still help the visitor.
+ * Fails unless the next page uses the token of the renewal at once. If the client has lost the new token, the visitor
+ * may still be signed in: the client may remember the renewal, and the portal accepts the old refresh token for ten
+ * seconds.
  */
 async function expectNewToken(context: CheckContext, browser: Browser, renewal: LabStep): Promise<void> {
   const old = new Set(
@@ -445,7 +449,7 @@ function longLived({ trail }: Page) {
 
 /** A visitor whose page renewed the session before the API answered with an error. */
 async function renewedWithError(context: CheckContext): Promise<Browser> {
-  // Skips one call for a client that renews only after its first call gets a 401.
+  // The second attempt lets one call pass, for a client that renews only after a 401 of its first call.
   for (const skip of [0, 1]) {
     const { browser } = await expiredSession(context)
     await context.order('list-500', { times: 'always', skip })

@@ -191,8 +191,8 @@ export const signingOut: Row[] = [
     id: 'logout-during-renewal',
     title: 'A renewal that ends after the visitor has signed out does not sign the browser in again',
     rule: 'late-renewal',
-    why: 'A page can wait for a renewal while the visitor signs out in another tab. Its answer then arrives last. The revocation fails in this check, as it can at any time. This only warns, because replicas that share no memory cannot know it.',
-    fix: 'After a renewal, look whether its session has ended in the meantime. If so, set no cookies, store nothing, and revoke the new tokens.',
+    why: 'A page can wait for a renewal while the visitor signs out in another tab. The answer to this page then arrives after the answer to the sign-out. In this check the revocation fails, because any call can fail. This check only warns, because a replica without shared memory cannot know that the visitor has signed out at another replica.',
+    fix: 'After a renewal, check whether the session has ended in the meantime. If so, set no cookies, do not store the new tokens, and revoke them.',
     needs,
     async run(context) {
       const { browser, person, page: landed } = await context.signedIn()
@@ -228,7 +228,7 @@ export const signingOut: Row[] = [
       await context.order('revoke-late', { options: { seconds: 3 } })
       const page = await signOut(context, browser, landed)
       const longer = waitedMs(page) - usual
-      // The sandbox records the revocation after it has answered, or when the client closes the connection.
+      // The sandbox records the revocation only after its answer, or after the client has closed the connection.
       await context.platform.settle(3500)
       if (!context.arrived('revoke').some(({ fault }) => fault?.name === 'revoke-late'))
         throw new NotApplicable('signing out revokes nothing at the portal')
@@ -335,7 +335,7 @@ export const signingOut: Row[] = [
     id: 'logout-redirect-local',
     title: 'A request parameter cannot choose another site as the page after signing out',
     rule: 'CL-25',
-    why: 'Visitors trust a link to your client, although it opens the page of an attacker after signing out.',
+    why: 'A link to your client that leads to the page of an attacker makes visitors trust this page.',
     fix: 'Redirect to a fixed page of your own, or compare the address with a list of allowed addresses.',
     needs,
     async run(context) {
@@ -385,7 +385,7 @@ export const signingOut: Row[] = [
     id: 'logout-says-so',
     title: 'After signing out, the visitor sees a page of the client',
     rule: 'logout-says-so',
-    why: 'Visitors who see the login form of the portal cannot tell whether they are signed out.',
+    why: 'A visitor who sees the login form of the portal does not know whether the sign-out has worked.',
     fix: 'Redirect to a page that says that the visitor is signed out, with a link to sign in again.',
     needs,
     async run(context) {

@@ -21,7 +21,7 @@ export const stateAndVerifier: Row[] = [
     id: 'state-unique',
     title: 'Every login has a new state',
     rule: 'state-per-login',
-    why: 'If two logins have the same state, an attacker can finish one with the callback of the other.',
+    why: 'If two logins have the same state, an attacker can finish one login with the callback of the other login.',
     fix: 'Create a new random state for each request of the login path, never at the start of the program and never once for a session.',
     async run(context) {
       const browser = context.browser()
@@ -51,7 +51,7 @@ export const stateAndVerifier: Row[] = [
     id: 'state-128-bits',
     title: 'The state has 128 random bits or more',
     rule: 'state-128-bits',
-    why: 'The probability to guess the state must be at most 2 to the power of -128. A UUID has only 122 random bits.',
+    why: 'The probability of guessing the state must be at most 2 to the power of -128. A UUID has only 122 random bits.',
     fix: 'Use at least 16 bytes of a cryptographic random generator instead of a UUID.',
     async run(context) {
       const states = await statesOf(context, 24)
@@ -153,7 +153,7 @@ export const stateAndVerifier: Row[] = [
     isAlone: true,
     async run(context) {
       const own = await statesOf(context, 5)
-      // A generator with a fixed seed may be far from its beginning, so the check compares all states of the run.
+      // The client may have created many states since its start, so the check compares all states of the run.
       const before = new Set([...own, ...context.platform.begunStates])
       await context.clientProcess!.restart()
       const after = await statesOf(context, 5)
@@ -241,7 +241,7 @@ export const stateAndVerifier: Row[] = [
       const made = derivedFrom(url.searchParams).find(({ value }) => isVerifier(value))
       expect(
         !made,
-        `The verifier is ${made?.how}. An attacker can compute it, because the address contains this value.`,
+        `The verifier is ${made?.how}. The address of the login contains this value, so an attacker can compute the verifier.`,
       )
       for (const { name, value } of browser.cookies.list(context.platform.redirectUri))
         expect(!wordsIn(value).some(isVerifier), `The cookie ${name} contains the verifier unencrypted.`)

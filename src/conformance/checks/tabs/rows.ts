@@ -101,7 +101,7 @@ export const tabs: Row[] = [
     id: 'tabs-login-while-signed-in',
     title: 'A visitor who is signed in can sign in again',
     rule: 'CL-20',
-    why: 'Visitors open a link to the login from a bookmark or another tab. An error there confuses a visitor who is signed in.',
+    why: 'Visitors open a link to the login from a bookmark or another tab. A visitor who is signed in does not expect an error there.',
     fix: 'Begin a login even if there is a session, and replace the session after the callback.',
     needs: ['page'],
     async run(context) {
@@ -194,7 +194,7 @@ export const tabs: Row[] = [
     title:
       'When a visitor presses Back after the login, the visitor stays signed in and the client makes no second exchange',
     rule: 'CL-28',
-    why: 'Back can open the callback again, and its code is already used.',
+    why: 'Back can open the callback again, although the client has already used its code.',
     fix: 'Leave the callback by a redirect or a meta refresh, so that the history does not contain it. If a signed-in visitor requests the callback again, redirect to the page behind the login.',
     needs: ['page'],
     async run(context) {
@@ -274,7 +274,7 @@ export const tabs: Row[] = [
         throw new NotApplicable('the page shows no application and does not ask for the list of applications')
       await loadTogether(context, first, second)
       await loadTogether(context, first, second)
-      // Calls that last longer overlap in a client that is otherwise too fast.
+      // In a fast client, the calls overlap only if the API answers late.
       await context.order('list-late', { times: 'always', state: undefined, options: { seconds: 0.2 } })
       await loadTogether(context, first, second)
     },
@@ -331,7 +331,7 @@ export const tabs: Row[] = [
     id: 'replica-form',
     title: 'A form that one instance has shown creates the application at another instance',
     rule: 'CK-12',
-    why: 'A load balancer sends the form to any instance. If it knows the form only by its own memory, the typed text is lost.',
+    why: 'A load balancer sends the form to any instance. If only one instance knows the form, every other instance loses the typed text.',
     fix: 'Seal the id of the form with the key that all instances have, or keep it in a shared store.',
     needs: ['replica', 'page', 'create'],
     async run(context) {
@@ -370,7 +370,7 @@ export const tabs: Row[] = [
     id: 'restart-session',
     title: 'A session survives a restart of the client',
     rule: 'survives-restart',
-    why: 'Every update restarts the client. A session that is only in memory ends then.',
+    why: 'Every update restarts the client. A session that is only in memory ends with each restart.',
     fix: 'Keep the session in a sealed cookie with a key from the settings, or in a separate store.',
     needs: ['start', 'page'],
     isAlone: true,

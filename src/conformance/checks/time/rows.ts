@@ -75,7 +75,7 @@ export const time: Row[] = [
     id: 'time-token-ends-early',
     title: 'When the API refuses a token before the end of expires_in, the client renews it or offers the login',
     rule: 'token-ends-early',
-    why: 'The portal can revoke a token before it expires, and clocks differ. Only the API knows whether a token is valid.',
+    why: 'The portal can revoke a token before it expires, and the clocks of two servers can differ. Only the API knows whether a token is still valid.',
     fix: 'Treat a 401 of the API as the end of the token, even before expires_in has passed: renew once, or redirect to the login.',
     needs,
     async run(context) {
