@@ -25,7 +25,7 @@ async function judge(parts: Partial<Parts>, ...ids: string[]): Promise<Record<st
   return Object.fromEntries(results.map(result => [result.id, result]))
 }
 
-t.test('a form that the API refuses gets no advice about the referrer policy', async t => {
+t.test('if the API refuses a form, the fix does not mention the referrer policy', async t => {
   const { 'create-works': result } = await judge(
     {
       send: (visit, request) =>
@@ -41,7 +41,7 @@ t.test('a form that the API refuses gets no advice about the referrer policy', a
 })
 
 t.test(
-  'a form with Origin: null, because its page sends no referrer, gets advice about the referrer policy',
+  'if a form comes with Origin: null because its page sends no referrer, the fix names the referrer policy',
   async t => {
     const { 'create-works': result } = await judge(
       {
@@ -54,7 +54,7 @@ t.test(
   },
 )
 
-t.test('a form that the client refuses for another reason gets no advice about the referrer policy', async t => {
+t.test('if the client refuses a form for another reason, the fix does not mention the referrer policy', async t => {
   const { 'create-works': result } = await judge({ isFormOf: () => false }, 'create-works')
   t.match(result, { verdict: 'failed', fix: 'The client refused its own form with 409' })
 })
@@ -122,7 +122,7 @@ t.test('a client that answers a long address with status 500 fails return-to-lon
   t.match(found['return-to-long'], { verdict: 'failed', reason: 'The login path answered with status 500', fix: '414' })
 })
 
-t.test('a client that redirects without end fails login-works, with this reason', async t => {
+t.test('a client that redirects without end fails login-works, and the reason names the redirects', async t => {
   const found = await judge(
     {
       arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
@@ -206,7 +206,7 @@ t.test('the measured time of a navigation does not include the time between two 
   t.end()
 })
 
-t.test('a client that answers with status 500 gets only advice about its own failure', async t => {
+t.test('if a client answers with status 500, the fix is only about this failure', async t => {
   const found = await judge({ isFormOf: () => JSON.parse('{') }, 'create-works', 'create-no-session')
   t.match(found['create-works'], { verdict: 'failed', fix: 'The client itself failed' })
 })

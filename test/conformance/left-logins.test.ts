@@ -1,4 +1,5 @@
-// The check of unfinished logins needs a real process, because it reads the memory and the connections of the process.
+// Tests the check of unfinished logins with a real process, because the check reads the memory and the connections of
+// the process.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'

@@ -48,7 +48,7 @@ t.test('a paused function frees its slot, and gets a slot back before the next f
   t.same(heard, ['the first begins', 'the second begins', 'the second ends', 'the first goes on', 'the third begins'])
 })
 
-t.test('a function that waits long frees its slot, and continues as soon as the awaited event occurs', async t => {
+t.test('a function that waits for a long time frees its slot, and continues as soon as its event occurs', async t => {
   const { runInSlot } = createLimiter(1)
   const heard: string[] = []
   let answer = () => {}

@@ -95,7 +95,7 @@ for (const [what, end] of outcomes)
     )
 
 /**
- * Runs four checks in parallel. The client ends during the first one. Before that check looks at the client
+ * Runs four checks in parallel. The client ends during the first check. Before the first check looks at the client
  * again, a fifth check has restarted the client.
  */
 async function judgeWithRestart(endsAgain: boolean): Promise<Result[]> {
@@ -127,8 +127,8 @@ t.test('if the client ends only during the first attempt, every check that was r
 })
 
 /**
- * Runs four checks in parallel. The client hangs during the first one. Before that check looks at the client
- * again, the client has been restarted: by a fifth check, or, if `hasProcess` is false, by another program.
+ * Runs four checks in parallel. The client hangs during the first check. Before the first check looks at the client
+ * again, a fifth check has restarted the client. If `hasProcess` is false, another program has restarted it.
  */
 async function judgeWithHang(hasProcess: boolean): Promise<Result[]> {
   const { promise: mayEnd, resolve: release } = Promise.withResolvers<void>()
@@ -146,8 +146,8 @@ async function judgeWithHang(hasProcess: boolean): Promise<Result[]> {
     await isBack
   })
   const { clientProcess } = fakeProcess().parts
-  // The runner asks 13 times whether the client answers: three times after each of b, c and d, and four times before e.
-  // Then another program starts the client again.
+  // The runner asks 13 times whether the client answers: three times after each of the checks b, c and d, and four
+  // times before e. Then another program starts the client again.
   let asked = 0
   const isAnswering = async () => {
     if (hangs && !hasProcess && ++asked === 13) setImmediate(restart)

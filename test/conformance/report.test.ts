@@ -140,7 +140,7 @@ const report: Report = {
   exitCode: 1,
 }
 
-t.test('the report for programs has suite, client and checks', async t => {
+t.test('the JSON report contains the suite, the client and the checks', async t => {
   const { suite, client, checks } = JSON.parse(toJson(report))
   t.same([suite, client, checks.length], ['1.2.3', 'http://localhost:3000', 5])
   t.match(checks[1], {
@@ -155,7 +155,7 @@ t.test('the report for programs has suite, client and checks', async t => {
   })
 })
 
-t.test('the report for CI is XML that says what failed and what was skipped', async t => {
+t.test('the report for CI is XML that lists failed and skipped checks', async t => {
   const xml = toJunit(report)
   t.match(xml, '<testsuites name="Conformance of http://localhost:3000"')
   t.match(xml, 'tests="5" failures="1" errors="1" skipped="1"')
@@ -164,7 +164,7 @@ t.test('the report for CI is XML that says what failed and what was skipped', as
   t.equal(xml.match(/<testcase /g)?.length, 5)
 })
 
-t.test('the HTML report is one file without scripts and other resources, and escapes every text', async t => {
+t.test('the HTML report is one file, has no scripts, loads nothing, and escapes every text', async t => {
   const html = toHtml(report)
   t.match(html, '1 passed, 1 failed, 1 warned, 1 not applicable, 1 undecided')
   t.match(html, 'Seen &lt;i&gt;this&lt;/i&gt;')

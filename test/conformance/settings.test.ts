@@ -19,7 +19,7 @@ t.test('without arguments the settings are those of the client of this project',
   for (const need of ['replica', 'start'] as const) t.match(whyMissing(settings, need), `--${need}`)
 })
 
-t.test('an empty option says that the client does not have the page or parameter', async t => {
+t.test('an option with an empty value says that the client does not have this page or parameter', async t => {
   const settings = readSettings(['--page', '', '--logout', '', '--create', '', '--return-to', ''])
   for (const need of ['page', 'logout', 'create', 'returnTo'] as const) t.type(whyMissing(settings, need), 'string')
 })
@@ -58,7 +58,7 @@ t.test('each entry in a list of known failures needs a reason', async t => {
   t.throws(() => readSettings(['--expect-fail', path]), /login-works has no reason/)
 })
 
-t.test('the arguments of a repetition are those of the run, without the report files', async t => {
+t.test('the command that repeats a check has the arguments of the run, without the report files', async t => {
   const { repeat } = readSettings([
     '--client=http://localhost:1',
     '--json',

@@ -31,7 +31,10 @@ const ofEachKind = [
 /** The requests that arrived at the servers, and one line for each cookie that the browser keeps: its name, value, scope and end. */
 type Done = { seen: Seen[]; kept: string[] }
 
-/** What must be true after a step: the number of requests that have arrived, and the address of the new page, if there is one. */
+/**
+ * What must be true after a step: the number of requests that have arrived, and the address of the new page if the step
+ * opens a page.
+ */
 type Expected = { count: number; url: string | undefined }
 
 export async function doInOurs(
@@ -83,7 +86,7 @@ export async function doInOurs(
 /** This time is longer than the delay of a step on a busy machine. */
 const patienceMs = 30_000
 
-/** If Chromium does not do what is expected, the steps continue after this time. */
+/** If Chromium does not reach the expected state, the steps continue after this time. */
 export async function doInChromium(
   sites: Sites,
   window: Window,
@@ -126,8 +129,8 @@ export async function doInChromium(
 }
 
 /**
- * If the tab already shows this address, or failed to load a page, typing the address would be a reload. So this opens an
- * empty page first.
+ * If the tab already shows this address, or failed to load a page, typing the address would be a reload. In this case,
+ * the code opens an empty page first.
  */
 async function leave(window: Window, sites: Sites, first: Step): Promise<void> {
   const [shown, typed] = [window.url(), sites.fill((first as { visit: string }).visit)].map(url => url.split('#')[0]!)
@@ -157,8 +160,8 @@ async function perform(sites: Sites, window: Window, step: Step): Promise<unknow
 }
 
 /**
- * Clicks at the place of the first link or button with that text. A click by name would wait for a page, which a
- * forbidden form never opens, and would add a large script to every page.
+ * Clicks at the place of the first link or button with that text. A click by name would add a large script to every
+ * page. It would also wait for a page, and a forbidden form never opens a page.
  */
 async function press(window: Window, text: string): Promise<void> {
   const [x, y] = (await window.evaluate(`(${findPlace})(${JSON.stringify(text)})`)) as [number, number]

@@ -317,7 +317,7 @@ async function groupsOf(visit: Visit, session: Session): Promise<Group[]> {
   )
 }
 
-/** `use`: the only action for which the form counts. `shown`: the values that it showed first. */
+/** `use`: the only action for which the form is valid. `shown`: the values that the form showed first. */
 function newForm(visit: Visit, visitor: string, use = 'create', shown = ''): string {
   return visit.parts.seal(visit, 'form', { id: randomUUID(), visitor, use, shown })
 }

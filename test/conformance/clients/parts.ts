@@ -288,7 +288,7 @@ export const right = {
   },
   bodyTypes: ['application/x-www-form-urlencoded'] as string[],
   longestBody: 65_536,
-  /** The text that is read as a form. */
+  /** The text from which the client reads the fields of a form. */
   formOf: (_visit: Visit, body: string): string => body,
   isFormOf: (form: Record<string, unknown>, visitor: string): boolean => form.visitor === visitor,
   /** Whether the form was made for this action. */
@@ -318,7 +318,7 @@ export const right = {
   // ---- Signing out
   signOutMethods: ['POST'] as string[],
   revokes: true,
-  /** The visitor waits at most for this time. */
+  /** A visitor who signs out waits for the revocation at most for this time. */
   revocationMs: 1000,
   tokenToRevoke: (visit: Visit): string | undefined =>
     visit.parts.readRefresh(visit) ?? visit.parts.readSession(visit)?.accessToken,

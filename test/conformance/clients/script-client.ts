@@ -58,7 +58,7 @@ function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
 
 type Task = 'start' | 'callback' | 'pages'
 
-/** The parts of a client whose script does these tasks. It does the other tasks like the small client. */
+/** The parts of a client whose script does these tasks. This client does the other tasks like the small client. */
 export function leaveToScript(...tasks: Task[]) {
   return {
     headers: visit => ({

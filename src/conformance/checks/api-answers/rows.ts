@@ -55,7 +55,8 @@ const idRows: Row[] = ids.map(([id, what, rule, values]) => ({
 const idLinks: Row = {
   id: 'list-id-link',
   title: 'The link to an application contains the id as one path segment or one query value, whatever the id is',
-  // Only a SHOULD: the link stays at the client, and some templates, such as those of Go, leave a slash in a link as it is.
+  // This rule is only a SHOULD: the link stays at the client, and some templates, such as those of Go, leave a slash in
+  // a link as it is.
   rule: 'id-in-link',
   why: 'Otherwise the link can open another page of the client.',
   fix: 'Encode the id as one segment of the path when you make the link.',
@@ -130,8 +131,8 @@ function isLike(usual: string, url: string): boolean {
 }
 
 /**
- * Opens the link. The client may then call `/apps/v1` with at most one more path segment, `/api/me` and the visitor's
- * links, and nothing else.
+ * Opens the link. For this page, the client may call only `/apps/v1` with at most one more path segment, `/api/me`, and
+ * the visitor's links.
  */
 async function expectOwnCalls(context: CheckContext, browser: Browser, from: Page, url: string): Promise<void> {
   const before = new Set(context.arrived('api', 'me', 'exchange'))
@@ -166,7 +167,10 @@ const createdIds: [id: string, what: string, values: string[]][] = [
   ['header', 'holds a line break', ['a\r\nSet-Cookie: conformance-planted=1', 'a\nb']],
 ]
 
-/** The address to which an answer of the client sends the browser, if it is neither at the client nor at the portal. */
+/**
+ * The address to which an answer of the client redirects the browser, if this address is outside of the client and the
+ * portal.
+ */
 function awayFrom({ settings, platform }: CheckContext, one: Exchange): string | undefined {
   const location = headerOf(one, 'location')
   if (location === undefined || !URL.canParse(location, one.request.url)) return undefined

@@ -82,7 +82,7 @@ export const log: Row[] = [
     id: 'log-state',
     title: 'The client does not print the state of a login',
     rule: 'log-masked',
-    why: 'While the login is open, anybody who reads the state can finish it in place of the visitor.',
+    why: 'While the login is open, anybody who reads the state can finish this login in place of the visitor.',
     fix: fixLog,
     needs,
     async run(context) {

@@ -102,7 +102,7 @@ export const nextVisitor: Row[] = [
     title:
       'After a visitor has signed out, the next person does not see the secret of an application that the visitor created',
     rule: 'next-visitor',
-    why: 'If the client keeps a secret for the next page, the person who opens that page sees it.',
+    why: 'If the client keeps a secret for the next page, the person who opens that page sees the secret.',
     fix: 'Bind a kept secret to the visitor who created the application, and delete it at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
@@ -133,7 +133,7 @@ export const nextVisitor: Row[] = [
     id: 'next-visitor-draft',
     title: 'The client shows text that a visitor typed before the session ended to no other person',
     rule: 'next-visitor',
-    why: 'If the client keeps a draft for the next login, the next person who signs in sees it.',
+    why: 'If the client keeps a draft for the next login, the next person who signs in sees the draft.',
     fix: 'Bind a draft to the visitor who typed it, and delete it when somebody else signs in.',
     needs: ['page', 'create'],
     async run(context) {

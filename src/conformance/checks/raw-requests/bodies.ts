@@ -168,7 +168,7 @@ export const bodies: Row[] = [
     id: 'raw-body-endless',
     title: 'The client refuses a body without end, or stops reading it',
     rule: 'bounded-bodies',
-    why: 'The client keeps what it reads in memory or on disk, and one sender can fill them. This check only warns, because many servers have no limit by default, so simple clients that are otherwise correct would fail.',
+    why: 'The client keeps a body in memory or on disk, and one sender can fill the memory or the disk. This check only warns, because many servers have no limit by default, so simple clients that are otherwise correct would fail.',
     fix: 'Set a limit for bodies, such as 64 KB for a form, and answer with status 413.',
     longestMs: 40_000,
     async run(context) {

@@ -409,7 +409,7 @@ const refusals: Row[] = [
       title: `When the portal refuses a renewal with status ${status} and ${error}, the client offers the login, and the login works`,
       rule: error === 'invalid_grant' ? 'RF-05' : 'refused-for-good',
       why: `The refused renewal can never succeed: ${because}. If the client shows an error each time, the visitor cannot sign in again.`,
-      fix: 'Decide by the member error of the answer, not by the status. Delete the refresh token, and offer to sign in.',
+      fix: 'Decide by the value of error in the answer, not by the status. Delete the refresh token, and offer to sign in.',
       needs,
       async run(context) {
         const visit = await renewUnder(context, `refresh-${status}`, { error }, 'always')

@@ -161,7 +161,7 @@ export const startingALogin: Row[] = [
       const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
       expect(
         size < 8192 && cookies.length <= 25,
-        `After 50 starts there are ${cookies.length} cookies of ${size} bytes together.`,
+        `After 50 starts, the browser has ${cookies.length} cookies with ${size} bytes together.`,
       )
     },
   },

@@ -1,4 +1,5 @@
-// Which cookies, Sec-Fetch-* headers and Origin browsers send, depending on the begin of a navigation and its redirects.
+// Which cookies, Sec-Fetch-* headers and Origin browsers send, depending on how a navigation begins and on its
+// redirects.
 
 import type { Situation, Step } from '../situation.ts'
 import type { Answer } from '../start-sites.ts'

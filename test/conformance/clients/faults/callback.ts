@@ -39,7 +39,7 @@ const backTo = (name: string, checks: string | string[], allows: (text: string, 
     localPath: (text, visit) => (text && allows(text, visit) ? text : '/applications'),
   })
 
-/** Faulty comparisons of the state, by the id of the check that must find each. */
+/** Faulty comparisons of the state, each with the id of the check that must find it. */
 const comparisons: Record<string, (kept: string, sent: string, visit: Visit) => boolean> = {
   'state-longer': (kept, sent) => sent.startsWith(kept),
   'state-case': (kept, sent) => kept.toLowerCase() === sent.toLowerCase(),
@@ -295,7 +295,7 @@ export const callback = [
   }),
   fault('callback-redirects-with-a-strict-cookie', 'login-lands-signed-in', {
     arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
-    // Otherwise the second request of the page would contain the cookie.
+    // Otherwise the second request of the page would contain the cookie, and the fault would not show.
     comesFromElsewhere: () => false,
   }),
   fault('callback-tells-the-next-page', 'callback-no-referrer', {

@@ -48,7 +48,7 @@ const takesPkce = (visit: Visit) => {
   return Array.isArray(methods) && methods.includes('S256')
 }
 
-/** A client that reads the document once, before its first login. `change` replaces parts of the reading. */
+/** A client that reads the document once, before its first login. `change` replaces members of `rightReading`. */
 function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = {}): Partial<Parts> {
   const reading = { ...rightReading, ...change }
   return {

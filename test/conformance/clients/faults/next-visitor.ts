@@ -34,7 +34,7 @@ const keepsDraft: Pick<Parts, 'keepDraft' | 'draftOf'> = {
   },
 }
 
-/** Each refresh token has a cookie with its own name, so no list of names from another login fits. */
+/** Each refresh token has a cookie with its own name, so a list of names from another login does not contain this name. */
 const variesRefreshCookie: Partial<Parts> = {
   setCookie(visit, name, value, attributes) {
     right.setCookie(visit, name, value, attributes)

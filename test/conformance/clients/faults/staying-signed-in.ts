@@ -51,7 +51,7 @@ export const stayingSignedIn = [
   fault('new-refresh-token-dropped', 'refresh-token-replaced', dropsNew),
   fault('new-refresh-token-dropped-by-who-renews-early', 'refresh-fields', {
     ...dropsNew,
-    // Otherwise the client would remember the renewal and not send the old token again so soon.
+    // Without this change, the client would remember the renewal for a moment, and would not send the old token again.
     once: (_visit, _name, act) => act(),
     // Renews only by the clock, never after a 401.
     mostRenewals: 0,
