@@ -6,7 +6,7 @@ import type { RuleId } from './rules/rules.ts'
 /** `not followed` is the verdict for advice. A MUST fails and a SHOULD warns instead. */
 export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided'
 
-/** A feature that the client needs for a check to make sense. Each comes from an option of the command. */
+/** A feature that the client needs for a check to make sense. An option of the command names each feature. */
 export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'browser' | 'start'
 
 export interface Check {

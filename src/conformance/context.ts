@@ -104,7 +104,10 @@ export function createContext({
     /** Resolves after that time. Other checks can run while the check waits. */
     pause,
 
-    /** A new browser without cookies. With `losesCookies`, the browser drops the cookies of the client and keeps those of the portal. */
+    /**
+     * A new browser without cookies. With `losesCookies`, the browser drops the cookies of the client and keeps the
+     * cookies of the portal.
+     */
     browser({ losesCookies = false, timeoutMs = settings.patienceMs } = {}): Browser {
       const send: Send = (outgoing, signal) => waitFor(sendOverNetwork(outgoing, signal))
       const browser = createBrowser({ timeoutMs, onExchange: note, send })
@@ -116,7 +119,7 @@ export function createContext({
       return browser
     },
 
-    /** A window of the real browser, without cookies. It closes when the check ends. */
+    /** A window of the real browser, without cookies. The window closes when the check ends. */
     async window(): Promise<Window> {
       if (!chromium) throw new NotApplicable('no real browser was asked for (--browser chromium)')
       const window = await openWindow(chromium, { patienceMs: settings.patienceMs, onExchange: note })
@@ -253,8 +256,8 @@ export function createContext({
     },
 
     /**
-     * Orders a fault at the platform. It affects the login that this check began last. Before the first login, it affects
-     * the next caller. The returned function removes the fault.
+     * Orders a fault at the platform. The fault affects the login that this check began last. Before the first login,
+     * the fault affects the next caller. The returned function removes the fault.
      */
     async order(name: string, options: FaultOptions = {}): Promise<() => Promise<void>> {
       const state = [...loginValues].findLast(value => value.startsWith('state '))?.slice(6)

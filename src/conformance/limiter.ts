@@ -12,7 +12,7 @@ export interface Slot {
 /** After this time, a promise counts as idle if the caller names no other time. */
 const usualMomentMs = 300
 
-/** `mostBegun`: the limit of functions that have begun and not ended, including those that wait. */
+/** `mostBegun`: the limit of functions that have begun and not ended, including waiting functions. */
 export function createLimiter(count: number, mostBegun = 15 * count) {
   let [busy, begun] = [0, 0]
   const returning: (() => void)[] = []

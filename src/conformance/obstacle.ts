@@ -1,5 +1,5 @@
-// Makes a plain login before the checks. If it does not work, checks that need a login do not run, and refer to the one
-// check that reports the cause.
+// Makes a plain login before the checks. If this login does not work, checks that need a login do not run, and refer to
+// the one check that reports the cause.
 import { type Check, Failed, NotRun, type Obstacle, Undecided } from './check.ts'
 import { createContext } from './context.ts'
 import { describePage } from './findings.ts'

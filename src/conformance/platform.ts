@@ -180,7 +180,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       return api.inject({ method, url, headers, ...(payload && { payload }) })
     },
 
-    /** Resolves when all earlier requests are recorded. It waits only a short time for requests without an answer. */
+    /** Resolves when all earlier requests are recorded. Waits only a short time for requests that have not been answered. */
     settle: sandbox.untilNoted,
 
     async close(): Promise<void> {

@@ -1,4 +1,4 @@
-// Bytes on a separate connection, for requests that Node's client would not send, and for bodies that never end.
+// Sends bytes on a separate connection, for requests that Node's client would not send, and for bodies that never end.
 import { connect as connectPlain, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'

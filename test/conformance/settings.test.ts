@@ -4,7 +4,7 @@ import t from 'tap'
 import { SettingsError } from '../../src/conformance/arguments.ts'
 import { readSettings, whyMissing } from '../../src/conformance/settings.ts'
 
-t.test('without arguments the settings are those of the client of this project', async t => {
+t.test('without arguments, the settings fit the client of this project', async t => {
   const settings = readSettings([])
   t.match(settings, {
     client: 'http://localhost:3000',

@@ -1,4 +1,5 @@
-// The HTTP side of a browser: which requests it sends, in which order, with which cookies. It displays nothing and runs no scripts.
+// The HTTP side of a browser: which requests it sends, in which order, with which cookies. This browser displays
+// nothing and runs no scripts.
 
 import type { ContentPolicy } from './content-policy.ts'
 import { CookieJar, type Errand } from './cookie-jar.ts'

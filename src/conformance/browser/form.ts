@@ -19,7 +19,7 @@ export interface Button {
   value: string
   text: string
   isImage: boolean
-  /** The button's own settings. They replace the settings of the form. */
+  /** The button's own settings, which replace the settings of the form. */
   action?: string
   method?: Form['method']
   enctype?: Enctype

@@ -332,7 +332,7 @@ export const exchange = {
     'expires_in is a finite number above 0, or the login fails cleanly. No cookie gets a lifetime that browsers ignore or cut.',
   ),
   'token-is-opaque': should(
-    decision('A login works with an access token that is not a JWT. The client sends it to the API unchanged.'),
+    decision('A login works with an access token that is not a JWT. The client sends the token to the API unchanged.'),
   ),
 } satisfies Record<string, Rule>
 
@@ -368,7 +368,9 @@ export const cookies = {
     'The probability of an attacker guessing generated tokens (and other credentials not intended for handling by end-users) MUST be less than or equal to 2^(-128)',
   ),
   'CK-06': decision('The client does not accept a value for another purpose than the one for which it was sealed.'),
-  'CK-07': decision('The client itself checks when a session ends. It does not rely on the Max-Age of the cookie.'),
+  'CK-07': decision(
+    'The client itself checks when a session ends. The client does not rely on the Max-Age of the cookie.',
+  ),
   'CK-10': decision('Unknown, malformed, repeated or foreign cookies never cause status 500.'),
   'CK-12': decision(
     'Any replica of the client can answer any request of a login or a session, whichever replica answered before.',
@@ -382,7 +384,7 @@ export const cookies = {
       'Only an answer that changes a session sets its cookie, so that a slow answer does not overwrite a newer session.',
     ),
   ),
-  'visitors-apart': platform('The access token identifies the user. Each visitor sees only their own data.'),
+  'visitors-apart': platform('The access token identifies the user. Every visitor sees only the data of this visitor.'),
   'next-visitor': decision(
     "The client shows nothing of a visitor to the next person, at the same browser or another: no secret, no text from a form, and not the visitor's name.",
   ),
@@ -636,7 +638,7 @@ export const log = {
     'The log contains no access token.',
     'Client implementations MUST ensure that bearer tokens are not leaked to unintended parties',
   ),
-  'SE-04': decision('Secrets are in no address, no log and no error page.'),
+  'SE-04': decision('Addresses, logs and error pages contain no secrets.'),
   'LG-02': decision('When the client logs an error, it leaves out any request or answer that the error contains.'),
   'LG-03': decision('A line break in a request begins no new line of the log.'),
   'LG-06': decision('The log contains neither session cookies nor names and texts of people.'),

@@ -5,7 +5,7 @@ export const portalStart = {
   'AZ-01': rfc(
     6749,
     '4.1.2.1',
-    'An unknown client_id, or a redirect_uri that is not registered, leads to an error page with status 400, and never to a redirect.',
+    'If client_id is unknown or redirect_uri is not registered, the portal shows an error page with status 400 and never redirects.',
   ),
   'AZ-02': rfc(9700, '4.1.3', 'The portal compares redirect_uri byte by byte with the registered addresses.'),
   'AZ-03': rfc(
@@ -19,7 +19,7 @@ export const portalStart = {
   'AZ-05': rfc(
     6749,
     '3.1',
-    'For a repeated parameter, the portal shows an error page. It ignores unknown parameters, and treats an empty parameter as missing.',
+    'For a repeated parameter, the portal shows an error page. The portal ignores unknown parameters, and treats an empty parameter as missing.',
   ),
   'AZ-06': decision(
     'The start needs a cancel_url with the origin of a registered redirect URI. Otherwise the portal shows an error page.',
@@ -107,7 +107,7 @@ export const portalRenewal = {
   'RF-06': rfc(
     9700,
     '4.14.2',
-    'Each renewal replaces the refresh token. For ten seconds, the replaced refresh token returns the same new token. After that, its use ends the login.',
+    'Each renewal replaces the refresh token. For ten seconds, the replaced refresh token returns the same new token. After these ten seconds, using the replaced token ends the login.',
   ),
   'RF-07': rfc(9700, '4.14.2', 'A refresh token expires after 14 days without use, and a login ends after 90 days.'),
   'RF-12': rfc(
@@ -172,7 +172,7 @@ export const api = {
   'AP-02': rfc(
     6750,
     '2',
-    'The API accepts a token only in the Authorization header. It compares the scheme without regard to case.',
+    'The API accepts a token only in the Authorization header. The API compares the scheme without regard to case.',
   ),
   'AP-03': rfc(
     9068,
@@ -199,7 +199,9 @@ export const api = {
     'The API checks an id in an address before it asks the database. The API answers an id with a wrong format like an unknown id.',
   ),
   'AP-12': decision('The API accepts only JSON bodies, and answers other content types with 415.'),
-  'AP-13': platform('The list is a collection with the applications of the caller, and without those of other users.'),
+  'AP-13': platform(
+    'The list is a collection. It contains the applications of the caller, and no applications of other users.',
+  ),
   'AP-14': decision('A creation creates the application, its client and its secret together, or none of them.'),
   'AP-16': decision(
     'When several changes arrive at the same time, the data that If-Match protects are not lost, and both of the two latest secrets stay valid.',

@@ -3,7 +3,7 @@ import { decision, type Rule, rfc, should } from './rule.ts'
 
 export const settings = {
   'CT-08': decision(
-    'With a wrong or missing setting, a program does not start, and prints one line that names the setting without its value.',
+    'If a setting is wrong or missing, the program does not start, and prints one line with the name of the setting but not its value.',
   ),
   'SE-03': decision(
     'Secrets come from the environment or from files. No secret has a default, and a program refuses a placeholder.',
@@ -58,7 +58,7 @@ export const running = {
 export const faults = {
   'UP-05': decision('The client accepts at most 16 KiB of headers from the platform.'),
   'UP-08': decision(
-    'The client limits its connections to each server. A server that does not answer does not delay pages that do not need it.',
+    'The client limits its connections to each server. If a server does not answer, only the pages that need this server wait.',
   ),
   'UP-11': rfc(
     6750,

@@ -1,4 +1,5 @@
-// The rules for this sandbox: its pages for people, its secrets and its database. A client does not depend on them.
+// The rules for this sandbox: its pages for people, its secrets and its database. A client does not depend on these
+// rules.
 import { decision, type Rule, rfc, should } from './rule.ts'
 
 export const portalPages = {
@@ -60,10 +61,10 @@ export const store = {
     'On a full disk, writes are answered with 503 and reads work. After the disk has space again, writes work without a restart.',
   ),
   'F-32': decision(
-    'While the database is not reachable, the sandbox answers with 503. It recovers when the database is reachable again.',
+    'While the database is not reachable, the sandbox answers with 503. The sandbox recovers when the database is reachable again.',
   ),
   'F-33': decision(
-    'The sandbox does not start with a damaged database, or with a schema that it does not know. It never replaces such a database with a new one.',
+    'The sandbox does not start with a damaged database, or with a schema that it does not know. The sandbox never replaces such a database with a new database.',
   ),
   'F-34': decision('After a crash, no application exists without its client or its secret.'),
   'F-35': decision(

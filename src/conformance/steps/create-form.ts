@@ -65,7 +65,10 @@ function nameOf(fields: Form['fields'], ...patterns: RegExp[]): string | undefin
   return undefined
 }
 
-/** The form with the hidden fields from an attacker's own form, because an attacker on another site can know only those. */
+/**
+ * The form with the hidden fields from an attacker's own form, because an attacker on another site can know only these
+ * hidden fields.
+ */
 export function forge(own: Form, visitors: Form): Form {
   const theirs = new Map(own.fields)
   const swap = ([name, value]: [string, string]): [string, string] => [name, theirs.get(name) ?? value]

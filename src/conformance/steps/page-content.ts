@@ -32,7 +32,7 @@ export function addressesIn(answer: Answer): string[] {
     const addresses = addressAttributes.flatMap(name => attribute(element, name) ?? [])
     if (element.tagName !== 'meta') return addresses
     const content = attribute(element, 'content') ?? ''
-    // A refresh is `0; url=/next`. Other values are plain addresses, such as that of a preview.
+    // A refresh is `0; url=/next`. Other values are plain addresses, such as the address of a preview.
     return [...addresses, content.replace(/^[^=]*;\s*url\s*=\s*["']?/i, '')]
   })
 }

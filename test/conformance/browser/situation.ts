@@ -15,7 +15,7 @@ export type Step =
 
 export interface Situation {
   name: string
-  /** Both sites have a cookie of each SameSite before the first step. */
+  /** Before the first step, both sites have one cookie for each value of SameSite. */
   hasCookies?: boolean
   answers: Answers
   steps: Step[]
@@ -110,7 +110,7 @@ export async function doInChromium(
     await perform(sites, window, step).catch(ignoreAborted)
     await Promise.race([sites.waitFor(count), window.waitForTimeout(patienceMs)])
     await shown
-    // Waits for a time without requests, because no event shows that no more requests follow.
+    // Waits for a time without requests, because browsers have no event for the last request.
     await window.waitForLoadState('networkidle')
   }
   const kept = (await context.cookies()).map(({ name, value, domain, path, secure, httpOnly, sameSite, expires }) =>

@@ -1,5 +1,5 @@
-// The small client with pages that need JavaScript: scripts open the portal, leave the callback, load the list, send the
-// form and sign out. It is correct in Chromium.
+// The small client with pages that need JavaScript: scripts open the portal, leave the callback, load the list, send
+// the form and sign out. In Chromium, this client is correct.
 import { page } from './pages.ts'
 import { type Parts, right } from './parts.ts'
 import type { Answer, Visit } from './visit.ts'

@@ -15,7 +15,7 @@ export async function serve(t: Test, answer: RequestListener): Promise<string> {
   return `http://localhost:${(server.address() as AddressInfo).port}`
 }
 
-/** The source of a program that only redirects to the portal. It runs `atCallback` for each callback. */
+/** The source of a program that only redirects to the portal. The program runs `atCallback` for each callback. */
 export const startsLogins = (atCallback: string) => `
   import { createServer } from 'node:http'
   import { randomBytes } from 'node:crypto'

@@ -47,7 +47,7 @@ const survivals: Row[] = failures.map(([failure, what]) => ({
   id: `list-${failure}`,
   title: `When ${what}, the visitor gets a fitting answer and stays signed in`,
   rule: ['endless-header', 'gzip'].includes(failure) ? 'UP-04' : 'UP-06',
-  why: 'An API failure says nothing about who is signed in. It must end neither the session nor the client.',
+  why: 'An API failure says nothing about who is signed in. Such a failure must not end the session or the client.',
   fix: 'Catch every failure of a call, show a page that says so, and do not change the cookies.',
   needs,
   async run(context) {

@@ -1,5 +1,5 @@
-// Callbacks whose parameters are not those of a normal login: repeated or missing parameters, those of another client or
-// user, errors, garbage.
+// Callbacks whose parameters are not those of a normal login: repeated or missing parameters, parameters of another
+// client or user, errors, and garbage.
 
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -97,7 +97,7 @@ export const callbackParameters: Row[] = [
     title: 'A callback whose client_id is only a part of the client id, or longer, is refused',
     rule: 'CL-10',
     why: 'A client that compares only a part of client_id accepts the callback of another client with a similar id.',
-    fix: 'Compare the whole client_id with the client id of your configuration. Do not compare beginnings, and do not search one text in the other.',
+    fix: 'Compare the whole client_id with the client id of your configuration. Do not compare only the beginnings, and do not search for one text in the other text.',
     run: context => expectSimilarRefused(context, 'client_id', context.platform.clientId, similar),
   },
   ...(['client_id', 'subject'] as const).map(
@@ -313,8 +313,8 @@ export const callbackParameters: Row[] = [
     id: 'callback-code-long',
     title: 'The client does not send a code of 8 KB to the portal',
     rule: 'code-length',
-    // Only advice: RFC 6749, 4.1.2 says "The client should avoid making assumptions about code value sizes", so a client
-    // that sends a code of any length is correct, too.
+    // This rule is only advice: RFC 6749, 4.1.2 says "The client should avoid making assumptions about code value
+    // sizes", so a client that sends a code of any length is correct, too.
     why: 'Otherwise anybody who calls the callback can make the client send large requests.',
     fix: 'Refuse a code of more than about 2,000 characters.',
     async run(context) {

@@ -46,7 +46,8 @@ async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callb
   const { browser, callback } = await beginLogin(context)
   const page = await followCallback(context, browser, callback)
   const [step] = await context.exchanges()
-  if (!step) throw new Undecided(`The client made no exchange. It answered the callback with ${describePage(page)}.`)
+  if (!step)
+    throw new Undecided(`The client made no exchange. The client answered the callback with ${describePage(page)}.`)
   return { step, callback, trail: page.trail }
 }
 
@@ -85,7 +86,7 @@ export const exchange: Row[] = [
           ? 'The client refuses the callback: compare its checks and the cookies of the request with the evidence.'
           : 'POST the form to LOGIN_URL + "/api/exchangeToken".',
         step,
-        `The client made no exchange. It answered the callback with ${describePage(page)}.`,
+        `The client made no exchange. The client answered the callback with ${describePage(page)}.`,
         page,
       )
       expect(

@@ -211,7 +211,7 @@ export const changing: Row[] = [
   },
 ]
 
-/** Sends the form with this id in its address. Fails if the client calls another path than those of applications. */
+/** Sends the form with this id in its address. Fails if the client calls a path that does not belong to applications. */
 async function expectOwnPaths(
   context: CheckContext,
   { browser, person, id }: OwnApplication,
@@ -236,7 +236,7 @@ function isAllowed(url: string, userId: string): boolean {
   return allowedPaths.test(url) || url === '/api/me' || url.startsWith(`/identities/v1/${userId}/links`)
 }
 
-/** The form without its hidden fields, and with those of the attacker's own application. */
+/** The form, with the hidden fields of the attacker's own application in place of its own hidden fields. */
 function forgeriesOf(form: Form, attackers: Form | undefined): Form[] {
   const hidden = new Set(form.controls.filter(({ type }) => type === 'hidden').map(({ name }) => name))
   const bare = { ...form, fields: form.fields.filter(([name]) => !hidden.has(name)) }

@@ -35,7 +35,7 @@ async function loginUnder(
   // If an answer hangs, the sandbox records the request only after the client has closed the connection.
   if (!isMet()) await context.platform.settle(2000)
   if (!isMet() && page.status !== 0)
-    throw new Undecided(`The client made no exchange. It answered the callback with ${describePage(page)}.`)
+    throw new Undecided(`The client made no exchange. The client answered the callback with ${describePage(page)}.`)
   return { page, exchanges: (await context.exchanges()).length, tookMs }
 }
 

@@ -136,7 +136,7 @@ const rows: Row[] = [
   },
   {
     id: 'chromium-no-tokens',
-    title: 'In Chromium, no script can read a token, and no page sends one',
+    title: 'In Chromium, no script can read a token, and no page sends a token',
     rule: 'CK-08',
     why: 'Otherwise every script on the page, for example from a hijacked package, can read the token.',
     fix: 'Keep tokens in HttpOnly cookies or at the server, and call the API from the server.',

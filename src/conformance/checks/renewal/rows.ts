@@ -436,8 +436,8 @@ async function expectNewToken(context: CheckContext, browser: Browser, renewal: 
 }
 
 /**
- * The cookies of a navigation that live for more than a minute. Each ends between the times `from` and `to`,
- * in milliseconds.
+ * The cookies of a navigation that live for more than a minute. Each cookie ends between the times `from` and `to`, in
+ * milliseconds.
  */
 function longLived({ trail }: Page) {
   return cookiesOf(trail).flatMap(({ cookie: { name, value, maxAge }, exchange: { startedAt, durationMs } }) => {

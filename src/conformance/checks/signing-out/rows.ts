@@ -319,7 +319,7 @@ export const signingOut: Row[] = [
     id: 'logout-clear-site-data',
     title: 'Signing out does not delete the cookies of the whole site',
     rule: 'clear-site-data',
-    why: 'Clear-Site-Data: "cookies" deletes the cookies of every host of the domain, including those of the portal.',
+    why: 'Clear-Site-Data: "cookies" deletes the cookies of every host of the domain, including the cookies of the portal.',
     fix: 'Delete your own cookies by name. You may keep "cache" and "storage" in the header.',
     needs,
     async run(context) {

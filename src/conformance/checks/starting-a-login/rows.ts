@@ -169,7 +169,7 @@ export const startingALogin: Row[] = [
     id: 'logins-last-works',
     title: 'After many unfinished logins, the next login works',
     rule: 'CL-07',
-    why: 'People leave tabs open and click links twice. They must still be able to sign in.',
+    why: 'People leave tabs open and click links twice. These visitors must still be able to sign in.',
     fix: 'Limit the number of pending logins that you keep, and drop the oldest, never the newest.',
     needs: ['page'],
     async run(context) {

@@ -68,7 +68,7 @@ export const stateAndVerifier: Row[] = [
     id: 'state-not-of-time',
     title: 'The state is not computed from the time, a counter or the client id',
     rule: 'CL-02',
-    why: 'An attacker can compute such a state, even if it is long.',
+    why: 'An attacker can compute such a state, even if the state is long.',
     fix: 'Take the state only from a cryptographic random generator.',
     async run(context) {
       const browser = context.browser()

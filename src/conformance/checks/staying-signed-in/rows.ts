@@ -1,4 +1,5 @@
-// When the access token has expired or the API refuses it: the cases in which the session must continue, and those in which it must end.
+// When the access token has expired or the API refuses the token: the cases in which the session must continue, and the
+// cases in which it must end.
 import { type Row, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
@@ -163,7 +164,7 @@ export const stayingSignedIn: Row[] = [
     id: 'refresh-keeps-visitor',
     title: 'After two visitors renew at the same time, each is signed in as the same person as before',
     rule: 'visitors-apart',
-    why: 'If the requests of two visitors share a renewal, one visitor sees the data of the other.',
+    why: 'If the requests of two visitors share a renewal, one visitor sees the data of the other visitor.',
     fix: 'Share a running renewal only between requests with the same refresh token.',
     needs,
     async run(context) {
