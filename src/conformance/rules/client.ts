@@ -384,7 +384,7 @@ export const cookies = {
       'Only an answer that changes a session sets its cookie, so that a slow answer does not overwrite a newer session.',
     ),
   ),
-  'visitors-apart': platform('The access token identifies the user. Every visitor sees only the data of this visitor.'),
+  'visitors-apart': platform('The access token identifies the user. Each visitor sees only their own data.'),
   'next-visitor': decision(
     "The client shows nothing of a visitor to the next person, at the same browser or another: no secret, no text from a form, and not the visitor's name.",
   ),
