@@ -136,6 +136,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.removeAllContentTypeParsers()
   const handleError = createErrorHandler({
     name: site.name,
+    home: site.home,
     texts,
     renderMessage: (request, message) => app.renderMessage(request, message),
     signInAgain: (request, own, returnTo) => app.signIn.againLink(request, own, returnTo),
@@ -182,7 +183,13 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.get('/', { exposeHeadRoute: true, preHandler: app.signIn.recognise }, async (request, reply) => {
     const hasSignedOut = !request.visitorIfAny && app.signIn.hasSignedOut(request)
     const portalSignOut = hasSignedOut ? await app.signIn.findPortalSignOut(request) : undefined
-    return reply.page('home', { title: request.texts.start.title, hasSignedOut, portalSignOut })
+    return reply.page('home', {
+      title: request.texts.start.title,
+      hasSignedOut,
+      portalSignOut,
+      // Where developers read about the calls of the application API.
+      guideUrl: `${config.apiUrl}/apps/v1/docs`,
+    })
   })
   return app
 }

@@ -14,6 +14,14 @@ export const startTexts = {
   /** The link to the page for a new application. */
   goNew: 'New application',
   signIn: 'Sign in',
+  /** The link to the description of the application API. */
+  guide: 'Read the API reference',
+  /** A picture of credentials, next to the heading. */
+  example: {
+    name: { label: 'Name', value: 'Weather station' },
+    clientId: { label: 'Client ID', value: 'b76dfc56-8246-4e0f-ae68' },
+    clientSecret: { label: 'Client secret', value: '••••••••••••••••' },
+  },
   steps: {
     title: 'How it works',
     signIn: { title: 'Sign in', text: 'The login portal asks who you are, and whether this site may act for you.' },

@@ -77,7 +77,7 @@ t.test(
     await send(page)
     const [tab] = await Promise.all([
       context.waitForEvent('page'),
-      page.getByRole('link', { name: 'Sign in in a new tab' }).click(),
+      page.getByRole('link', { name: 'Sign in (new tab)' }).click(),
     ])
     await tab.getByRole('button', { name: 'Sign out' }).waitFor()
     await tab.close()

@@ -47,7 +47,7 @@ t.test(
   async t => {
     const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByRole('link', { name: 'sign out there too' }).click()
+    await page.getByRole('link', { name: 'sign out of the portal, too' }).click()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.goto(publicUrl)
     await page.getByRole('link', { name: 'Sign in', exact: true }).click()

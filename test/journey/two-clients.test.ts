@@ -31,7 +31,7 @@ async function startFortyLines(t: Test, { lab, portalUrl, apiUrl }: Both): Promi
 /** The status, and a part of the page. */
 type Seen = [status: number, text: string]
 
-const broken = 'The platform is not working properly'
+const broken = 'This page cannot be loaded right now'
 const none = 'Cannot read properties of undefined'
 
 /**

@@ -19,6 +19,8 @@ const changes: [line: string, bare: string][] = [
     'await signedIn.register(applications, { config, clock: options.clock ?? (() => new Date()) })',
     'await signedIn.register(home)',
   ],
+  ['      // Where developers read about the calls of the application API.\n', ''],
+  ['      guideUrl: `${config.apiUrl}/apps/v1/docs`,\n', ''],
 ]
 
 /** Lines of start-texts.ts, and their replacements in the bare client. */
@@ -31,6 +33,8 @@ const textChanges: [line: string, bare: string][] = [
   ],
   ["  /** The link to the page for a new application. */\n  goNew: 'New application',\n", ''],
   ["goHome: 'Go to your applications'", "goHome: 'Continue'"],
+  ["  /** The link to the description of the application API. */\n  guide: 'Read the API reference',\n", ''],
+  ['  /** A picture of credentials, next to the heading. */\n', ''],
 ]
 
 /** app.ts of the bare client. Throws an error if the project's app.ts has changed and this list has not. */
@@ -38,9 +42,12 @@ export function toBareApp(text: string): string {
   return replaceAll('src/client/app.ts', text, changes)
 }
 
-/** start-texts.ts of the bare client, whose start page does not explain three steps. */
+/** start-texts.ts of the bare client, whose start page has no picture and does not explain three steps. */
 export function toBareStartTexts(text: string): string {
-  return replaceAll('src/client/start-texts.ts', text, textChanges).replace(/ {2}steps: \{\n[\s\S]*?\n {2}\},\n/, '')
+  return replaceAll('src/client/start-texts.ts', text, textChanges).replace(
+    / {2}(example|steps): \{\n[\s\S]*?\n {2}\},\n/g,
+    '',
+  )
 }
 
 /** home-texts.ts with the import paths that it needs in src/client. */

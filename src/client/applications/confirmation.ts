@@ -20,7 +20,7 @@ export async function loadConfirmation(
   const crumbs = [listLink(request.texts)]
   // The client cannot read the name from the API without a session.
   if (signInHref) return { crumbs, back, backText: texts.application }
-  const { id, name } = await getApplication(request)
+  const { id, name, secretTimes } = await getApplication(request)
   const isThisSite = id === clientId
   const { label, hint } = texts.confirmation
   const input = { name: 'confirmation', label, hint: hint(toOneLine(name)), required: true, code: true }
@@ -31,6 +31,7 @@ export async function loadConfirmation(
     back,
     backText: name || texts.application,
     isThisSite,
+    secretTimes,
     inputs: isThisSite ? [input] : [],
   }
 }

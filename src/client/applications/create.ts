@@ -1,6 +1,6 @@
 // GET /applications/new and POST /applications: creates an application. One form creates one application, even if the
 // browser sends the form several times.
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { FieldError, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
 import type { Visitor } from '../sign-in/visitor.ts'
@@ -25,7 +25,7 @@ import {
   withLabels,
   withLabelsAndLimits,
 } from './fields.ts'
-import { findOrCreateGroup, loadGroups, toChoices } from './groups.ts'
+import { findOrCreateGroup, loadGroups, toChoices, toGroupNames } from './groups.ts'
 import { applicationEnvelope, applicationSchema, collectionSchema, createdApplicationSchema } from './schemas.ts'
 
 /** `credentials` is missing if another process created the application, because the API returns them only once. */
@@ -38,10 +38,13 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   const form = app.defineForm({
     page: '/applications/new',
     template: 'applications/form',
+    onlyShown: ['groupNames'],
     async data(request, { fields, errors, signInHref }) {
       // The client cannot read the groups from the API without a session.
       const { groups, problem: groupsProblem } = signInHref ? {} : await loadGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
+      const choices = groups && toChoices(groups)
+      const groupNames = choices ? toGroupNames(choices) : fields.groupNames
       const formFields = withLabelsAndLimits(request.texts)
       // If the form also asks for the name of a group, the label "Name" is not clear enough.
       const name = { ...formFields.name, label: request.texts.applications.form.labels.nameOfApplication }
@@ -51,8 +54,11 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         isNew: true,
         errors: withLabels(errors, request.texts),
         formFields: makesGroup ? { ...formFields, name } : formFields,
-        groups: groups && toChoices(groups),
+        groups: choices,
+        groupNames,
+        groupName: new URLSearchParams(groupNames).get(fields.groupId ?? ''),
         makesGroup,
+        fields: makesGroup ? { groupName: suggestGroupName(request), ...fields } : fields,
         groupsProblem: groupsProblem?.messageIn(request.texts),
         portalUrl: config.loginUrl,
       }
@@ -146,6 +152,12 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       throw error
     }
   }
+}
+
+/** A name for the visitor's first group. The visitor can type another one. */
+function suggestGroupName({ visitorIfAny, texts }: FastifyRequest): string {
+  const name = visitorIfAny?.name ?? ''
+  return name.length > 0 && name.length <= 100 ? texts.applications.form.groupOf(name) : ''
 }
 
 /** Whether an application has these fields, as far as the API returns them. */

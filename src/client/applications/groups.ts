@@ -69,3 +69,16 @@ export function toChoices(groups: Group[]): GroupChoice[] {
     return { value: id, text: name ? text : id, isDefault }
   })
 }
+
+const maxGroupNamesLength = 4_000
+
+/**
+ * The names by id, for a hidden field. With it, a form that is sent after the session has ended can show the name of the
+ * chosen group, because the client cannot load the groups then. Leaves out the names that make the field too long.
+ */
+export function toGroupNames(choices: GroupChoice[]): string {
+  return choices.reduce((names, { value, text }) => {
+    const withThis = `${names}&${new URLSearchParams([[value, text]])}`
+    return withThis.length <= maxGroupNamesLength ? withThis : names
+  }, '')
+}

@@ -5,6 +5,8 @@ import type { ApplicationsOptions } from './applications.ts'
 import { collectionSchema, listQuerySchema } from './schemas.ts'
 
 const pageSize = 50
+/** Up to this many applications can be read without a search and a choice of the order. */
+const maxWithoutTools = 7
 const maxSearchLength = 200
 
 type Compare = (a: Application, b: Application) => number
@@ -41,7 +43,10 @@ export const list: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptio
         order,
         found: found.length,
         total: all.length,
+        hasTools: all.length > maxWithoutTools || search !== '' || order !== 'newest',
         page: current,
+        /** The number of the first application on this page, counted from 1. */
+        first: (current - 1) * pageSize + 1,
         pages,
         notice,
       })

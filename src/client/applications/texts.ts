@@ -37,12 +37,14 @@ export const applicationsTexts = {
     count,
     countFound: (found: number, total: number, search: string) =>
       `${format(found)} of ${format(total)} match “${search}”`,
-    sort: 'Sort',
-    orders: { newest: 'Newest first', oldest: 'Oldest first', name: 'By name' },
+    /** In front of the orders. */
+    sort: 'Sort by',
+    orders: { newest: 'Newest', oldest: 'Oldest', name: 'Name' },
     created: (time: string) => `Created ${time}`,
     clientId: (id: string) => `Client ID: ${id}`,
     pages: 'Pages',
     previous: 'Previous',
+    range: (from: number, to: number, total: number) => `${format(from)} to ${format(to)} of ${format(total)}`,
     pageOf: (page: number, pages: number) => `Page ${format(page)} of ${format(pages)}`,
     next: 'Next',
   },
@@ -60,6 +62,8 @@ export const applicationsTexts = {
     lastChanged: 'Last changed',
     /** The labels of all optional fields that are empty, in one line. */
     notFilledIn: 'Not filled in',
+    /** The link to the form, after the labels of the empty fields. */
+    fillIn: 'Fill in',
     client: 'OAuth client',
     about: 'About',
     secret: {
@@ -70,7 +74,7 @@ export const applicationsTexts = {
       link: 'Create new client secret…',
     },
     nextSteps: {
-      title: 'Next steps',
+      title: 'Settings and first call, for developers',
       settings: 'Settings for your client',
       settingsText: 'Save this as .env and fill in the client secret.',
       curl: 'A call of the application API',
@@ -126,9 +130,6 @@ export const applicationsTexts = {
     save: 'Save changes',
     saving: 'Saving…',
     about: 'About the application',
-    /** Groups of optional fields that can be opened. */
-    links: 'Web page, icon and privacy policy',
-    more: 'Default redirect URI and scopes',
     client: 'OAuth client',
     clientUnknown:
       'The application API does not say which redirect URIs this application has. Enter all of them, because saving replaces the stored ones.',
@@ -152,6 +153,8 @@ export const applicationsTexts = {
         'An application belongs to a group of people who develop it. You have no group yet. This site creates one with this name.',
       groupChoice: 'Its members can change and remove the application.',
       groupId: 'The ID of one of your groups.',
+      /** The group is fixed until the visitor has signed in again. */
+      groupChosen: 'You can choose another group after you have signed in.',
       description: 'Shown to people when they are asked to allow the application.',
       iconUrl: 'The address of a picture. The login portal links to it when it asks people to allow the application.',
       redirectUris: (example: string) =>
@@ -163,6 +166,8 @@ export const applicationsTexts = {
         'Names of permissions, separated by spaces, for example: orders:read orders:write. The platform stores them for your own API and does not check them. Most applications leave this empty.',
       defaultScopes: 'The scopes for sign-ins that do not name any.',
     },
+    /** Filled in as the name of the first group. */
+    groupOf: (name: string) => `${name}’s group`,
     /** The first choice for the default redirect URI. */
     firstRedirectUri: 'The first redirect URI',
     currentRedirectUri: 'The current one',
@@ -231,6 +236,10 @@ export const applicationsTexts = {
     shownOnce: 'The new secret works at once. You will see it only once.',
     currentStays: 'The current secret stays valid, so that you can replace it without a break.',
     oldStops: 'Only the two newest secrets are valid. If there are already two, the older one stops working.',
+    /** If the API returns when the valid secrets were created. */
+    previousStops: (age: string) =>
+      `The previous secret, which was created ${age}, stops working. Only the two newest secrets are valid.`,
+    noneStops: 'No secret stops working, because there is only one so far.',
   },
 
   remove: {
@@ -242,8 +251,7 @@ export const applicationsTexts = {
     thisSiteStops: 'Nobody can sign in here, not even you, until the operator of this site registers it again.',
     atOnce: 'This takes effect at once, and you cannot undo it:',
     noSignIn: 'Nobody can sign in with this application any more.',
-    secretsStop: 'Its client secrets, and the tokens that it was given, stop working.',
-    appTokensStop: 'Its app access tokens stop working.',
+    secretsStop: 'Its client secrets and all its tokens stop working, including its app access tokens.',
     done: {
       title: 'This site has been removed',
       message:

@@ -27,7 +27,7 @@ export const signInTexts = {
     /** The portal has its own session. It may sign the same person in again without asking. */
     atPortal: (signOutThere: string) =>
       `You may still be signed in at the login portal. If you share this device, ${signOutThere}.`,
-    atPortalLink: 'sign out there too',
+    atPortalLink: 'sign out of the portal, too',
   },
   declined: {
     title: 'You did not sign in',

@@ -13,6 +13,8 @@ import { localPath } from './security.ts'
 type ErrorHandlerOptions = {
   /** The name of this site. */
   name: string
+  /** The page that signed-in visitors start from. */
+  home: string
   texts: TextsOf<FastifyRequest>
   /**
    * Renders the page. `reply.message` cannot be used here, because Fastify's reply to an undecodable address has no
@@ -24,7 +26,7 @@ type ErrorHandlerOptions = {
 }
 
 /** The error handler of the whole application. Returns the body of the answer. */
-export function createErrorHandler({ name, texts, renderMessage, signInAgain }: ErrorHandlerOptions) {
+export function createErrorHandler({ name, home, texts, renderMessage, signInAgain }: ErrorHandlerOptions) {
   return async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const publicError = toPublicError(error)
     logError(request, publicError)
@@ -46,6 +48,7 @@ export function createErrorHandler({ name, texts, renderMessage, signInAgain }: 
         message,
         nextStep: publicError.nextStep ?? retry ?? { href: '/', text: goToStart },
         // A failed login has its own link for signing in again, which leads to the page that the visitor wanted.
+        otherStep: statusCode === 404 && !publicError.nextStep ? { href: home, text: own.start.goHome } : undefined,
         signInAgain: signInLink && (publicError.nextStep ?? signInLink),
         isError: true,
       })

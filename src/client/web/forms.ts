@@ -40,6 +40,8 @@ export type FormDefinition = {
   template: string
   /** More data for the template, such as `title`. It overrides the fields of FormPage. */
   data?: (request: FastifyRequest, page: FormPage) => object | Promise<object>
+  /** Hidden fields that only help to show the form again. A draft in a cookie does not contain them. */
+  onlyShown?: string[]
 }
 
 export type Submission = {
@@ -115,8 +117,11 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
   /** Undefined if the token is older than a day or was not made by this client. */
   const unsealToken = (text: string | undefined) => sealer.unseal(tokenPurpose, text)?.payload as FormToken | undefined
 
-  return function defineForm({ page, template, data = () => ({}) }: FormDefinition): Form {
+  return function defineForm({ page, template, data = () => ({}), onlyShown = [] }: FormDefinition): Form {
     const results = new ExpiringMap<Promise<unknown>>(clock)
+
+    const withoutOnlyShown = (fields: FormFields): FormFields =>
+      Object.fromEntries(Object.entries(fields).filter(([name]) => !onlyShown.includes(name)))
 
     const form: Form = {
       get route() {
@@ -158,7 +163,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         // A draft belongs to the visitor that the form was shown to. Without a valid token that visitor is unknown.
         const sessionOwner = unsealToken(formToken)?.sessionOwner
         const path = form.pathOf(request)
-        if (sessionOwner && handovers.leave(reply, { path, sessionOwner, value: fields }, 'lax'))
+        if (sessionOwner && handovers.leave(reply, { path, sessionOwner, value: withoutOnlyShown(fields) }, 'lax'))
           return reply.message({ title: texts.sessionEnded, message: texts.draftKept, nextStep })
         return renderForm(request, reply, { formToken, fields, signInHref: nextStep.href })
       },
@@ -195,7 +200,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
             // This page must use the address of this request, because that address accepts the form. `data` may have
             // set another `action`.
             action: request.url,
-            inputs: plainInputs(formPage.fields),
+            inputs: plainInputs(withoutOnlyShown(formPage.fields)),
             button: texts.web.form.sendAgain,
           }),
         )

@@ -38,7 +38,7 @@ export type Message = {
   message: string
   nextStep: NextStep
   /** A second link, less prominent. */
-  otherStep?: NextStep
+  otherStep?: NextStep | undefined
   /** A link for signing in again, shown next to a sign-out button. */
   signInAgain?: NextStep | undefined
   /** Adds that the visitor may still be signed in at the login portal. */

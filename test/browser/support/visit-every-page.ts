@@ -151,7 +151,7 @@ export async function visitEveryPage(
   await fill(page, { ...longestWords, name: words.name })
   await forgetSession()
   await press('Create application')
-  await page.getByText('Sign in in a new tab').waitFor()
+  await page.getByText('Sign in (new tab)').waitFor()
   await look('new-too-long-to-keep')
 
   await page.goto(publicUrl)

@@ -264,9 +264,26 @@ t.test('before a removal, a page says what will stop working and asks for confir
   t.equal(page.statusCode, 200)
   t.match(textOf(page), applicationsTexts.remove.heading('Name of app-1'))
   t.match(textOf(page), applicationsTexts.remove.noSignIn)
-  t.match(textOf(page), applicationsTexts.remove.appTokensStop)
+  t.match(textOf(page), applicationsTexts.remove.secretsStop)
   t.ok(linksOf(page).includes('/applications/app-1'), 'the page must link back to the application')
   t.equal(platform.received('DELETE /apps/v1/app-1').length, 0)
+})
+
+t.test('before a new client secret, a page says which secret stops working', async t => {
+  const { browser, platform, clock } = await withApplications(t)
+  const before = (days: number) => new Date(clock.read().getTime() - days * 24 * 60 * 60 * 1000).toISOString()
+  const { oldStops, noneStops, previousStops } = applicationsTexts.secret
+  for (const [created, expected] of [
+    [before(3), noneStops],
+    [`${before(3)}, ${before(90)}`, `${around(previousStops)[0]}3 months ago`],
+    ['', oldStops],
+  ] as const) {
+    const headers = { 'client-secrets-created': created }
+    platform.answer('GET /apps/v1/app-1', { headers, body: applicationRecord('app-1', {}, { client }) })
+    const text = textOf(await browser.get('/applications/app-1/secret'))
+    for (const one of [noneStops, `${around(previousStops)[0]}3 months ago`, oldStops])
+      t.equal(text.includes(one), one === expected, `${created}: ${one}`)
+  }
 })
 
 t.test('after a removal, the list says so and no longer has the application', async t => {

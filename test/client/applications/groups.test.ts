@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
 import { around } from '../../../src/client/texts.ts'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, linksOf, readForm, summaryLine, textOf } from '../support/read-form.ts'
 import { type Received, type Script, send } from '../support/scripted-platform.ts'
@@ -256,4 +257,49 @@ t.test('if the groups cannot be loaded, the form says why and links to the porta
     t.ok(linksOf(page).includes(config.loginUrl))
     t.equal(readForm(page, '/applications').groupId, '', 'the form must have a field for the id of the group')
   }
+})
+
+t.test('PG-14: a form that is shown again without a session shows the name of the chosen group', async t => {
+  const names = Array.from({ length: 60 }, (_, index) => own(`group-${index}`, `${index} <b>${'n'.repeat(190)}`))
+  const groups = collection([own('mine', 'Weather & <b>people</b>'), ...names])
+  const { browser, platform } = await buildApplicationsClient(t, {
+    scripts: { 'GET /identities/v1/visitor-1/links': { body: groups } },
+  })
+  await signIn(browser)
+  const opened: Record<string, string> = readForm(await browser.get('/applications/new'), '/applications')
+  const form = { ...opened, ...typed, groupId: 'mine' }
+  const before = platform.received().length
+  browser.cookies.clear()
+
+  const long = await browser.post('/applications', {
+    ...form,
+    description: 'd'.repeat(2_000),
+    scopes: 's'.repeat(1_000),
+  })
+  t.equal(long.statusCode, 401)
+  t.match(long.body, 'Weather &amp; &lt;b&gt;people&lt;/b&gt;')
+  t.match(textOf(long), `${applicationsTexts.form.labels.groupId} Weather & <b>people</b>`)
+  t.notMatch(textOf(long), 'mine', 'the page must not show the id')
+  t.hasStrict(readForm(long, '/applications'), { groupId: 'mine', groupNames: opened.groupNames })
+
+  const unknown = await browser.post('/applications', { ...form, groupId: 'other', description: 'd'.repeat(2_900) })
+  t.match(unknown.body, /<input type="text" id="groupId" name="groupId"[^>]* value="other">/)
+
+  const short = await browser.post('/applications', { ...form, description: 'd'.repeat(1_500) })
+  t.match(textOf(short), webTexts.form.draftKept, 'the names must not need space in the cookie')
+  t.equal(platform.received().length, before)
+})
+
+t.test('the name of the first group is suggested after the name of the visitor', async t => {
+  const { browser } = await buildApplicationsClient(t, {
+    scripts: {
+      'GET /api/me': { body: { '@id': 'visitor-1', firstName: 'Jane', lastName: 'Doe' } },
+      'GET /identities/v1/visitor-1/links': { body: collection([]) },
+    },
+  })
+  await signIn(browser)
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  t.equal(form.groupName, applicationsTexts.form.groupOf('Jane Doe'))
+  const refused = await browser.post('/applications', { ...form, groupName: '', name: '' })
+  t.equal(readForm(refused, '/applications').groupName, '', 'a field that was emptied stays empty')
 })

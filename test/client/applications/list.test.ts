@@ -46,7 +46,7 @@ t.test('the list shows fifty applications on each page, with links to the other 
   const first = await browser.get('/applications')
   t.equal(idsOf(first).length, 50)
   t.equal(idsOf(first)[0], 'app-101')
-  t.match(textOf(first), applicationsTexts.list.pageOf(1, 3))
+  t.match(textOf(first), `${applicationsTexts.list.range(1, 50, 101)} ${applicationsTexts.list.pageOf(1, 3)}`)
   t.notOk(linksOf(first).includes('/applications?page=0'))
 
   const second = await browser.get(linksOf(first).find(link => link.endsWith('page=2'))!)
@@ -55,6 +55,7 @@ t.test('the list shows fifty applications on each page, with links to the other 
 
   const third = await browser.get(linksOf(second).find(link => link.endsWith('page=3'))!)
   t.same(idsOf(third), ['app-1'])
+  t.match(textOf(third), applicationsTexts.list.range(101, 101, 101))
   t.notOk(linksOf(third).some(link => link.endsWith('page=4')))
 })
 
@@ -105,6 +106,22 @@ t.test('the search ignores upper and lower case, and links to other pages keep i
   const next = await browser.get(linksOf(page).find(link => link.includes('page=2'))!)
   t.equal(idsOf(next).length, 10)
   t.match(next.body, 'name="q" value="EATHER &amp; c"')
+})
+
+t.test('a short list has no search and no choice of the order, unless the address asks for one', async t => {
+  const { browser, platform } = await buildApplicationsClient(t, {
+    scripts: { 'GET /apps/v1': { body: collection(applications(7)) } },
+  })
+  await signIn(browser)
+  const hasTools = async (path: string) => {
+    const { body } = await browser.get(path)
+    return body.includes('role="search"') && body.includes('sort=name')
+  }
+  t.equal(await hasTools('/applications'), false)
+  t.equal(await hasTools('/applications?q=name'), true)
+  t.equal(await hasTools('/applications?sort=oldest'), true)
+  platform.answer('GET /apps/v1', { body: collection(applications(8)) })
+  t.equal(await hasTools('/applications'), true)
 })
 
 t.test('the search finds ids, too', async t => {
