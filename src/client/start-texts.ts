@@ -10,12 +10,14 @@ export const startTexts = {
   welcomeWithoutName: 'Welcome',
   /** The link to the site's home. */
   goHome: 'Go to your applications',
-  homeText: 'Look up a client ID, change an application, get a new client secret, or register another application.',
+  homeText: 'Look up a client ID, change an application, or get a new client secret.',
   /** The link to the page for a new application. */
   goNew: 'New application',
+  newText: 'Register an application, and get its client ID and its client secret.',
   signIn: 'Sign in',
   /** The link to the description of the application API. */
   guide: 'Read the API reference',
+  guideText: 'Each call of the application API, with an example.',
   /** A picture of credentials, next to the heading. */
   example: {
     name: { label: 'Name', value: 'Weather station' },

@@ -28,12 +28,18 @@ const textChanges: [line: string, bare: string][] = [
   ["  heading: 'Register and manage your applications',\n", ''],
   ['Each application gets a client ID and a client secret, with which it can sign people in. ', ''],
   [
-    'Look up a client ID, change an application, get a new client secret, or register another application.',
+    'Look up a client ID, change an application, or get a new client secret.',
     'The next page asks the API of the platform how many applications you have.',
   ],
-  ["  /** The link to the page for a new application. */\n  goNew: 'New application',\n", ''],
+  [
+    "  /** The link to the page for a new application. */\n  goNew: 'New application',\n  newText: 'Register an application, and get its client ID and its client secret.',\n",
+    '',
+  ],
   ["goHome: 'Go to your applications'", "goHome: 'Continue'"],
-  ["  /** The link to the description of the application API. */\n  guide: 'Read the API reference',\n", ''],
+  [
+    "  /** The link to the description of the application API. */\n  guide: 'Read the API reference',\n  guideText: 'Each call of the application API, with an example.',\n",
+    '',
+  ],
   ['  /** A picture of credentials, next to the heading. */\n', ''],
 ]
 
