@@ -22,7 +22,8 @@ async function type(page: Page, words: Record<string, string> = typed): Promise<
 async function read(page: Page): Promise<Record<string, string>> {
   const texts = Object.keys(typed).map(async label => [
     label,
-    await page.getByLabel(label, { exact: true }).inputValue(),
+    // A filled-in field outside of the folded part says itself that it is optional.
+    await page.getByLabel(new RegExp(`^${label}( optional)?$`)).inputValue(),
   ])
   return Object.fromEntries(await Promise.all(texts))
 }
