@@ -61,7 +61,7 @@ for (const { language, source, command, needs, build } of tutorials) {
     const extension = source.replace(/^.*\./, '')
     const excerpts = [...document.matchAll(/```(\w+)\n([\s\S]*?)```/g)].filter(([, name]) => name === extension)
     t.ok(excerpts.length > 3, `${excerpts.length} excerpts`)
-    for (const [, , excerpt = ''] of excerpts) t.ok(code.includes(excerpt), excerpt)
+    for (const [, , excerpt = ''] of excerpts) t.ok(excerpt.trim() && code.includes(excerpt), excerpt)
   })
 
   const missing = needs.filter(path => !existsSync(path))

@@ -1,8 +1,11 @@
 // docs/how-to/behind-a-proxy.md: conformance judges two replicas of the client behind each proxy of the document.
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import { generate } from 'selfsigned'
 import t from 'tap'
 import { findFreePort } from '../support/free-port.ts'
@@ -12,7 +15,35 @@ t.setTimeout(600_000)
 const checks =
   '^(login-works|cookie-|logout-|create-works$|create-once$|tabs-|start-|return-to-|page-from-another-site|token-answer-9-kb)'
 
-for (const proxy of ['nginx', 'caddy', 'haproxy']) {
+/** Starts the proxy without replicas, requests two pages, and returns what the proxy logs about these failures. */
+async function logWithoutReplicas(proxy: 'nginx' | 'caddy', folder: string, url: string, ca: string): Promise<string> {
+  const file = join(folder, `${proxy}.conf`)
+  const errorLog = join(folder, 'error.log')
+  const commands = {
+    nginx: ['-c', file, '-e', errorLog, '-g', `daemon off; pid ${join(folder, 'nginx.pid')};`],
+    caddy: ['run', '--adapter', 'caddyfile', '--config', file],
+  }
+  const child = spawn(proxy, commands[proxy], {
+    env: { ...process.env, HOME: folder },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const printed = text(child.stderr)
+  for (const path of ['/applications', '/exchangeToken?code=c1&state=s1'])
+    while ((await statusOf(url + path, ca)) < 500) await setTimeout(100)
+  child.kill()
+  const output = await printed
+  return proxy === 'nginx' ? readFileSync(errorLog, 'utf8') : output
+}
+
+/** The status of a response, or 0 if the proxy does not accept the connection. */
+function statusOf(url: string, ca: string): Promise<number> {
+  return new Promise(resolve => {
+    const request = get(url, { ca, agent: false }, response => resolve(response.resume().statusCode ?? 0))
+    request.on('error', () => resolve(0))
+  })
+}
+
+for (const proxy of ['nginx', 'caddy', 'haproxy'] as const) {
   const isThere = [`/usr/sbin/${proxy}`, `/usr/bin/${proxy}`].some(existsSync)
   t.test(
     `people sign in, create and sign out through ${proxy}`,
@@ -40,10 +71,15 @@ for (const proxy of ['nginx', 'caddy', 'haproxy']) {
       })
       t.equal(code, 0, 'nothing fails', { output: output.slice(-20_000) })
       t.match(output, /\d{2,} passed, 0 failed/)
-      if (proxy !== 'nginx') return
-      const log = readFileSync(join(folder, 'access.log'), 'utf8')
-      t.match(log, '"GET /exchangeToken" 200')
+      if (proxy === 'haproxy') return
+      const log = await logWithoutReplicas(proxy, folder, url, cert)
+      t.match(log, '/applications', 'the error log names the address that failed')
       t.notMatch(log, 'code=')
+      if (proxy === 'caddy') return
+      const accessLog = readFileSync(join(folder, 'access.log'), 'utf8')
+      t.match(accessLog, '"GET /exchangeToken" 200')
+      t.match(accessLog, '"GET /exchangeToken" 502')
+      t.notMatch(accessLog, 'code=')
     },
   )
 }

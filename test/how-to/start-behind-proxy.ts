@@ -44,7 +44,7 @@ for (const [from, to] of [...replicas, ...(changes[proxy] ?? [])]) {
   configuration = configuration.replaceAll(from, to)
 }
 // Otherwise Caddy would also listen on port 80 and on its administration port.
-if (proxy === 'caddy') configuration = `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${configuration}`
+if (proxy === 'caddy') configuration = configuration.replace('{\n', '{\n\tadmin off\n\tauto_https disable_redirects\n')
 const file = join(folder, `${proxy}.conf`)
 writeFileSync(file, configuration)
 writeFileSync(
