@@ -49,9 +49,10 @@ t.test('stop() ends the children of the client’s shell, even if they ignore si
 t.test('on Windows taskkill ends the client and all its children', async t => {
   const folder = t.testdir()
   // This test sees only the arguments of taskkill. On Windows, the real program ends the named processes.
-  const taskkill = `#!/bin/sh\necho "$@" >> ${folder}/calls\nkill -9 -- "-$2"\n`
+  const taskkill = `#!/bin/sh\necho "$@" >> ${folder}/calls\nkill -9 "-$2"\n`
   writeFileSync(join(folder, 'taskkill'), taskkill, { mode: 0o755 })
-  const client = await startClient('sleep 60; true', process.env, async () => true)
+  // Longer than the time limit of the test file, so the client ends only if the program ends it.
+  const client = await startClient('sleep 600; true', process.env, async () => true)
   t.teardown(() => client.stop())
   const { PATH } = process.env
   const platform = Object.getOwnPropertyDescriptor(process, 'platform')!
