@@ -28,6 +28,12 @@ for (const source of navigator.clipboard ? document.querySelectorAll('[data-copy
     }, 2000)
   })
   const block = source.closest('pre')
-  if (block) block.prepend(button)
-  else source.after(button)
+  if (!block) {
+    source.after(button)
+    continue
+  }
+  const bar = document.createElement('span')
+  bar.className = 'bar'
+  bar.append(source.dataset.kind ?? '', button)
+  block.prepend(bar)
 }

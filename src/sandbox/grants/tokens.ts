@@ -113,15 +113,18 @@ export async function revokeToken(
  */
 export async function makePortalToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
-  { id, userId, proof }: ProvenUser & { id: string },
+  { id, userId, proof, tokenName }: ProvenUser & { id: string; tokenName: string },
 ): Promise<{ accessToken: string; expiresAt: Date }> {
   const now = clock()
   const expiresAt = new Date(now.getTime() + userTokenLifetime * 1000)
+  const order = { issuer: addresses.portalUrl, grantId: id, userId, clientId: addresses.portalUrl, now }
+  const accessToken = await signUserToken(keyRing, order)
+  const tokenEnd = accessToken.slice(-4)
   await store.transaction(async db => {
     await requireProof(db, userId, proof)
-    if (!(await createPortalGrant(db, { id, userId, now, expiresAt }))) throw new Refusal('token-shown')
+    const isNew = await createPortalGrant(db, { id, userId, now, expiresAt, tokenName, tokenEnd })
+    if (!isNew) throw new Refusal('token-shown')
     await endSurplusGrants(db, userId, null, now)
   })
-  const order = { issuer: addresses.portalUrl, grantId: id, userId, clientId: addresses.portalUrl, now }
-  return { accessToken: await signUserToken(keyRing, order), expiresAt }
+  return { accessToken, expiresAt }
 }

@@ -37,6 +37,7 @@ export async function showConsentPage(
   const expiresAt = new Date(clock().getTime() + formLifetimeMs)
   return reply.viewAsync('consent', {
     title: `Allow ${login.application.name}?`,
+    width: 'middle consent',
     application: login.application,
     maker: await findUser(store.read, login.application.createdBy),
     group: await findGroup(store.read, login.application.groupId),

@@ -10,6 +10,7 @@ import type { Services } from '../services.ts'
 import { hasConsent } from '../store/consents.ts'
 import { longestText } from '../values/text-length.ts'
 import { errorTitle } from '../web/error-title.ts'
+import { setPageHeaders } from '../web/page-headers.ts'
 import { loginErrorOf, loginErrorUrl } from './login-urls.ts'
 import { findVisitor } from './session.ts'
 
@@ -24,9 +25,8 @@ interface ErrorPage {
   next?: { label: string; href?: string }
 }
 
-const wrongLink = 'You cannot sign in with this link'
-const help =
-  'Only the people who run the application can correct this. Tell them the request ID below. Then close this page.'
+const wrongLink = 'This sign-in link does not work'
+const help = 'Only the people who run that application can repair this. Send them the request ID below.'
 const notRegistered = 'The application that sent you here is not registered, so you cannot sign in to it.'
 const wrongAddress =
   'The application that sent you here wants this portal to send you to an address that the application has not registered.'
@@ -124,7 +124,11 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
   'content-type-unsupported': { status: 415, message: unreadable },
   'body-unreadable': { status: 400, message: unreadable },
 }
-const internal: ErrorPage = { status: 500, message: 'This is a fault of the login portal. Try again in a moment.' }
+const internal: ErrorPage = {
+  status: 500,
+  message:
+    'This is a fault of the login portal. Try again in a moment. If it stays, only the people who run the portal can repair it.',
+}
 
 /** What a page says about this reason. Undefined if the reason never ends in a page. */
 export function errorPageOf({ reason, details }: Refusal): ErrorPage | undefined {
@@ -153,11 +157,14 @@ export function showErrorPages(
     const statusCode = refusal ? page.status : faultStatus
     reportRefusal(reply, error, { statusCode, reason: refusal?.reason ?? reason, message: page.message }, 'page')
     if (statusCode === 503) reply.header('retry-after', retryAfterFaultSeconds)
+    // The words of this page are the portal's own, so it may have the script that copies the request ID.
+    setPageHeaders(reply, { hasScript: true })
     const href = page.next?.href ?? request.getDecorator<string>(startAgain)
     return reply
       .status(statusCode)
       .viewAsync('error', {
         title: page.title ?? errorTitle(statusCode),
+        scripts: ['copy-buttons.js'],
         message: page.message,
         help: page.help,
         next: page.next && href ? { href, label: page.next.label } : undefined,

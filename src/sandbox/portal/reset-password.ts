@@ -46,6 +46,7 @@ export function forgotPasswordRoutes(
       minutes: resetLinkMinutes,
       mostLinks: mostResetLinks,
       mailboxUrl: mailbox.url,
+      formToken: makePurposeToken(services, purpose),
       ...purpose,
     })
   }

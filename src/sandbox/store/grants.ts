@@ -180,13 +180,22 @@ export async function findLiveGrant(db: Db, grantId: string): Promise<LiveGrant 
     .executeTakeFirst()
 }
 
+interface NewPortalGrant {
+  id: string
+  userId: string
+  now: Date
+  expiresAt: Date
+  tokenName?: string
+  tokenEnd?: string
+}
+
 /**
  * A grant without an application, for one access token. Returns false if the id exists already, because the form was sent
  * twice.
  */
 export async function createPortalGrant(
   db: Db,
-  { id, userId, now, expiresAt }: { id: string; userId: string; now: Date; expiresAt: Date },
+  { id, userId, now, expiresAt, tokenName = '', tokenEnd = '' }: NewPortalGrant,
 ): Promise<boolean> {
   const row = await db
     .insertInto('grants')
@@ -202,6 +211,8 @@ export async function createPortalGrant(
       redeemed_at: now.getTime(),
       generation: 0,
       sequence: nextSequence(userId, null),
+      token_name: tokenName,
+      token_end: tokenEnd,
     })
     .onConflict(conflict => conflict.column('id').doNothing())
     .returning('id')
@@ -212,6 +223,10 @@ export async function createPortalGrant(
 /** An access token from the portal's own page. */
 export interface PortalGrant {
   id: string
+  /** What the person said the token is for. Empty if they said nothing. */
+  name: string
+  /** The last characters of the token. Empty for tokens of earlier versions. */
+  end: string
   createdAt: Date
   expiresAt: Date
 }
@@ -220,7 +235,7 @@ export interface PortalGrant {
 export async function listPortalGrants(db: Db, userId: string, now: Date): Promise<PortalGrant[]> {
   const rows = await db
     .selectFrom('grants')
-    .select(['id', 'created_at as createdAt', 'expires_at as expiresAt'])
+    .select(['id', 'token_name as name', 'token_end as end', 'created_at as createdAt', 'expires_at as expiresAt'])
     .where('user_id', '=', userId)
     .where('application_id', 'is', null)
     .where('revoked_at', 'is', null)
@@ -229,7 +244,7 @@ export async function listPortalGrants(db: Db, userId: string, now: Date): Promi
     .orderBy('id')
     .limit(mostLiveGrants)
     .execute()
-  return rows.map(row => ({ id: row.id, createdAt: new Date(row.createdAt), expiresAt: new Date(row.expiresAt) }))
+  return rows.map(row => ({ ...row, createdAt: new Date(row.createdAt), expiresAt: new Date(row.expiresAt) }))
 }
 
 /** Ends one access token of this user from the portal's own page. Any other id changes nothing. */

@@ -139,6 +139,15 @@ const applicationMakers: Migration = {
   statements: ['create index applications_maker on applications (created_by)'],
 }
 
+/** A person can name an access token from the portal's own page. Tokens of earlier versions have no name and no last characters. */
+const tokenNames: Migration = {
+  name: 'names of access tokens',
+  statements: [
+    "alter table grants add column token_name text not null default ''",
+    "alter table grants add column token_end text not null default ''",
+  ],
+}
+
 /** The first step brings version 0 to version 1, and so on. */
 export const migrations: readonly Migration[] = [
   firstSchema,
@@ -151,4 +160,5 @@ export const migrations: readonly Migration[] = [
   applicationVersions,
   boundsOfGrants,
   applicationMakers,
+  tokenNames,
 ]

@@ -127,6 +127,9 @@ interface GrantTable {
   sequence: Generated<number>
   /** Access tokens of this generation and earlier ones have expired, whatever their claims say. */
   expired_generation: Generated<number | null>
+  /** What the person said the token is for, and the last characters of the token. Only for tokens from the portal's own page. */
+  token_name: Generated<string>
+  token_end: Generated<string>
 }
 
 /** A connection or a transaction: every function of the store takes one. */

@@ -1,4 +1,5 @@
 // The page that describes each call for developers. It needs no script.
+import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readAsset } from './assets.ts'
 import { setPageHeaders } from './page-headers.ts'
@@ -35,6 +36,7 @@ export function showCallsPage({ samples, errorExample, ...page }: CallsPage, rea
       ...page,
       ...reference,
       errorExample: JSON.stringify(errorExample, null, 2),
+      statusWords: STATUS_CODES,
       width: 'reference',
       stylesheets: ['calls.css'],
       scripts: ['copy-buttons.js'],

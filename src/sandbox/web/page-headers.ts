@@ -5,7 +5,7 @@ import { isPlainHost } from '../values/plain-host.ts'
 /**
  * `formTargets` are the origins, already checked, to which a form of this page may redirect. Chromium applies form-action
  * to the whole chain of redirects, so with only `'self'` it would block the way back to the client. `hasScript` allows the
- * portal's own scripts. Pages that may show texts of a stranger to any visitor, such as consent and error pages, have no
+ * portal's own scripts. Pages that may show texts of a stranger to any visitor, such as the consent page, have no
  * scripts.
  */
 export function setPageHeaders(

@@ -338,6 +338,32 @@ for (const database of databases) {
   )
 
   t.test(
+    `an access token can have a name, and the list shows the name and the last characters of the token (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const browser = await openAsDeveloper(sandbox)
+      const make = async (name: string) =>
+        submitForm(browser, await browser.get('/account/token'), '/account/token', { name })
+      const tooLong = await make('ü'.repeat(61))
+      t.equal(tooLong.statusCode, 422)
+      t.match(tooLong.body, 'Use 60 characters or fewer.')
+      t.match(tooLong.body, `value="${'ü'.repeat(61)}"`, 'the name that was typed must stay in the form')
+      t.equal((await make('a\0b')).statusCode, 422)
+      t.match((await browser.get('/account/token')).body, 'You have no valid access tokens.')
+
+      const named = /data-copy="access token">([^<]+)</.exec((await make(' Back up & <restore> ')).body)?.[1] ?? ''
+      const { body } = await browser.get('/account/token')
+      t.match(body, `<bdi>Back up &amp; &lt;restore&gt;</bdi></strong> <span class="soft">ends in <code>${named.slice(-4)}<`)
+      t.notMatch(body, named.slice(-5), 'the list must show no more than the last four characters')
+      const [, ask = ''] = /href="(\/account\/token\/[0-9a-f-]{36}\/end)"/.exec(body) ?? []
+      t.match((await browser.get(ask)).body, 'Back up &amp; &lt;restore&gt;')
+
+      t.equal((await make('')).statusCode, 200)
+      t.match((await browser.get('/account/token')).body, '<bdi>Access token</bdi>')
+    },
+  )
+
+  t.test(
     `the account shows groups, applications, sessions and tokens at a glance, and only its own (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
@@ -472,7 +498,7 @@ for (const database of databases) {
       const page = await browser.get('/account/applications')
       t.match(page.body, 'Reference client')
       const question = await askToWithdraw(browser)
-      t.match(question.body, /<h1>Withdraw access\?<\/h1>\s*<p class="subject"><bdi>Reference client</)
+      t.match(question.body, /<h1>Withdraw access from “<bdi class="whole-name">Reference client<\/bdi>”\?</)
       t.equal(
         (await listApplications(sandbox, tokens.access_token)).statusCode,
         200,

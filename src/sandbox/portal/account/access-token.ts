@@ -4,13 +4,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { makePortalToken } from '../../grants/tokens.ts'
 import type { Services } from '../../services.ts'
 import { listPortalGrants, revokeGrantsOf, revokePortalGrant } from '../../store/grants.ts'
-import { type GroupOfUser, listGroupsOf } from '../../store/memberships.ts'
+import { listGroupsOf } from '../../store/memberships.ts'
 import { isId } from '../../values/is-id.ts'
+import { isStorableText } from '../../values/storable-text.ts'
+import { isLonger } from '../../values/text-length.ts'
 import { redirectWithNotice, takeNotice } from '../notice.ts'
 import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const path = '/account/token'
 const endPath = `${path}/end`
+const longestName = 60
 
 interface OneToken {
   Params: { token_id: string }
@@ -19,7 +22,12 @@ interface OneToken {
 export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   const { store, clock, addresses } = services
 
-  async function show(request: FastifyRequest, reply: FastifyReply) {
+  async function show(_request: FastifyRequest, reply: FastifyReply) {
+    return showList(reply)
+  }
+
+  async function showList(reply: FastifyReply, refused: { name?: string; nameProblem?: string } = {}) {
+    const { request } = reply
     const userId = visitorOf(request).id
     return showAccountPage(reply, 'account/token', {
       title: 'Access tokens',
@@ -27,22 +35,29 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
       tokens: await listPortalGrants(store.read, userId, clock()),
       notice: takeNotice(services, reply, { path, userId }),
       makeToken: makeAccountForm(services, request, 'make token'),
+      longestName,
+      ...refused,
     })
   }
 
   async function make(request: FastifyRequest, reply: FastifyReply) {
     const { id, fields } = readAccountForm(services, request, 'make token')
     const { id: userId, proof } = visitorOf(request)
+    const name = (fields.name ?? '').trim()
+    const nameProblem = findNameProblem(name)
+    if (nameProblem !== undefined) return showList(reply.status(422), { name, nameProblem })
     const groups = await listGroupsOf(store.read, userId)
-    const { accessToken, expiresAt } = await makePortalToken(services, { id, userId, proof })
+    const { accessToken, expiresAt } = await makePortalToken(services, { id, userId, proof, tokenName: name })
     request.log.info({ code: 'token-made', userId }, 'a user made an access token')
-    const group = chooseGroup(groups, fields.groupId)
+    // A command must not create an application in a group of other people before the visitor has chosen that group.
+    const group = groups.find(({ isMaker }) => isMaker)
     return showAccountPage(reply, 'account/token-shown', {
       title: 'Your access token',
       accessToken,
       expiresAt,
       group,
-      ...makeCurlLines(addresses.apiUrl, group?.id),
+      groups,
+      ...makeCurlLines(addresses.apiUrl, group?.id ?? (groups.length > 0 ? 'GROUP_ID' : undefined)),
     })
   }
 
@@ -51,16 +66,18 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     const token = tokens.find(({ id }) => id === request.params.token_id)
     if (!token) return reply.redirect(path, 303)
     return askFirst(reply, {
-      heading: 'End this access token?',
+      title: 'End this access token?',
+      question: ['End this access token', '?'],
       texts: ['The token stops working at once. A program that uses it needs a new token.'],
-      times: [
+      facts: [
+        ...(token.name ? [['What it is for', token.name] satisfies [string, string]] : []),
+        ...(token.end ? [['Ends in', token.end] satisfies [string, string]] : []),
         ['Created', token.createdAt],
         ['Valid until', token.expiresAt],
       ],
       action: endPath,
       fields: { formToken: makeAccountForm(services, request, 'end tokens'), tokenId: token.id },
       button: 'End the token',
-      isFinal: true,
       cancel: path,
     })
   }
@@ -68,13 +85,14 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
   async function askToEndAll(request: FastifyRequest, reply: FastifyReply) {
     const { length } = await listPortalGrants(store.read, visitorOf(request).id, clock())
     if (length === 0) return reply.redirect(path, 303)
+    const what = length === 1 ? 'End your access token' : `End all ${length} of your access tokens`
     return askFirst(reply, {
-      heading: `End ${length === 1 ? 'your access token' : `all ${length} of your access tokens`}?`,
+      title: `${what}?`,
+      question: [what, '?'],
       texts: ['Your tokens stop working at once. A program that uses one of them needs a new token.'],
       action: endPath,
       fields: { formToken: makeAccountForm(services, request, 'end tokens'), tokens: 'all' },
       button: length === 1 ? 'End the token' : 'End all tokens',
-      isFinal: true,
       cancel: path,
     })
   }
@@ -95,9 +113,9 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
   return { show, make, askToEndOne, askToEndAll, end }
 }
 
-/** The group that the user chose, if they are in it. Otherwise the first group that the user has made. */
-function chooseGroup(groups: GroupOfUser[], id: string | undefined): GroupOfUser | undefined {
-  return groups.find(group => group.id === id) ?? groups.find(group => group.isMaker)
+function findNameProblem(name: string): string | undefined {
+  if (isLonger(name, longestName)) return `Use ${longestName} characters or fewer.`
+  return /\p{Cc}/u.test(name) || !isStorableText(name) ? 'Use only letters, numbers and symbols.' : undefined
 }
 
 /** Addresses and ids contain no quotation marks, so they need no escaping. `create` is undefined without a group. */

@@ -42,27 +42,30 @@ export function showAccountPage(reply: FastifyReply, page: string, data: { title
 }
 
 interface Question {
-  heading: string
-  /** The name of the person, group or application that the question is about. */
+  /** The title of the window. It contains no name that somebody else chose. */
+  title: string
+  /** The words before and after the name. Without a name, the page shows them together. */
+  question: [before: string, after: string]
+  /** The name of the person, group or application that the question is about. The heading shows it whole. */
   name?: string
   /** The sentences that say what the button causes. If there are several sentences, the page shows them as a list. */
   texts: string[]
-  /** Times by which the visitor recognises the thing, such as when it was created. */
-  times?: [label: string, time: Date][]
+  /** What does not end. */
+  stays?: string
+  /** What the visitor recognises the thing by, such as when it was created. */
+  facts?: [label: string, value: Date | string][]
   /** The address that the form is sent to, and its hidden fields. */
   action: string
   fields: Record<string, string>
   /** The label of the button, which says what it does. */
   button: string
-  /** True if nobody can undo what the button causes. */
-  isFinal?: boolean
   /** The page to go back to. */
   cancel: string
 }
 
 /** A page that asks before something ends. It works without a script. */
 export function askFirst(reply: FastifyReply, question: Question) {
-  return showAccountPage(reply, 'account/question', { title: question.heading, width: 'narrow', ...question })
+  return showAccountPage(reply, 'account/question', { width: 'narrow', ...question })
 }
 
 /** The path of this page, built from its route's pattern and from valid ids. Other text that a stranger typed never gets into it. */

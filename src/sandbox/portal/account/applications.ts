@@ -53,12 +53,12 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
     const name = isId(clientId) ? await findAllowedName(store.read, visitorOf(request).id, clientId) : undefined
     if (name === undefined) return reply.redirect(path, 303)
     return askFirst(reply, {
-      heading: 'Withdraw access?',
+      title: 'Withdraw access?',
+      question: ['Withdraw access from “', '”?'],
       name,
-      texts: [
-        'The application can no longer act as you. The next time you sign in to it, it has to ask you again.',
+      texts: ['The application can no longer act as you. The next time you sign in to it, it has to ask you again.'],
+      stays:
         'The applications that it created for you stay. The next page lists them. There you can renew their secrets or remove them.',
-      ],
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'withdraw'), clientId },
       button: 'Withdraw access',

@@ -203,12 +203,12 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     // The page of the group says what the visitor must do before leaving.
     if (isLast && (await countApplicationsIn(store.read, group.id)).count > 0) return reply.redirect(path, 303)
     return askFirst(reply, {
-      heading: 'Leave this group?',
+      title: 'Leave this group?',
+      question: ['Leave the group “', '”?'],
       name: group.name,
       texts: isLast
         ? ['You are the only member, so the group is removed when you leave. You cannot undo this.']
         : ['You lose access to its applications.', 'To come back you need an invitation.'],
-      isFinal: isLast,
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'change group'), change: 'leave' },
       button: 'Leave the group',
@@ -225,7 +225,8 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
       mayRemove && (await isMember(store.read, groupId, userId)) ? await findUser(store.read, userId) : undefined
     if (!member) return reply.redirect(path, 303)
     return askFirst(reply, {
-      heading: 'Remove this member?',
+      title: 'Remove this member?',
+      question: ['Remove ', ' from the group?'],
       name: nameOf(member),
       texts: ['They lose access to the applications of the group at once.', 'To come back they need an invitation.'],
       action: path,

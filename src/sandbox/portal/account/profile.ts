@@ -38,13 +38,14 @@ export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cl
 
   async function askToEndEverywhere(request: FastifyRequest, reply: FastifyReply) {
     return askFirst(reply, {
-      heading: 'Sign out everywhere?',
+      title: 'Sign out everywhere?',
+      question: ['Sign out everywhere', '?'],
       texts: [
         'Your sessions at the login portal end in every browser, including this one.',
         'Your access tokens end.',
         'The applications that you signed in to cannot act as you until you sign in to them again.',
-        'Applications and secrets that they created stay valid.',
       ],
+      stays: 'Applications and secrets that they created stay valid.',
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'sign out everywhere') },
       button: 'Sign out everywhere',
