@@ -196,7 +196,10 @@ t.test('a button copies the id of a group', { skip }, async t => {
   await page.getByRole('link', { name: 'Sandbox developers' }).click()
   await page.getByRole('button', { name: 'Copy group ID' }).click()
   await page.getByText('Copied: group ID').waitFor({ state: 'attached' })
-  t.equal(await page.evaluate('navigator.clipboard.readText()'), await page.locator('[data-copy="group ID"]').innerText())
+  t.equal(
+    await page.evaluate('navigator.clipboard.readText()'),
+    await page.locator('[data-copy="group ID"]').innerText(),
+  )
 })
 
 t.test('PS-08: a page of another site cannot show the portal in a frame', { skip }, async t => {
