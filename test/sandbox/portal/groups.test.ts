@@ -349,12 +349,12 @@ for (const database of databases) {
       404,
       'an invited user must not be able to rename the group',
     )
-    t.match((await maker.get(path)).body, '<h1><bdi>&lt;i&gt;')
+    t.match((await maker.get(path)).body, /<h1 class="long"><bdi>&lt;i&gt;/)
 
     await answerInvitation(friend, 'accept')
     await change(friend, path, { change: 'rename', name: 'Storms' })
     t.match((await maker.get(path)).body, '<h1><bdi>Storms</bdi></h1>')
-    t.match((await maker.get('/account/token')).body, '>Storms<', 'everywhere')
+    t.match((await maker.get('/account')).body, '>Storms<', 'everywhere')
   })
 
   t.test(
