@@ -1,7 +1,7 @@
 # Two images: "client" contains the client and nothing of the sandbox; "sandbox" contains the sandbox and nothing of the client.
 #   docker build --tag application-client .
 #   docker build --target sandbox --tag application-sandbox .
-# A third one, "conformance", is the sandbox with the conformance suite as its command, for CI:
+# A third image, "conformance", is for CI. It contains the sandbox, and its command is the conformance suite:
 #   docker build --target conformance --tag application-conformance .
 #   docker run --rm --network host application-conformance conformance --client http://localhost:3000
 
@@ -28,7 +28,7 @@ RUN rm -rf /usr/local/lib/node_modules /opt/yarn* /usr/local/bin/npm /usr/local/
 WORKDIR /app
 # Listen on every address of the container, because Docker cannot publish a port on localhost.
 ENV HOST=0.0.0.0
-# The user is a number, which shows without /etc/passwd that it is not root.
+# The user is a number, so a reader sees without /etc/passwd that the user is not root.
 USER 1000:1000
 ENTRYPOINT ["node"]
 
@@ -62,8 +62,8 @@ LABEL org.opencontainers.image.title="Application sandbox" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 
-# The same files as in "sandbox". The command is the conformance suite: conformance --client URL. A command needs no health
-# check.
+# The same files as in "sandbox". The command is the conformance suite: conformance --client URL. This image runs a
+# command, which needs no health check.
 FROM sandbox AS conformance
 COPY docker/programs.ts docker/
 HEALTHCHECK NONE
@@ -83,7 +83,7 @@ RUN node /build/keep-packages.ts src/client \
 FROM runtime AS client
 COPY --from=client-files /app /app
 EXPOSE 3000
-# "live" and not "ready": a container must not be restarted because the portal is down.
+# The check asks "live" and not "ready", because a container must not restart when the portal is down.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/health/live').then(answer => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["src/client/main.ts"]

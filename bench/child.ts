@@ -45,7 +45,7 @@ export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Pro
       printed += chunk
       const found = pattern.exec(printed)
       if (!found) return
-      // If nobody read the output of a server, the server would soon wait, and the results would include that time.
+      // If nothing reads the output of a server, the server soon waits, and the results include that time.
       stdout.off('data', look).resume()
       resolve(found.slice(1))
     }

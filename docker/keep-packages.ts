@@ -15,7 +15,7 @@ export function packagesIn(source: string): string[] {
     .map(name => name.split('/', name.startsWith('@') ? 2 : 1).join('/'))
 }
 
-/** Packages for development that the code loads if they are installed. */
+/** Development packages. The code loads them only if they are installed. */
 const optional = ['pino-pretty']
 
 /** A package.json for `sources`. Throws an error if the sources import a package that is not in the dependencies. */

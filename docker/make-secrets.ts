@@ -4,8 +4,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 
 /**
  * Each subfolder of `folder` is a volume. Only the services that need its secrets mount it, so the client cannot read the
- * password of the database. Existing secrets stay. The program can be stopped at any time and run again. Returns the two
- * secrets that a person types: the visitor's password and the token of the laboratory.
+ * password of the database. Existing secrets stay. If the program is stopped at any time, it can run again. Returns the
+ * two secrets that a person types: the visitor's password and the token of the laboratory.
  */
 export function makeSecrets(folder: string): { password: string; labToken: string } {
   const random = () => randomBytes(32).toString('base64url')

@@ -10,7 +10,7 @@ export interface Citation {
 
 /** `CL-03`, `F-26`: one or two letters, and two digits. */
 const coded = '[A-Z]{1,2}-\\d{2}'
-/** `cookie-strict`: words with hyphens. The id of one rule is a single word. */
+/** `cookie-strict`: words with hyphens. Only the id `seeds` has no hyphen. */
 const named = '(?:[a-z]+(?:-[a-z0-9]+)+|seeds)'
 const anyCoded = new RegExp(`(?<![\\w-])${coded}(?![\\w-])`, 'g')
 /** In comments, documents and the reasons of the sandbox: "(rule cookie-strict)", "rules TK-07 and api-fields". */

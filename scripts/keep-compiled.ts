@@ -6,7 +6,7 @@ import { enableCompileCache, flushCompileCache } from 'node:module'
 // not writable, as in an image, nothing is cached.
 enableCompileCache('node_modules/.cache/compiled')
 
-// Node writes the cache when the process exits. A process that is killed writes nothing, so this timer writes the code of
-// the start a few seconds after it.
+// Node writes the cache when the process exits. A process that is killed writes nothing, so this timer writes the cache
+// a few seconds after the start.
 const startIsOverMs = 3_000
 setTimeout(flushCompileCache, startIsOverMs).unref()

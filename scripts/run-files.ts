@@ -10,12 +10,12 @@ process.argv[1] = resolve(files[0]!)
 const { default: t } = await import('tap')
 const { timeout = 0 } = t.options
 for (const file of files) {
-  // What a file sets for its own tests does not apply to those of the next file.
+  // The settings of a file must not apply to the tests of the next file.
   t.jobs = 1
   t.setTimeout(timeout)
   // tap and the file see the arguments of `node FILE`.
   process.argv[1] = resolve(file)
-  // Not with t.comment, which writes later, so that the output names the file even if the process is killed.
+  // t.comment would write later. With console.log, the output names the file even if the process is killed.
   console.log(`# npm test -- ${file}`)
   const countBefore = t.count
   const startedAt = performance.now()

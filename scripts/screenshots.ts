@@ -23,7 +23,7 @@ try {
   await mkdir(folder, { recursive: true })
   await mkdir(shownFolder, { recursive: true })
   const both = await startBoth(scope, { hasLab: true })
-  // On phones scrollbars take no space.
+  // On phones, scrollbars take no space on the page.
   const browser = await launchChromium(scope, { isWhole: true, switches: ['--hide-scrollbars'] })
   const page = await browser.newPage()
   page.setDefaultTimeout(120_000)

@@ -24,7 +24,8 @@ const groups = Object.values(Object.groupBy(files, path => dirname(path))).flatM
   return Array.from({ length: processes }, (_, i) => inFolder.filter((_, j) => j % processes === i))
 })
 
-// Most tests wait half of their time. At most eight processes, because all tests share one browser and one PostgreSQL.
+// Most tests spend half of their time waiting. At most eight processes, because all tests share one browser and one
+// PostgreSQL.
 t.jobs = Math.min(8, 2 * availableParallelism())
 // A developer's machine skips tests that need something it does not have, such as Chromium. In CI a skipped test is a failure.
 t.options.failSkip = Boolean(process.env.CI)
@@ -38,17 +39,17 @@ const env = {
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(import.meta.dirname, '../node_modules/.cache/node'),
 }
 // t.spawn sets NODE_OPTIONS, so that the process and its child processes measure coverage. That takes a third of the processor
-// time of most files. So `env` removes the variable.
+// time of most files. The command `env` therefore removes the variable.
 const command = ['-u', 'NODE_OPTIONS', process.execPath, join(import.meta.dirname, 'run-files.ts')]
 for (const group of groups)
   t.spawn('env', [...command, ...group], {
     name: dirname(group[0]!),
     env,
     stdio: 'inherit',
-    // For one file, too: run-files.ts resets the timer for each file.
+    // This is the limit for one file, because run-files.ts resets the timer for each file.
     timeout: timeout * 1000,
     buffered: true,
-    // The line of this file that started the process is not helpful.
+    // In a report, the line of this file that started the process is not helpful.
     at: null,
     stack: '',
   })

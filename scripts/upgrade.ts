@@ -1,7 +1,7 @@
 // Brings a starter to a newer version of the reference client: npm run upgrade -- ../newer-checkout
 // The command makes two starters in a temporary folder: one with the eject command of the old version, and one with that of
-// the new version. Then git applies the difference between the two to this project, like a commit. Before that, nothing in
-// this project changes.
+// the new version. Then git applies the difference between the two to this project, like a commit. Until then, the
+// command changes nothing in this project.
 import { execSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -73,7 +73,7 @@ function upgrade(folder: string): number {
   return conflicts.length + packageConflicts.length > 0 ? 1 : 0
 }
 
-/** Throws an error unless all changes are committed, because only then git can undo the upgrade. */
+/** Throws an error if there are uncommitted changes, because git could then not undo the upgrade. */
 function checkThisProject(): void {
   if (git('.', 'ls-files', recordFile).trim() === '')
     throw new Error(`This project is not in git, or ${recordFile} is not committed. Commit everything first.`)

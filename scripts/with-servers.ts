@@ -1,5 +1,5 @@
-// Runs a script whose tests share PostgreSQL and Chromium, because both take long to start. Each starts when the first test
-// asks for it, and stops when the script ends: node scripts/with-servers.ts scripts/test.ts
+// Runs a script whose tests share PostgreSQL and Chromium, because both take long to start. Each of the two starts when
+// the first test asks for it, and stops when the script ends: node scripts/with-servers.ts scripts/test.ts
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
@@ -20,7 +20,8 @@ if (folder) {
   process.env.TMPDIR = folder
 }
 
-// Imported only when a test asks for it, because loading the browser's package takes longer than many test files.
+// This module is imported only when a test asks for the browser, because loading the browser's package takes longer
+// than many test files.
 const starts: Record<SharedServer, (t: Teardown) => Promise<string>> = {
   async postgres(t) {
     const { startPostgres } = await import('../test/sandbox/support/start-postgres.ts')

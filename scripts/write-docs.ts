@@ -94,8 +94,8 @@ async function readDescriptions(): Promise<{ lab: OpenApi; api: OpenApi }> {
 }
 
 /**
- * Puts each table and example between the comments that name it. Throws an error if the document does not have these
- * comments.
+ * Puts each table or example between the comments that contain its name. Throws an error if the document does not have
+ * these comments.
  */
 function fill(path: string, tables: Record<string, string>, examples: Record<string, string> = {}): string {
   let document = readFileSync(path, 'utf8')

@@ -80,7 +80,7 @@ async function warmUp(name: ServerName): Promise<void> {
   const { visitors, session, longSession } = all.get(name)!
   await visitors.finishLogins(await visitors.beginLogins(warmUps, 20))
   await visitors.readLists(warmUps, session)
-  // A long list takes a hundred times as long, so a tenth of the requests is enough.
+  // A long list takes a hundred times as long as a short one, so a tenth of the requests is enough.
   await visitors.readLists(warmUps / 10, longSession)
 }
 

@@ -16,8 +16,9 @@ const size = options.quick
   ? { warmUps: 1, rounds: 2, exchanges: 50, reads: 50, few: 100, many: 10_000 }
   : { warmUps: 10, rounds: 15, exchanges: 200, reads: 400, few: 100, many: 1_000_000 }
 /**
- * The limits of three ratios: exchanges per CPU second to those of oidc-provider, the time of a list in the large store to
- * that in the small store, and the CPU time with the laboratory to that without it.
+ * The limits of three ratios: our exchanges per CPU second divided by those of oidc-provider, the time of a list in the
+ * large store divided by its time in the small store, and the CPU time with the laboratory divided by the CPU time
+ * without it.
  */
 const budgets = { accessToken: 2, idToken: 2, list: 1.25, laboratory: 1.5 }
 const sandbox = 'sandbox'

@@ -14,7 +14,7 @@ import { client, codeChallenge, state, toExchangeForm, user } from './login.ts'
 
 export interface Server {
   child: ChildProcess
-  /** Codes of finished logins. The time to make them is not measured. */
+  /** Makes codes of finished logins. The bench does not measure the time that this takes. */
   issueCodes(count: number): Promise<string[]>
   exchange(code: string): Promise<void>
   /** A call with the access token: a list of 20 applications at the sandbox, /userinfo at the other servers. */
@@ -51,7 +51,7 @@ export async function startSandbox(
     SEED_USER_PASSWORD: user.password,
     ...more,
   })
-  // If nobody read the log of a server, the server would soon stop and wait.
+  // If nothing reads the log of a server, the server soon stops and waits.
   child.stdout?.resume()
   const origin = `http://127.0.0.1:${portalPort}`
   while (!(await isReady(origin))) {
@@ -81,7 +81,7 @@ export async function startOidcProvider(scope: string): Promise<Server> {
   return {
     child,
     async issueCodes(count) {
-      // This server's store is small, so the exchanges remove the access token from it.
+      // This server's store is small, so each exchange removes its access token from the store.
       accessToken = undefined
       return JSON.parse(await call(`${url}/bench/codes?count=${count}`))
     },

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { listAsTable } from '../list-settings.ts'
 import type { Size } from './left-behind.ts'
 
-/** Replaces the rows of the product's files, so that the documents stay right when the owner replaces the product. */
+/** Replaces the rows about the product's files, so that the documents are still correct when the product is replaced. */
 const productRow = '| The pages of your product | the plugin that `app.ts` registers |\n'
 const isOfProduct = (path: string) => path.startsWith('src/client/applications/')
 

@@ -9,7 +9,7 @@ const always = [
   'bench',
   'bin',
   'docs/screenshots',
-  // The index names all tests, and a starter has only some of them.
+  // The index of requirements names all tests, and a starter has only some of these tests.
   'docs/reference/requirements.md',
   'scripts/citations.ts',
   'scripts/write-requirements.ts',

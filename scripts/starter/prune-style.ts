@@ -1,4 +1,4 @@
-// Removes the rules of a style sheet for classes that no view and no script of the starter has.
+// Removes the rules of a style sheet for classes that the starter's views and scripts do not use.
 import { findUsedClasses } from '../used-classes.ts'
 
 /** Call this after the files have been removed. The formatter's layout of the style sheet stays. */
@@ -20,7 +20,7 @@ export function pruneStyle(css: string): string {
         },
       )
       .replace(/^@media[^{}]*\{\s*\}\n+/gm, '')
-      // The empty line before a closing brace, if the last rule of a block was removed.
+      // If the last rule of a block was removed, an empty line is left before the closing brace.
       .replace(/\n\n+(?=[ \t]*\}\n)/g, '\n')
       .replace(/\n*$/, '\n')
   )

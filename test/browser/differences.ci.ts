@@ -109,7 +109,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return yesOrNo(sites.client.last('/list')!.cookie.includes('session='))
   },
 
-  async '`Sec-Fetch-Site` of the callback, and after the meta refresh'(tab, sites) {
+  async '`Sec-Fetch-Site` of the request for the callback, and of the request after the meta refresh'(tab, sites) {
     makeLogin(sites)
     sites.client.pages['/callback'] = page(goOn)
     await logIn(tab, sites)

@@ -1,4 +1,4 @@
-// The list page of every server except our client: one call of the API and our own templates, without checks.
+// The list page of every server except our client: makes one call of the API and uses our own templates, without checks.
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import { request } from 'undici'

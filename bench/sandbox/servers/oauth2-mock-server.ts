@@ -1,4 +1,5 @@
-// Starts oauth2-mock-server, which does not check the client or the code. It signs an ID token and an access token.
+// Starts oauth2-mock-server, which does not check the client or the code. The server signs an ID token and an access
+// token.
 import { OAuth2Server } from 'oauth2-mock-server'
 
 const server = new OAuth2Server()

@@ -117,6 +117,34 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
   /** Undefined if the token is older than a day or was not made by this client. */
   const unsealToken = (text: string | undefined) => sealer.unseal(tokenPurpose, text)?.payload as FormToken | undefined
 
+  function createToken(sessionOwner: string): string {
+    return sealToken({ id: randomUUID(), sessionOwner, shownAt: clock().getTime() })
+  }
+
+  /** Throws PublicError 409 if the form is older than a day or was shown to another visitor. */
+  function checkToken(text: string | undefined, { visitor, texts }: FastifyRequest, path: string): FormToken {
+    const { openAgain, tooOld, otherVisitor } = texts.web.form
+    const nextStep = { href: path, text: openAgain }
+    const token = unsealToken(text)
+    if (!token) throw new PublicError('form_too_old', 409, tooOld, { nextStep })
+    if (token.sessionOwner !== visitor.sessionOwner)
+      throw new PublicError('other_visitor', 409, otherVisitor, { nextStep })
+    return token
+  }
+
+  /**
+   * The token for a form that is shown again. It is the same token, so that the form is still carried out only once. If that
+   * token is used up, the form gets a new one.
+   */
+  function tokenAfter({ code, statusCode }: PublicError, formToken: string | undefined): { formToken?: string } {
+    const token = unsealToken(formToken)
+    if (!token || !formToken || code === 'form_used') return {}
+    // The API may have carried out the request although its answer was lost. `mayHaveActed` is in the form, so every replica
+    // can read it.
+    const isInDoubt = statusCode === 502 || statusCode === 504
+    return { formToken: isInDoubt ? sealToken({ ...token, mayHaveActed: true }) : formToken }
+  }
+
   return function defineForm({ page, template, data = () => ({}), onlyShown = [] }: FormDefinition): Form {
     const results = new ExpiringMap<Promise<unknown>>(clock)
 
@@ -208,34 +236,6 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
     }
 
     return form
-  }
-
-  function createToken(sessionOwner: string): string {
-    return sealToken({ id: randomUUID(), sessionOwner, shownAt: clock().getTime() })
-  }
-
-  /** Throws PublicError 409 if the form is older than a day or was shown to another visitor. */
-  function checkToken(text: string | undefined, { visitor, texts }: FastifyRequest, path: string): FormToken {
-    const { openAgain, tooOld, otherVisitor } = texts.web.form
-    const nextStep = { href: path, text: openAgain }
-    const token = unsealToken(text)
-    if (!token) throw new PublicError('form_too_old', 409, tooOld, { nextStep })
-    if (token.sessionOwner !== visitor.sessionOwner)
-      throw new PublicError('other_visitor', 409, otherVisitor, { nextStep })
-    return token
-  }
-
-  /**
-   * The token for a form that is shown again. It is the same token, so that the form is still carried out only once. If that
-   * token is used up, the form gets a new one.
-   */
-  function tokenAfter({ code, statusCode }: PublicError, formToken: string | undefined): { formToken?: string } {
-    const token = unsealToken(formToken)
-    if (!token || !formToken || code === 'form_used') return {}
-    // The API may have carried out the request although its answer was lost. `mayHaveActed` is in the form, so every replica
-    // can read it.
-    const isInDoubt = statusCode === 502 || statusCode === 504
-    return { formToken: isInDoubt ? sealToken({ ...token, mayHaveActed: true }) : formToken }
   }
 }
 
