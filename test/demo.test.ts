@@ -205,16 +205,19 @@ t.test('doctor checks a client over https if NODE_EXTRA_CA_CERTS names its certi
   })
 })
 
-t.test('a certificate that expires within a day is replaced, and a longer one is kept', async t => {
-  const folder = t.testdir()
-  const { cert, certFile } = await keepCertificate(folder)
-  t.equal((await keepCertificate(folder)).cert, cert)
-  t.equal(new X509Certificate(cert).checkHost('localhost'), 'localhost')
-  t.equal(new X509Certificate(cert).checkIP('127.0.0.1'), '127.0.0.1')
-  t.equal(new X509Certificate(cert).ca, false, 'the certificate must not be able to sign other certificates')
-  const ending = makeCertificate('127.0.0.1', { notAfter: new Date(Date.now() + 23 * 60 * 60 * 1000) })
-  writeFileSync(certFile, ending.cert)
-  const renewed = await keepCertificate(folder)
-  t.ok(new X509Certificate(renewed.cert).validToDate.getTime() > Date.now() + 300 * 24 * 60 * 60 * 1000)
-  t.equal(readFileSync(certFile, 'utf8'), renewed.cert)
-})
+t.test(
+  'the demo replaces a certificate that expires within a day, and keeps a certificate that is valid for longer',
+  async t => {
+    const folder = t.testdir()
+    const { cert, certFile } = await keepCertificate(folder)
+    t.equal((await keepCertificate(folder)).cert, cert)
+    t.equal(new X509Certificate(cert).checkHost('localhost'), 'localhost')
+    t.equal(new X509Certificate(cert).checkIP('127.0.0.1'), '127.0.0.1')
+    t.equal(new X509Certificate(cert).ca, false, 'the certificate must not be able to sign other certificates')
+    const ending = makeCertificate('127.0.0.1', { notAfter: new Date(Date.now() + 23 * 60 * 60 * 1000) })
+    writeFileSync(certFile, ending.cert)
+    const renewed = await keepCertificate(folder)
+    t.ok(new X509Certificate(renewed.cert).validToDate.getTime() > Date.now() + 300 * 24 * 60 * 60 * 1000)
+    t.equal(readFileSync(certFile, 'utf8'), renewed.cert)
+  },
+)

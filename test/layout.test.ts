@@ -321,7 +321,7 @@ t.test('package.json declares every imported package, and those of src for produ
   const packageOf = (name: string) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name
   const isPackage = (name: string) => !name.startsWith('node:') && !existsSync(name)
   const paths = globSync(['src/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'], {
-    // They contain imports of made-up packages as text.
+    // These tests contain imports of made-up packages as text.
     exclude: ['test/container/*.test.ts'],
   })
   t.ok(paths.length > 50)

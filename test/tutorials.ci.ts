@@ -11,7 +11,7 @@ t.setTimeout(900_000)
 const folder = mkdtempSync(join(tmpdir(), 'tutorials-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Debian's own Python has Debian's packages; another one on the PATH has not. */
+/** Only Debian's own Python finds Debian's packages; another Python on the PATH does not. */
 const python = '/usr/bin/python3'
 const pythonPackages = ['flask', 'authlib', 'requests', 'waitress'].map(
   name => `/usr/lib/python3/dist-packages/${name}`,

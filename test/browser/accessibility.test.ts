@@ -77,7 +77,7 @@ t.test(
 )
 
 t.test(
-  'contrast is measured against the page’s background, or else against the browser’s default',
+  'axe measures contrast against the page’s background, or against the browser’s default if the page has none',
   { skip },
   async t => {
     const { page } = await openPage(t, { colorScheme: 'dark' })

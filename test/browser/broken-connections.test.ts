@@ -10,7 +10,10 @@ import { startVisit } from './support/start-visit.ts'
 const isCallback = ({ seen }: Exchange) => seen.url.startsWith('/exchangeToken')
 const isCreation = ({ seen }: Exchange) => seen.method === 'POST' && seen.url === '/applications'
 
-/** Breaks the connections of the first matching requests, before the client sees them or after it has answered. */
+/**
+ * Breaks the connections of the first matching requests: before a request reaches the client, or with `after`, after the
+ * client has answered.
+ */
 function cutFirst(front: Front, fits: (exchange: Exchange) => boolean, { times = 1, after = false } = {}): void {
   let cuts = 0
   front.handle = async exchange => {

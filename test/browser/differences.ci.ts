@@ -221,7 +221,7 @@ for (const engine of engines)
   })
 
 t.test(
-  'docs/browsers.md has the table as it was measured',
+  'docs/browsers.md has the table with the measured values',
   { skip: engines.map(skipEngine).find(Boolean) ?? false },
   async t => {
     const lines = [`| | ${engines.join(' | ')} |`, '|---|---|---|---|']

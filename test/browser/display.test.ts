@@ -43,7 +43,7 @@ t.test('a printed page has dark text on white, without buttons', { skip }, async
 })
 
 t.test(
-  'where colours are forced, everything to press or to type into still has an edge, and the focus a ring',
+  'with forced colours, every button and field has a border, and the focused element has an outline',
   { skip },
   async t => {
     const { page, publicUrl, clientId, troubles } = await startVisit(t, {

@@ -158,7 +158,7 @@ t.test('PG-14: a visitor who leaves a form by a link and goes Back finds the typ
 })
 
 t.test(
-  'an empty form leads to a list of problems with links to the fields, and not to messages of the browser',
+  'for an empty form, the page shows a list of problems with links to the fields, and the browser shows no messages of its own',
   { skip },
   async t => {
     const { page, troubles } = await startVisit(t, { at: '/applications/new' })

@@ -39,7 +39,7 @@ async function press(t: Test, page: Page, name: string | RegExp): Promise<void> 
 }
 
 t.test(
-  'a person signs in, creates, edits, renews, removes and signs out with the keyboard alone',
+  'with only the keyboard, a person can sign in, create, edit and remove an application, renew its secret, and sign out',
   { skip },
   async t => {
     const { page, publicUrl, person, troubles } = await startVisit(t)

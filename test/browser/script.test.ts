@@ -116,7 +116,7 @@ t.test('every redirect URI and the settings for a client can be copied', { skip 
   t.same(troubles, [])
 })
 
-t.test('the default redirect URI is chosen from those that are entered', { skip }, async t => {
+t.test('the visitor chooses the default redirect URI from the redirect URIs that are entered', { skip }, async t => {
   const { page, troubles } = await startVisit(t, { at: '/applications/new' })
   await openOptionalFields(page)
   const choices = page.getByLabel('Default redirect URI')

@@ -72,7 +72,7 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
     for (const port of ports) t.match(port, /^127\.0\.0\.1:\d+:\d+$/)
   })
 
-  t.test(`SC-07: in ${name} images of others are pinned by digest, and our own images are built`, async t => {
+  t.test(`SC-07: in ${name} images from a registry are pinned by digest, and our own images are built`, async t => {
     for (const [service, { image, build }] of services)
       t.ok(build ?? /@sha256:[0-9a-f]{64}$/.test(image ?? ''), `${service}: ${image}`)
   })
@@ -138,7 +138,7 @@ for (const [name, setup] of Object.entries(setups)) {
 }
 
 t.test(
-  'the sandbox without the client starts empty and keeps no data, and the caller sets the token of its laboratory',
+  'the sandbox without the client starts empty and keeps no data, and LAB_TOKEN must be set in the environment',
   async t => {
     t.strictSame(Object.keys(alone.services), ['sandbox'])
     const { environment, ports, tmpfs, volumes, restart } = alone.services.sandbox!

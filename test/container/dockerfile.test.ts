@@ -99,7 +99,7 @@ for (const target of targets) {
 }
 
 t.test(
-  'the image of the suite runs the programs that it is told, and is the sandbox otherwise',
+  'the image of the suite is based on the sandbox, and runs the program that its first argument names',
   { skip: !targets.includes('sandbox') && 'this has no sandbox' },
   async t => {
     t.equal(stages.find(({ name }) => name === 'conformance')?.base, 'sandbox')

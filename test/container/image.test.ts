@@ -175,7 +175,7 @@ t.test(
   },
 )
 
-t.test('the image of the suite can judge a client on the same machine', { skip }, async t => {
+t.test('the suite in its image can judge a client on the same machine', { skip }, async t => {
   const [port, portalPort, apiPort] = [await findFreePort(), await findFreePort(), await findFreePort()]
   const clientUrl = `http://localhost:${port}`
   const registration = { CLIENT_ID: 'image-test', CLIENT_SECRET: 'a-client-credential-only-for-tests-0003' }

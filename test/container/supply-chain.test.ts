@@ -125,7 +125,7 @@ t.test('SC-07: actions are pinned by commit, images by digest, and all jobs use 
 })
 
 t.test(
-  'the workflow may only read, keeps no token, ends in time, and runs nothing that a pull request names',
+  'the workflow has only read access, stores no token, has time limits, and puts no expression into a shell command',
   async t => {
     t.same(workflow.permissions, { contents: 'read' })
     t.same(Object.keys(workflow.jobs), ['ci', 'image', 'matrix'])

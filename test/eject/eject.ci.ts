@@ -80,7 +80,7 @@ const sizes = [
 
 for (const { options, begin, check, part } of sizes)
   t.test(
-    `npm run eject ${options.join(' ')} makes a client without lint errors that starts, and whose guide is right`,
+    `npm run eject ${options.join(' ')} makes a client that has no lint errors, starts, and has a correct guide`,
     async t => {
       const project = copyProject(t)
       commitAll(project)

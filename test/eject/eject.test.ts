@@ -72,7 +72,7 @@ const sizes = [
 
 for (const { options, stays, goes, login, stop } of sizes)
   t.test(
-    `npm run eject ${options.join(' ')} makes a client whose types are right, and that signs a visitor in`,
+    `npm run eject ${options.join(' ')} makes a client that passes the type check and signs a visitor in`,
     async t => {
       const project = copyProject(t)
       const { run, read, has } = project
@@ -114,7 +114,7 @@ for (const { options, stays, goes, login, stop } of sizes)
       t.notMatch(read('.ci/run'), /starter|chromium/)
 
       linkPackages(project)
-      // Without garbage collection tsc is faster and needs half a gigabyte more.
+      // Without garbage collection tsc is faster and needs half a gigabyte of memory more.
       const { status, output } = run('env', 'GOGC=off', 'node', '--run', 'types')
       t.equal(status, 0, `node --run types finds nothing: ${output}`)
       passesTests(t, project, 'test/layout.test.ts', 'test/client/browser.test.ts', login, ...(stop ? [stop] : []))

@@ -46,7 +46,7 @@ function statusOf(url: string, ca: string): Promise<number> {
 for (const proxy of ['nginx', 'caddy', 'haproxy'] as const) {
   const isThere = [`/usr/sbin/${proxy}`, `/usr/bin/${proxy}`].some(existsSync)
   t.test(
-    `people sign in, create and sign out through ${proxy}`,
+    `people can sign in, create an application and sign out through ${proxy}`,
     { skip: !isThere && `this machine has no ${proxy}` },
     async t => {
       const folder = mkdtempSync(join(tmpdir(), 'proxy-'))

@@ -18,49 +18,55 @@ function movableClock() {
 const day = 24 * 60 * 60
 const countEvents = ({ log }: Both, event: string) => log.filter(line => line.includes(`"event":"${event}"`)).length
 
-t.test('CK-09: the first page after the end of the access token renews the token once and is shown', async t => {
-  const { clock, pass } = movableClock()
-  const both = await startBoth(t, { clock })
-  const { publicUrl } = both
-  const browser = new HttpBrowser(clock)
-  await logIn(browser, both)
-  pass(day + 1)
-  t.notOk(browser.cookies('localhost').includes('__Host-session'), 'the browser has dropped the session')
-  t.match(await browser.get(`${publicUrl}/applications`), { status: 200, text: 'Reference client' })
-  t.equal(countEvents(both, 'session_renewed'), 1)
-  t.match(await browser.get(`${publicUrl}/applications`), { status: 200 })
-  t.equal(countEvents(both, 'session_renewed'), 1)
-})
-
-t.test('RF-02: twenty pages requested at once from two replicas just after the token’s end are all shown', async t => {
-  const { clock, pass } = movableClock()
-  const both = await startBoth(t, { clock, replicas: 2 })
-  const { front, publicUrl } = both
-  const browser = new HttpBrowser(clock)
-  await logIn(browser, both)
-  for (const round of ['once', 'and once more']) {
+t.test(
+  'CK-09: after the access token has expired, the client renews it once for the first page, and shows the page',
+  async t => {
+    const { clock, pass } = movableClock()
+    const both = await startBoth(t, { clock })
+    const { publicUrl } = both
+    const browser = new HttpBrowser(clock)
+    await logIn(browser, both)
     pass(day + 1)
-    const pages = await Promise.all(Array.from({ length: 20 }, () => browser.get(`${publicUrl}/applications`)))
-    t.same(
-      pages.map(({ status }) => status),
-      Array(20).fill(200),
-      round,
-    )
-    const names = browser.cookies('localhost').filter(name => name.startsWith('__Host-refresh-'))
-    t.equal(names.length, 1, 'the browser must have one refresh cookie')
-  }
-  t.same(new Set(front.seen.map(({ replica }) => replica)), new Set([0, 1]))
-  t.ok(countEvents(both, 'session_renewed') >= 4, 'both replicas renewed, in both rounds')
+    t.notOk(browser.cookies('localhost').includes('__Host-session'), 'the browser has dropped the session')
+    t.match(await browser.get(`${publicUrl}/applications`), { status: 200, text: 'Reference client' })
+    t.equal(countEvents(both, 'session_renewed'), 1)
+    t.match(await browser.get(`${publicUrl}/applications`), { status: 200 })
+    t.equal(countEvents(both, 'session_renewed'), 1)
+  },
+)
 
-  pass(60)
-  t.match(await browser.get(`${publicUrl}/applications`), { status: 200 }, 'the cookies must work')
-  pass(day)
-  t.match(
-    await browser.get(`${publicUrl}/applications`),
-    { status: 200 },
-    'the portal must not end the family of tokens',
-  )
-})
+t.test(
+  'RF-02: just after the access token has expired, two replicas show all of twenty pages that are requested at once',
+  async t => {
+    const { clock, pass } = movableClock()
+    const both = await startBoth(t, { clock, replicas: 2 })
+    const { front, publicUrl } = both
+    const browser = new HttpBrowser(clock)
+    await logIn(browser, both)
+    for (const round of ['once', 'and once more']) {
+      pass(day + 1)
+      const pages = await Promise.all(Array.from({ length: 20 }, () => browser.get(`${publicUrl}/applications`)))
+      t.same(
+        pages.map(({ status }) => status),
+        Array(20).fill(200),
+        round,
+      )
+      const names = browser.cookies('localhost').filter(name => name.startsWith('__Host-refresh-'))
+      t.equal(names.length, 1, 'the browser must have one refresh cookie')
+    }
+    t.same(new Set(front.seen.map(({ replica }) => replica)), new Set([0, 1]))
+    t.ok(countEvents(both, 'session_renewed') >= 4, 'both replicas renewed, in both rounds')
+
+    pass(60)
+    t.match(await browser.get(`${publicUrl}/applications`), { status: 200 }, 'the cookies must work')
+    pass(day)
+    t.match(
+      await browser.get(`${publicUrl}/applications`),
+      { status: 200 },
+      'the portal must not end the family of tokens',
+    )
+  },
+)
 
 t.test('CK-15: after signing out, copies of the cookies open no page, now and later', async t => {
   const { clock, pass } = movableClock()

@@ -168,7 +168,7 @@ t.test('secrets and the database address may be in files', async t => {
   t.match(problemsOf({ DATABASE_URL_FILE: join(folder, 'nothing') }), [/^DATABASE_URL_FILE/])
 })
 
-t.test('SE-04: however the settings are printed, secrets read [redacted]', async t => {
+t.test('SE-04: however the settings are printed, [redacted] replaces each secret', async t => {
   const config = readConfig({ ...seed, DATABASE_URL: 'postgres://user:canary-db@localhost/x' })
   const printed = [inspect(config, { depth: 9 }), JSON.stringify(config), `${config.databaseUrl}`].join()
   t.notMatch(printed, /canary/)

@@ -53,7 +53,7 @@ t.test('a sandbox has its own ports, user and client, and the user can sign in a
   t.match(requests[1]!.request.body, { code: fields.code }, 'tests see values as they were sent')
 })
 
-t.test('ordering a wrong fault throws an error that says what is allowed', async t => {
+t.test('an order for an unknown fault or with a wrong option throws an error that says what is allowed', async t => {
   const sandbox = await createSandbox()
   t.teardown(() => sandbox.close())
   t.throws(() => sandbox.faults.order('exchange-51'), { message: /fault: .*Did you mean exchange-501/ })

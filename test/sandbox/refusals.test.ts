@@ -26,7 +26,7 @@ function reasonsIn(...paths: string[]): Reason[] {
   return [...new Set(quoted)].filter((text): text is Reason => text in reasons)
 }
 
-t.test('the application API has an answer to every reason of applications and groups', async t => {
+t.test('the application API has an answer for every reason of applications and groups', async t => {
   const found = reasonsIn('applications', 'groups')
   t.ok(found.includes('last-member'))
   // For this reason the error InvalidFields contains the messages.

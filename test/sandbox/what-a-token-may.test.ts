@@ -83,7 +83,7 @@ async function prepare({ api }: TestSandbox, ownToken: string, groupId: string, 
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `the consent page says all that the token of a client can do, route by route, and no more (${database.name})`,
+    `the consent page says exactly what a client can do with the token, route by route (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = openBrowser(sandbox)

@@ -8,7 +8,7 @@ import { type Both, startBoth } from '../../journey/support/start-both.ts'
 import { openPage, type PageSettings } from '../../support/open-page.ts'
 
 type Settings = NonNullable<Parameters<typeof startBoth>[1]> & {
-  /** The page that the signed-in visitor has open. Without it, no page is open yet. */
+  /** The page that the signed-in visitor has open. If this is undefined, no page is open, and nobody is signed in. */
   at?: string
   browser?: PageSettings
 }

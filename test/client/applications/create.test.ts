@@ -375,7 +375,7 @@ t.test('UP-15: the API gets the visitor’s access token, and only the portal ge
 })
 
 t.test(
-  'group-by-hand: a visitor whose user id is unknown types the group’s id, and the API is not asked for groups',
+  'group-by-hand: a visitor whose user id is unknown types the group’s id, and the client does not ask the API for groups',
   async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'opaque-access-token' }))

@@ -35,34 +35,31 @@ for (const [action, call, words] of [
 ] as const) {
   const path = `${here}/${action}`
 
-  t.test(
-    `${action} of this site’s own application: the page says what happens, and the name must be typed`,
-    async t => {
-      const { browser, platform } = await start(t)
-      const page = await browser.get(path)
-      t.match(textOf(page), `${applicationsTexts.secret.thisSite} ${words}`)
-      t.match(textOf(page), applicationsTexts.confirmation.hint('Reference client'))
-      const { confirmation: _, ...form } = readForm(page, path)
-      for (const typed of [
-        {},
-        { confirmation: '' },
-        { confirmation: 'reference client' },
-        { confirmation: 'x'.repeat(9_000) },
-      ]) {
-        const refused = await browser.post(path, { ...form, ...(typed as Record<string, string>) })
-        t.equal(refused.statusCode, 422)
-        t.match(textOf(refused, 'problem'), applicationsTexts.confirmation.differs)
-        t.equal(faultOf(refused, 'confirmation'), applicationsTexts.confirmation.differs)
-        t.equal(readForm(refused, path).confirmation, 'confirmation' in typed ? typed.confirmation : '')
-      }
-      t.equal(platform.received(call).length, 0)
-      const done = await browser.post(path, { ...form, confirmation: ' Reference client ' })
-      t.equal(done.statusCode, action === 'delete' ? 200 : 303)
-      t.equal(platform.received(call).length, 1)
-      if (action === 'delete') t.match(textOf(done), applicationsTexts.remove.done.message)
-      else t.match(textOf(await browser.get(here)), applicationsTexts.credentials.ofThisSite)
-    },
-  )
+  t.test(`the ${action} page of this site’s own application says what will happen, and asks for the name`, async t => {
+    const { browser, platform } = await start(t)
+    const page = await browser.get(path)
+    t.match(textOf(page), `${applicationsTexts.secret.thisSite} ${words}`)
+    t.match(textOf(page), applicationsTexts.confirmation.hint('Reference client'))
+    const { confirmation: _, ...form } = readForm(page, path)
+    for (const typed of [
+      {},
+      { confirmation: '' },
+      { confirmation: 'reference client' },
+      { confirmation: 'x'.repeat(9_000) },
+    ]) {
+      const refused = await browser.post(path, { ...form, ...(typed as Record<string, string>) })
+      t.equal(refused.statusCode, 422)
+      t.match(textOf(refused, 'problem'), applicationsTexts.confirmation.differs)
+      t.equal(faultOf(refused, 'confirmation'), applicationsTexts.confirmation.differs)
+      t.equal(readForm(refused, path).confirmation, 'confirmation' in typed ? typed.confirmation : '')
+    }
+    t.equal(platform.received(call).length, 0)
+    const done = await browser.post(path, { ...form, confirmation: ' Reference client ' })
+    t.equal(done.statusCode, action === 'delete' ? 200 : 303)
+    t.equal(platform.received(call).length, 1)
+    if (action === 'delete') t.match(textOf(done), applicationsTexts.remove.done.message)
+    else t.match(textOf(await browser.get(here)), applicationsTexts.credentials.ofThisSite)
+  })
 
   t.test(`the ${action} page of another application asks for confirmation, but not for the name`, async t => {
     const { browser } = await start(t)

@@ -110,7 +110,7 @@ t.test('CL: the callback of a connection is checked like the callback of a login
 })
 
 t.test(
-  'a visitor who is signed in at the portal as another user connects nothing, and the tokens are revoked',
+  'if the visitor is signed in at the portal as another user, nothing is connected, and the tokens are revoked',
   async t => {
     const { browser, platform, connected, connect, revoked } = await start(t)
     for (const access_token of [accessTokenOf('visitor-2'), 'not-a-jwt']) {
@@ -197,7 +197,7 @@ t.test('renew distinguishes three results: new tokens, refused for good, and try
 })
 
 t.test(
-  'two calls of renew at once share one renewal, and a portal without rotation keeps the refresh token',
+  'two simultaneous calls of renew share one renewal, and the old refresh token stays if the portal sends no new one',
   async t => {
     const { client, platform } = await start(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ ...given, refresh_token: undefined }))

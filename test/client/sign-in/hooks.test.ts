@@ -61,7 +61,7 @@ t.test('afterSignIn runs before the answer, with a visitor who can call the API'
 })
 
 t.test(
-  'if the API refuses the new token in afterSignIn, the visitor stays signed in and nothing is renewed',
+  'if the API refuses the new token in afterSignIn, the visitor stays signed in, and the client renews nothing',
   async t => {
     const { browser, platform, log } = await buildWith(t, {
       async afterSignIn({ api }) {

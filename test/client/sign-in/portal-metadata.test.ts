@@ -117,7 +117,7 @@ t.test('metadata-optional: a login waits at most one second for the document, an
 })
 
 t.test(
-  'metadata-remembered: a login that began with PKCE ends with it, even if the document no longer exists',
+  'metadata-remembered: a login that began with PKCE sends its verifier, even if the document no longer exists',
   async t => {
     const { browser, platform, clock, started } = await buildWith(t, withPkce)
     platform.answer(route, { status: 404, body: {} })
@@ -269,7 +269,7 @@ t.test('metadata-kept: logins at the same time read the document once', async t 
 })
 
 t.test(
-  'metadata-optional: if the portal has no document, the log has no warning, and several logins ask only once',
+  'metadata-optional: if the portal has no document, the log has no warning, and the client asks only once for several logins',
   async t => {
     const { browser, platform, log, clock } = await buildWith(t, { status: 404, body: {} })
     for (let login = 0; login < 5; login++) await beginLogin(browser)

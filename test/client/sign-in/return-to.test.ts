@@ -116,7 +116,7 @@ t.test(
 )
 
 t.test(
-  'return-after-failure: a failed login of a signed-in visitor leads to that page, too, and never back to its code',
+  'return-after-failure: if a login of a signed-in visitor fails, the link leads to the page that the visitor wanted, and not to the callback',
   async t => {
     const { browser, platform } = await buildTestClient(t)
     await signIn(browser)
@@ -132,7 +132,7 @@ t.test(
 )
 
 t.test(
-  'return-after-failure: a login that another delivery has finished goes on to where the visitor wanted to go',
+  'return-after-failure: if an earlier delivery of the callback has finished the login, the page links to the page that the visitor wanted',
   async t => {
     const { browser } = await buildTestClient(t)
     const started = await beginLogin(browser, '/note')

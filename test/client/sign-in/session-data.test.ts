@@ -139,7 +139,7 @@ t.test('up to 500 bytes of session data are kept; larger data is left out, and t
 })
 
 t.test(
-  'an error of loadSessionData is logged, the visitor is signed in without data, and it is tried again',
+  'if loadSessionData fails, the client logs the error, signs the visitor in without data, and tries again later',
   async t => {
     const { browser, platform, read, errors } = await start(t)
     platform.answer('GET /role', { status: 500, body: {} })

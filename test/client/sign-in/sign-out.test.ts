@@ -245,7 +245,7 @@ t.test('CK-15: a copy of the cookies is useless after the portal has revoked the
 })
 
 t.test(
-  'logout-not-silent: after signing out, signed-in pages offer a button and do not lead on to the login',
+  'logout-not-silent: after signing out, signed-in pages offer a button and do not redirect to the login',
   async t => {
     const { browser, clock } = await buildSignedIn(t)
     await browser.post('/logout')
@@ -262,12 +262,12 @@ t.test(
 
 for (const [what, site, headers] of [
   ['another site', 'cross-site', {}],
-  ['a site beside ours', 'same-site', {}],
-  ['another site, in a browser that does not say so', undefined, { referer: 'https://evil.test/' }],
-  ['somewhere untold, in a browser that does not say so', undefined, {}],
+  ['a sibling site', 'same-site', {}],
+  ['another site, in a browser without Sec-Fetch-Site', undefined, { referer: 'https://evil.test/' }],
+  ['an unknown page, in a browser without Sec-Fetch-Site', undefined, {}],
 ] as const)
   t.test(
-    `logout-not-silent: after signing out, a link to /login from ${what} leads to a page that asks the visitor first`,
+    `logout-not-silent: after signing out, a link to /login from ${what} leads to a page that first asks the visitor to sign in`,
     async t => {
       const { browser, client } = await buildSignedIn(t)
       await browser.post('/logout')

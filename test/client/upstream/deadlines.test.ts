@@ -1,4 +1,4 @@
-// The other side is slow or silent, and the visitor gets a page in time. These tests wait for real deadlines.
+// If the portal or the API is slow or silent, the visitor gets a page in time. These tests wait for real deadlines.
 
 import { lookup } from 'node:dns'
 import type { ServerResponse } from 'node:http'
@@ -123,7 +123,7 @@ for (const scheme of ['http', 'https'] as const) {
   const start = (t: Test) => (scheme === 'http' ? startUnacceptingPort(t) : startSilent(t))
   t.test(`${what}, the visitor gets a page within four seconds`, async t => {
     const url = (await start(t)).replace('http:', `${scheme}:`)
-    // The metadata call at the start waits for the same connection. It must not be part of the measured time.
+    // At its start the client asks for the metadata, and waits for a connection, too. That time must not be measured.
     const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: url } })
     const started = await beginLogin(browser)
     const [page, took] = await timed(browser.get(callbackUrl(started), { site: 'cross-site' }))
@@ -146,7 +146,7 @@ t.test('a portal that does not answer with its metadata delays a login by a seco
 
 for (const code of ['ENOTFOUND', 'EAI_AGAIN'])
   t.test(
-    `F-03: if the portal's name fails with ${code}, a page says so within a second, and a later login works`,
+    `F-03: if the lookup of the portal’s host name fails with ${code}, a page says so within a second, and a later login works`,
     async t => {
       let isKnown = false
       const unknown = Object.assign(new Error(`getaddrinfo ${code} portal.invalid`), { code })

@@ -37,7 +37,8 @@ t.test('UP-08: while 500 pages wait for the API, the other pages work, and after
 })
 
 t.test('UP-16: every page works although the API closes idle connections just when they are used again', async t => {
-  // The API closes the connection before the next request, while this request is on its way, or after it.
+  // The API closes the connection before the next request is sent, while this request is on its way, or after its
+  // arrival.
   const api = await startRawUpstream(t, async (socket, _request, count) => {
     socket.write(things)
     for (let turns = count % 8; turns > 0; turns--) await setImmediate()
@@ -117,7 +118,7 @@ for (const status of [429, 503]) {
       ['99 GMT', undefined, undefined],
       ['garbage', undefined, undefined],
     ] as const) {
-      // The client ignores the Date header of the other side. Its clock may be wrong.
+      // The client ignores the Date header, because the clock of the portal or the API may be wrong.
       const headers = { 'retry-after': header, date: 'Sun, 01 Mar 2026 12:00:00 GMT' }
       platform.answer('GET /things', { status, headers, body: {} })
       const [page, took] = await timed(browser.get('/page'))

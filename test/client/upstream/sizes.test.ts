@@ -17,8 +17,8 @@ const chunk = Buffer.concat([Buffer.from(`${block.length.toString(16)}\r\n`), bl
 type Total = { bytes: number; mostHeld: number; hungUp?: Promise<unknown> }
 
 /**
- * Sends `bytes` again and again until the other side closes the connection. `total` counts the bytes, and has the
- * largest number of buffered bytes.
+ * Sends `bytes` again and again until the other side closes the connection. `total` gets the number of sent bytes, and
+ * the largest number of buffered bytes.
  */
 function pour(socket: Socket, head: string, bytes: Buffer, total: Total) {
   // `once` of node:events would reject if the connection ends with ECONNRESET.
@@ -126,7 +126,7 @@ t.test('UP-04: a login begins even if the metadata document never ends', async t
   t.equal((await signIn(browser)).statusCode, 200)
 })
 
-t.test('UP-04: a complete answer is read, however many bytes follow it', async t => {
+t.test('UP-04: if endless bytes follow a complete answer, the client shows a page and keeps working', async t => {
   const things = rawAnswer(JSON.stringify(['one']))
   const api = await startRawUpstream(t, socket => pour(socket, things.toString(), block, { bytes: 0, mostHeld: 0 }))
   const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })

@@ -112,23 +112,30 @@ for (const [status, message] of [
   [409, signInTexts.api.changed],
   [412, signInTexts.api.changed],
 ] as const) {
-  t.test(`UP-14: a ${status} of the API is a ${status} page; the session stays and is not renewed`, async t => {
-    const { browser, platform } = await start(t)
-    const answer = { status, body: { error: { status, message: canary } } }
-    for (const call of ['GET /things', 'GET /things/1', 'POST /things']) platform.answer(call, answer)
-    const form = readForm(await browser.get('/note'), '/note')
-    for (const page of [await browser.get('/page'), await browser.get('/page/1'), await browser.post('/note', form)]) {
-      t.equal(page.statusCode, status)
-      t.match(textOf(page), message)
-      t.notMatch(page.body, canary)
-    }
-    t.equal(platform.received('GET /things').length, 1)
-    t.equal(platform.received('POST /api/exchangeToken').length, 1)
-    t.ok(browser.cookie('__Host-session'))
-  })
+  t.test(
+    `UP-14: if the API answers ${status}, the visitor gets a page with ${status}, and the session continues without a renewal`,
+    async t => {
+      const { browser, platform } = await start(t)
+      const answer = { status, body: { error: { status, message: canary } } }
+      for (const call of ['GET /things', 'GET /things/1', 'POST /things']) platform.answer(call, answer)
+      const form = readForm(await browser.get('/note'), '/note')
+      for (const page of [
+        await browser.get('/page'),
+        await browser.get('/page/1'),
+        await browser.post('/note', form),
+      ]) {
+        t.equal(page.statusCode, status)
+        t.match(textOf(page), message)
+        t.notMatch(page.body, canary)
+      }
+      t.equal(platform.received('GET /things').length, 1)
+      t.equal(platform.received('POST /api/exchangeToken').length, 1)
+      t.ok(browser.cookie('__Host-session'))
+    },
+  )
 }
 
-t.test('UP-14: a 422 of the API shows the reasons, next to their fields where there is a form', async t => {
+t.test('UP-14: if the API answers 422, the page shows the reasons, in a form next to their fields', async t => {
   const { browser, platform, log } = await start(t)
   const form = { ...readForm(await browser.get('/note'), '/note'), note: 'typed' }
   platform.answer('POST /things', {
@@ -165,7 +172,7 @@ const bodies: Record<string, { headers: Record<string, string>; body: unknown }>
 const one = await start(t)
 
 for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {
-  t.test(`F-18: nothing of the body of a ${status} is shown or logged`, async t => {
+  t.test(`F-18: if the API answers ${status}, nothing of the body is shown or logged`, async t => {
     const { browser, platform, log } = one
     for (const [what, answer] of Object.entries(bodies)) {
       platform.answer('GET /things', { status, ...answer })

@@ -1,5 +1,5 @@
-// Answers that are small to send and take much memory. The client counts the values of an answer before it parses the
-// answer.
+// Short answers that take much memory when they are parsed. The client counts the values of an answer before it parses
+// the answer.
 
 import t, { type Test } from 'tap'
 import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
@@ -34,7 +34,7 @@ t.test('UP-04: a list of 250,000 values is read, and a list with one more value 
   t.equal(await status(listOf(125_000, '{"a" : 1}')), 502)
 })
 
-t.test('UP-04: an answer with 32 levels is read, and an answer with 33 levels is refused', async t => {
+t.test('UP-04: the client reads an answer with 32 levels of nesting, and refuses an answer with 33 levels', async t => {
   const status = await answering(t)
   const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
   t.equal(await status(nested(32)), 200)
@@ -55,7 +55,7 @@ const fill = (part: string) => {
 }
 
 const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens() })
-/** One process for all these tests: memory that one test does not free would disturb the next. */
+/** One process for all these tests: memory that one test does not free would disturb the next test. */
 const small = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: smallHeap })
 
 for (const [what, body] of Object.entries({
@@ -67,23 +67,26 @@ for (const [what, body] of Object.entries({
   '8 MiB of escapes': `[${'0,'.repeat(50)}"${'\\"'.repeat(4 * mebibyte - 200)}"]`,
   'as many values as may be': listOf(124_999, `{"@id":"${'x'.repeat(40)}"}`),
 })) {
-  t.test(`UP-04: a process of 256 MiB answers others while 40 visitors at once load ${what}`, async t => {
-    platform.answer('GET /things', { body: Buffer.from(body) })
-    await signIn(small.browser)
-    const asking = Array.from({ length: 40 }, () => small.browser.get('/page', { site: 'same-origin' }))
-    t.equal((await small.get('/health/live')).statusCode, 200)
-    // The status is 408 if the client had no time to read a request before its deadline.
-    for (const { statusCode } of await Promise.all(asking))
-      t.ok([200, 408, 502, 503, 504].includes(statusCode), `${statusCode}`)
-    const before = workOf(small.child.pid)
-    const page = await small.browser.get('/page', { site: 'same-origin' })
-    const worked = workOf(small.child.pid) - before
-    t.ok(worked < 3, `${worked} s for one`)
-    if (page.statusCode === 502) t.match(textOf(page), upstreamTexts.api.unexpected)
-    t.comment(`${what}: ${memoryOf(small.child.pid)} MiB`)
-    platform.answer('GET /things', smallApi['GET /things']!)
-    t.equal((await small.browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-  })
+  t.test(
+    `UP-04: while 40 visitors at once load ${what}, a client with 256 MiB of memory answers other visitors`,
+    async t => {
+      platform.answer('GET /things', { body: Buffer.from(body) })
+      await signIn(small.browser)
+      const asking = Array.from({ length: 40 }, () => small.browser.get('/page', { site: 'same-origin' }))
+      t.equal((await small.get('/health/live')).statusCode, 200)
+      // The status is 408 if the client had no time to read a request before its deadline.
+      for (const { statusCode } of await Promise.all(asking))
+        t.ok([200, 408, 502, 503, 504].includes(statusCode), `${statusCode}`)
+      const before = workOf(small.child.pid)
+      const page = await small.browser.get('/page', { site: 'same-origin' })
+      const worked = workOf(small.child.pid) - before
+      t.ok(worked < 3, `${worked} s for one`)
+      if (page.statusCode === 502) t.match(textOf(page), upstreamTexts.api.unexpected)
+      t.comment(`${what}: ${memoryOf(small.child.pid)} MiB`)
+      platform.answer('GET /things', smallApi['GET /things']!)
+      t.equal((await small.browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+    },
+  )
 }
 
 t.test('UP-04: answers that are read at the same time take at most 64 MiB of memory', { timeout: 20_000 }, async t => {

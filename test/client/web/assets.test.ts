@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { buildTestClient } from '../support/build-test-client.ts'
 import { smallProduct } from '../support/small-product.ts'
 
-/** A client whose product has these files, and a page that names the asset of the query. */
+/** A client whose product has these files, and a page with the address of the asset that the query names. */
 function start(t: Test, files: Record<string, string>) {
   const views = t.testdir()
   for (const [name, text] of Object.entries(files)) {
@@ -54,7 +54,7 @@ t.test('every file of the product is served with its content type, and may be ke
   t.equal((await client.inject('/assets/.DS_Store')).statusCode, 404)
 })
 
-t.test('a file or template of the product replaces the one of the same name', async t => {
+t.test('a file or template of the product replaces the client’s file or template of the same name', async t => {
   const { client } = await start(t, {
     'asset.eta': page,
     'home.eta': 'Our own start page',

@@ -125,7 +125,7 @@ t.test('DO-02: after a 408, 400 or 431 the connection is closed, even if the sen
   }
 })
 
-t.test('DO-02: a request whose body arrives after its 408 is not carried out', async t => {
+t.test('DO-02: if the body of a request arrives after the 408, the client does not carry out the request', async t => {
   const handled: string[] = []
   const observeRequests = (app: FastifyInstance) =>
     void app.addHook('preHandler', async ({ url }) => {

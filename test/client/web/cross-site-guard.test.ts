@@ -1,4 +1,4 @@
-// Requests that another site makes a browser send change nothing. Only this site's own pages can change something.
+// If a page of another site makes the browser send a request to this site, the request changes nothing.
 
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
@@ -19,7 +19,7 @@ async function start(t: Test, settings: Parameters<typeof buildTestClient>[1] = 
     '/note': { ...readForm(await browser.get('/note'), '/note'), note: 'typed' },
     '/logout': {},
   }
-  /** With the Strict cookies, which browsers send along from a sibling host. */
+  /** Sends the Strict cookies, as browsers do if a page of a sibling host sends the request. */
   const send = (url: string, headers: Headers) =>
     client.inject({
       method: 'POST',
@@ -84,7 +84,7 @@ for (const [what, headers] of Object.entries({
   })
 }
 
-t.test('PG-02: no header of a request changes the addresses that the client makes', async t => {
+t.test('PG-02: no header of a request changes the addresses in the client’s pages and redirects', async t => {
   const { browser, platform } = await start(t)
   const headers = {
     host: 'evil.test',

@@ -11,7 +11,7 @@ import type { TestProduct } from '../support/test-product.ts'
 
 const scripts = { 'GET /things': { body: ['one'] }, 'POST /things': { status: 201, body: { id: 1 } } }
 
-t.test('a form acts once, however often it is delivered', async t => {
+t.test('a form is carried out once, even if it is delivered several times', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const page = await browser.get('/note', { site: 'same-origin' })

@@ -4,21 +4,24 @@ import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { setCookieLines } from '../support/read-response.ts'
 
-t.test('AP-20: HEAD answers like GET without a body on the start page, the assets and health', async t => {
-  const { browser, client } = await buildTestClient(t)
-  const start = await browser.get('/')
-  const assets = [...start.body.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!)
-  t.ok(assets.length >= 3)
-  for (const path of ['/', '/favicon.ico', '/health/live', '/health/ready', ...assets]) {
-    const [get, head] = [await client.inject(path), await client.inject({ method: 'HEAD', url: path })]
-    t.equal(head.statusCode, 200, path)
-    for (const name of ['content-type', 'content-length', 'cache-control', 'content-security-policy'])
-      t.equal(head.headers[name], get.headers[name], `${path}: ${name}`)
-    const raw = await exchangeRaw(client, rawGet(path).replace('GET', 'HEAD'))
-    t.match(raw, /^HTTP\/1\.1 200 OK\r\n/, path)
-    t.equal(raw.slice(raw.indexOf('\r\n\r\n') + 4), '', path)
-  }
-})
+t.test(
+  'AP-20: on the start page, the assets and the health checks, HEAD gets the same answer as GET without the body',
+  async t => {
+    const { browser, client } = await buildTestClient(t)
+    const start = await browser.get('/')
+    const assets = [...start.body.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!)
+    t.ok(assets.length >= 3)
+    for (const path of ['/', '/favicon.ico', '/health/live', '/health/ready', ...assets]) {
+      const [get, head] = [await client.inject(path), await client.inject({ method: 'HEAD', url: path })]
+      t.equal(head.statusCode, 200, path)
+      for (const name of ['content-type', 'content-length', 'cache-control', 'content-security-policy'])
+        t.equal(head.headers[name], get.headers[name], `${path}: ${name}`)
+      const raw = await exchangeRaw(client, rawGet(path).replace('GET', 'HEAD'))
+      t.match(raw, /^HTTP\/1\.1 200 OK\r\n/, path)
+      t.equal(raw.slice(raw.indexOf('\r\n\r\n') + 4), '', path)
+    }
+  },
+)
 
 t.test('head-as-get: other sites may send HEAD to the addresses to which they may send GET', async t => {
   const { client } = await buildTestClient(t)

@@ -90,13 +90,10 @@ t.test('PG-08: no page contains what its policy forbids: inline scripts, style a
   }
 })
 
-t.test(
-  'every page is dark from the start for visitors who prefer that, even before its stylesheet has loaded',
-  async t => {
-    for (const [what, { body }] of Object.entries(answers).filter(([, answer]) => isHtml(answer)))
-      t.match(body, '<meta name="color-scheme" content="light dark">', what)
-  },
-)
+t.test('for visitors who prefer dark pages, every page is dark even before its style sheet has loaded', async t => {
+  for (const [what, { body }] of Object.entries(answers).filter(([, answer]) => isHtml(answer)))
+    t.match(body, '<meta name="color-scheme" content="light dark">', what)
+})
 
 t.test(
   'PG-03: browsers send the origin of pages with forms, and only pages that continue by themselves send no Referer',
@@ -160,7 +157,7 @@ for (const [what, status, request] of [
   ['with an address of 17 KB', 431, rawGet(`/?${canary}${'x'.repeat(17_000)}`)],
   ['with cookies of 17 KB', 431, rawGet('/', { cookie: `${canary}=${'x'.repeat(17_000)}` })],
 ] as const) {
-  t.test(`PG-09: a request ${what} gets ${status}, and the answer repeats nothing of it`, async t => {
+  t.test(`PG-09: a request ${what} gets ${status}, and the answer repeats nothing of the request`, async t => {
     const answer = await exchangeRaw(client, request)
     t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
     t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)

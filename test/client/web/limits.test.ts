@@ -84,7 +84,7 @@ t.test('PG-18: the content type of a form may be in capitals and have a charset'
 })
 
 t.test(
-  'DO-04: the client refuses a form in JSON without reading it, and answers with 502 if JSON of the API has many levels',
+  'DO-04: the client refuses a form in JSON without reading it, and JSON with many levels from the API does not slow the client down',
   async t => {
     const { post, browser, platform } = await start(t)
     const before = cpuMs()
@@ -183,7 +183,7 @@ t.test('DO-13: too many cookies of this host get a 431 that says what to do', as
   t.match(await exchangeRaw(client, rawGet('/page', { cookie: less })), /^HTTP\/1\.1 200 /)
 })
 
-t.test('DO-05: 30 KB of any text in any field are answered within 100 ms', async t => {
+t.test('DO-05: the client answers a form with 30 KB of any text in any field within 100 ms', async t => {
   const { browser, client } = await buildTestClient(t, { scripts: smallApi })
   await signIn(browser)
   const form = readForm(await browser.get('/note'), '/note')
@@ -191,27 +191,30 @@ t.test('DO-05: 30 KB of any text in any field are answered within 100 ms', async
   await sendOddForms(t, { browser, client }, '/note', form)
 })
 
-t.test('DO-05: 10 KB of any text in an address, a cookie or a header are answered within 100 ms', async t => {
-  const { client } = await buildTestClient(t)
-  for (const pattern of oddPatterns) {
-    const long = repeatTo(10_000, pattern)
-    const query = encodeURIComponent(long).slice(0, 10_000)
-    for (const [where, request] of Object.entries({
-      'a search': { url: `/page?q=${query}` },
-      'a way back': { url: `/login?returnTo=${query}` },
-      'a callback': { url: `/exchangeToken?state=${query}&code=${query}` },
-      'a cookie': { url: '/page', headers: { cookie: `__Host-session=${encodeURIComponent(long)}` } },
-      'many cookies': { url: '/page', headers: { cookie: `${encodeURIComponent(pattern)}=; `.repeat(1_000) } },
-      'an id of a request': { url: '/', headers: { 'x-request-id': encodeURIComponent(long) } },
-    })) {
-      const { ms, statusCode } = await fastest(() => client.inject(request))
-      if (ms >= 100 || statusCode >= 500) t.fail(`${where} of ${JSON.stringify(pattern)}: ${statusCode}, ${ms} ms`)
+t.test(
+  'DO-05: the client answers a request with 10 KB of any text in its address, a cookie or a header within 100 ms',
+  async t => {
+    const { client } = await buildTestClient(t)
+    for (const pattern of oddPatterns) {
+      const long = repeatTo(10_000, pattern)
+      const query = encodeURIComponent(long).slice(0, 10_000)
+      for (const [where, request] of Object.entries({
+        'a search': { url: `/page?q=${query}` },
+        'a way back': { url: `/login?returnTo=${query}` },
+        'a callback': { url: `/exchangeToken?state=${query}&code=${query}` },
+        'a cookie': { url: '/page', headers: { cookie: `__Host-session=${encodeURIComponent(long)}` } },
+        'many cookies': { url: '/page', headers: { cookie: `${encodeURIComponent(pattern)}=; `.repeat(1_000) } },
+        'an id of a request': { url: '/', headers: { 'x-request-id': encodeURIComponent(long) } },
+      })) {
+        const { ms, statusCode } = await fastest(() => client.inject(request))
+        if (ms >= 100 || statusCode >= 500) t.fail(`${where} of ${JSON.stringify(pattern)}: ${statusCode}, ${ms} ms`)
+      }
     }
-  }
-  t.pass(`${oddPatterns.length * 6} requests`)
-})
+    t.pass(`${oddPatterns.length * 6} requests`)
+  },
+)
 
-t.test('DO-05: 25 KB of any text from the API are shown within 100 ms', async t => {
+t.test('DO-05: the client shows 25 KB of any text from the API within 100 ms', async t => {
   const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
   for (const pattern of oddPatterns) {

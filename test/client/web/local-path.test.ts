@@ -48,7 +48,7 @@ t.test('only a text can be a path', async t => {
   for (const value of [undefined, null, '', 7, ['/notes'], { path: '/' }]) t.equal(localPath(value), undefined)
 })
 
-t.test('a path may have 200 characters, and not 201', async t => {
+t.test('a path may have at most 200 characters', async t => {
   t.equal(localPath('/'.padEnd(200, 'a'))?.length, 200)
   t.equal(localPath('/'.padEnd(201, 'a')), undefined)
 })

@@ -1,5 +1,5 @@
-// A visitor who reads an answer very slowly occupies little memory, and does not occupy a connection for
-// ever. The deadlines are shortened.
+// A visitor who reads an answer very slowly occupies little memory, and a connection for a limited time. The deadlines
+// are shortened.
 import t from 'tap'
 import { openSocket } from '../../support/raw-socket.ts'
 import { timed } from '../../support/stopwatch.ts'

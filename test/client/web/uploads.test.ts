@@ -58,7 +58,7 @@ t.test('a visitor uploads a file of 3 MiB to a route that raises its limit', asy
   )
 })
 
-t.test('a file that is longer than the route allows is a 413 in JSON for a script', async t => {
+t.test('a script that uploads a longer file than the route allows gets a 413 in JSON', async t => {
   const { browser } = await start(t)
   for (const [path, bytes] of [
     ['/upload', 4.5 * megabyte],
@@ -105,7 +105,7 @@ for (const [what, headers] of [
     t.equal(platform.received().length, calls, 'the client must make no calls')
   })
 
-t.test('a stranger may still send a form within the limit, and reads what to do in a page', async t => {
+t.test('a stranger who sends a form within the limit gets a page that says what to do', async t => {
   const { client } = await start(t)
   const answer = await client.inject({
     method: 'POST',

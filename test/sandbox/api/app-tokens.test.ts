@@ -37,7 +37,7 @@ function revoke({ portal }: TestSandbox, fields: Record<string, string>) {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`api-app-token: an app access token reads only its application (${database.name})`, async t => {
+  t.test(`api-app-token: an app access token can only read its own application (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { developer, appId, callers } = await makeThroughClient(sandbox)
     t.equal(
@@ -98,7 +98,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `api-app-token: only the client of an app access token can revoke it, at once, and other tokens stay valid (${database.name})`,
+    `api-app-token: only the client of an app access token can revoke it; the token ends at once, and others stay valid (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })
@@ -128,7 +128,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `after a withdrawal or signing out everywhere, a client can reach only the application that it made (${database.name})`,
+    `if the user withdraws consent or signs out everywhere, a client can still read the application that it made, and no other (${database.name})`,
     async t => {
       for (const way of ['withdrawal', 'sign-out']) {
         const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })

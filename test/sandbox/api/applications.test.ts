@@ -28,7 +28,7 @@ async function makeForeignGroup({ store, now }: TestSandbox, member?: string): P
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-create: the answer to create has the application, its client with the secret, and two tokens (${database.name})`,
+    `api-create: the answer to Create has the application, its client with the secret, and two tokens (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId, userId } = await callAsDeveloper(sandbox)

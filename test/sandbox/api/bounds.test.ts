@@ -74,7 +74,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `limit-invitations: one person can invite another at most 20 times a day, in all groups together (${database.name})`,
+    `limit-invitations: a person can invite the same other person at most 20 times a day, in all groups together (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)

@@ -79,7 +79,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `when a setting of the sandbox changes the redirect URIs, the application gets a new tag (${database.name})`,
+    `if a setting of the sandbox changes the redirect URIs, the application gets a new tag (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const path = `/apps/v1/${seeded.clientId}`
@@ -94,7 +94,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a change succeeds if If-Match is the present tag, a list that contains it, or * (${database.name})`,
+    `a change succeeds if If-Match is the current tag, a list that contains the current tag, or * (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { readTag, update, remove } = await createOne(sandbox)

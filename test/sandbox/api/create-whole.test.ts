@@ -52,21 +52,24 @@ async function failEverywhere(t: Test, sandbox: TestSandbox, send: () => Promise
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`AP-14: a create that fails at any statement leaves nothing behind (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    const failures = await failEverywhere(t, sandbox, () => call('POST', '/apps/v1', makeCreateBody(groupId)))
-    // The six statements: group, member, existing applications, application, secret, tokens.
-    t.equal(failures, 6)
-    t.equal(
-      (await call('GET', '/apps/v1')).json().ItemList.length,
-      2,
-      'there must be two applications: the seeded and the new one',
-    )
-  })
+  t.test(
+    `AP-14: if creating an application fails at any statement, nothing of it is stored (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const failures = await failEverywhere(t, sandbox, () => call('POST', '/apps/v1', makeCreateBody(groupId)))
+      // The six statements: group, member, existing applications, application, secret, tokens.
+      t.equal(failures, 6)
+      t.equal(
+        (await call('GET', '/apps/v1')).json().ItemList.length,
+        2,
+        'there must be two applications: the seeded and the new one',
+      )
+    },
+  )
 
   t.test(
-    `AP-14: an update, a new secret and a new group that fail at any statement leave nothing behind (${database.name})`,
+    `AP-14: if an update, a new secret or a new group fails at any statement, nothing of it is stored (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)

@@ -24,7 +24,7 @@ t.test('AP-20: HEAD gets the same answer as GET, without the body', async t => {
     const headers = [...closing, `Authorization: Bearer ${accessToken}`]
     const [getHead = '', getBody = ''] = (await raw([`GET ${path} HTTP/1.1`, ...headers])).split('\r\n\r\n')
     const [head = '', body] = (await raw([`HEAD ${path} HTTP/1.1`, ...headers])).split('\r\n\r\n')
-    // A HEAD answer need not say how the body is framed (RFC 9110 9.3.2). The two requests have different ids.
+    // The answer to HEAD need not contain Transfer-Encoding (RFC 9110 9.3.2). The two requests have different ids.
     const isCompared = (line: string) => !/^(date|transfer-encoding|x-request-id):/i.test(line)
     const compared = (lines: string) => lines.split('\r\n').filter(isCompared)
     t.strictSame(compared(head), compared(getHead), path)
@@ -73,7 +73,7 @@ t.test('AP-20: TRACE, CONNECT and unknown methods never succeed, and their answe
 })
 
 for (const database of await openDatabases(t))
-  t.test(`AP-11: an impossible id gets the same answer as a missing one (${database.name})`, async t => {
+  t.test(`AP-11: an impossible id gets the same answer as an id that does not exist (${database.name})`, async t => {
     const { call } = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl: await database.make(t) }))
     const good = { name: 'x', redirectUris: 'https://a.example.test/cb' }
     const ids = ['..%2f', '..%2f..%2fapps', '%00', "'--", '%27%20or%201=1%20--', '%F0%9F%98%80', 'a%20b']
@@ -139,7 +139,7 @@ t.test('AP-12: a body that is not application/json gets 415', async t => {
       headers: { authorization: `Bearer ${accessToken}`, ...(type !== undefined && { 'content-type': type }) },
       payload: Buffer.from(payload),
     })
-  // Spaces around a header's value do not belong to it (RFC 9110 5.5).
+  // Spaces around the value of a header are not part of the value (RFC 9110 5.5).
   for (const type of [
     'application/json',
     'APPLICATION/JSON;charset=utf-8',

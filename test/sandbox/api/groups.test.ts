@@ -55,7 +55,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `groups-list: groups that the user made are listed first, even if the user joined others earlier (${database.name})`,
+    `groups-list: groups that the user made are listed first, even if the user joined other groups earlier (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)

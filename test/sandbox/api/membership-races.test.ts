@@ -11,14 +11,15 @@ const [sqlite, postgres] = await openDatabases(t)
 const databases = [
   sqlite!,
   postgres!,
-  // With a delay between statements, a test fails if another change can happen between a check and its change.
+  // With a delay between statements, a test fails if something can change between a check and the write that depends on
+  // it.
   {
     name: 'PostgreSQL, 5 ms slower',
     make: async (t: Test) => (await startPostgresProxy(t, await postgres!.make(t), { delayMs: 5 })).url,
   },
 ]
 
-/** Two instances on one database, for all tests of the file. Each test makes its own people, who can call both. */
+/** Two instances on one database, for all tests of the file. Each test makes its own people, who can call both instances. */
 async function openBoth(databaseUrl: string) {
   const sandbox = await buildTestSandbox(t, { databaseUrl })
   const other = await buildTestSandbox(t, { databaseUrl })
@@ -46,7 +47,8 @@ function patient(caller: ApiCaller): ApiCaller {
 }
 
 /**
- * Sends the same call `count` times at once, alternately to both instances. Returns how many answers had which status.
+ * Sends the same call `count` times at once, alternately to both instances. Returns the number of answers for each
+ * status.
  */
 async function atOnce(
   callers: readonly ApiCaller[],
@@ -71,12 +73,15 @@ const opened: { name: string; meet: Awaited<ReturnType<typeof openBoth>> }[] = [
 for (const { name, make } of databases) opened.push({ name, meet: await openBoth(await make(t)) })
 
 for (const { name, meet } of opened) {
-  t.test(`if 20 requests at once create an application in a group with 99, exactly one succeeds (${name})`, async t => {
-    const { sandbox, makers, groupId } = await meet()
-    await addApplications(sandbox, { groupId, userId: makers[0].userId, count: 99 })
-    const create = ({ call }: ApiCaller) => call('POST', '/apps/v1', makeCreateBody(groupId))
-    t.strictSame(await atOnce(makers, 20, create), { 201: 1, 422: 19 })
-  })
+  t.test(
+    `if 20 simultaneous requests create an application in a group that has 99, exactly one succeeds (${name})`,
+    async t => {
+      const { sandbox, makers, groupId } = await meet()
+      await addApplications(sandbox, { groupId, userId: makers[0].userId, count: 99 })
+      const create = ({ call }: ApiCaller) => call('POST', '/apps/v1', makeCreateBody(groupId))
+      t.strictSame(await atOnce(makers, 20, create), { 201: 1, 422: 19 })
+    },
+  )
 
   t.test(`simultaneous calls cannot exceed the other limits (${name})`, async t => {
     const { sandbox, makers, friends, groupId } = await meet()
@@ -109,30 +114,36 @@ for (const { name, meet } of opened) {
     t.strictSame(await atOnce(makers, 6, grow), { 200: 1, 422: 5 })
   })
 
-  t.test(`simultaneous calls invite a person once, and add the person once (${name})`, async t => {
-    const { makers, friends, groupId } = await meet()
-    const { userId } = friends[0]
-    const enter = (caller: ApiCaller) => link(caller, userId, groupId)
-    t.strictSame(await atOnce(makers, 6, enter), { 201: 1, 409: 5 })
-    t.strictSame(await atOnce(friends, 6, enter), { 201: 1, 409: 5 })
-    t.equal((await listLinks(friends[0])).length, 1)
-  })
+  t.test(
+    `of several simultaneous invitations of one person, one succeeds, and of several acceptances, one succeeds (${name})`,
+    async t => {
+      const { makers, friends, groupId } = await meet()
+      const { userId } = friends[0]
+      const enter = (caller: ApiCaller) => link(caller, userId, groupId)
+      t.strictSame(await atOnce(makers, 6, enter), { 201: 1, 409: 5 })
+      t.strictSame(await atOnce(friends, 6, enter), { 201: 1, 409: 5 })
+      t.equal((await listLinks(friends[0])).length, 1)
+    },
+  )
 
-  t.test(`a person who accepts while the invitation is cancelled is either a member or not (${name})`, async t => {
-    const { makers, friends, groupId } = await meet()
-    const { userId } = friends[0]
-    for (let round = 0; round < 4; round += 1) {
-      await link(makers[0], userId, groupId)
-      const [accepted, ended] = await Promise.all([
-        link(friends[round % 2]!, userId, groupId),
-        unlink(makers[1], userId, groupId),
-      ])
-      // The maker's call cancels the invitation if it comes first, and otherwise removes the member.
-      t.equal(ended.statusCode, 204)
-      t.ok([201, 403].includes(accepted.statusCode))
-      t.strictSame(await listLinks(friends[0]), [])
-    }
-  })
+  t.test(
+    `if a person accepts an invitation while the maker of the group ends it, the person is not a member afterwards (${name})`,
+    async t => {
+      const { makers, friends, groupId } = await meet()
+      const { userId } = friends[0]
+      for (let round = 0; round < 4; round += 1) {
+        await link(makers[0], userId, groupId)
+        const [accepted, ended] = await Promise.all([
+          link(friends[round % 2]!, userId, groupId),
+          unlink(makers[1], userId, groupId),
+        ])
+        // If the call of the maker comes first, it cancels the invitation. Otherwise it removes the new member.
+        t.equal(ended.statusCode, 204)
+        t.ok([201, 403].includes(accepted.statusCode))
+        t.strictSame(await listLinks(friends[0]), [])
+      }
+    },
+  )
 
   t.test(
     `if the last two members of a group with applications leave at once, only one can leave (${name})`,

@@ -91,7 +91,7 @@ for (const database of await openDatabases(t)) {
       t.strictSame((await link(caller, userId, groupId)).json(), conflict('The user is a member of the group already.'))
   })
 
-  t.test(`either side can end an invitation (${database.name})`, async t => {
+  t.test(`the invited person and every member of the group can end an invitation (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, groupId } = await openTwo(sandbox)
     const other = await openAnother(sandbox, 'other@example.test')
@@ -147,41 +147,41 @@ for (const database of await openDatabases(t)) {
       t.strictSame(answer.json(), denied)
   })
 
-  t.test(`when a member leaves, their invitations end (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { maker, friend, groupId } = await openTwo(sandbox)
-    const other = await openAnother(sandbox, 'other@example.test')
-    await link(maker, friend.userId, groupId)
-    await link(friend, friend.userId, groupId)
-    t.equal((await link(friend, other.userId, groupId)).statusCode, 201)
-    await unlink(maker, friend.userId, groupId)
-    t.strictSame((await link(other, other.userId, groupId)).json(), denied)
-  })
-
   t.test(
-    `groups-leave: the last member of a group cannot leave while it has applications (${database.name})`,
+    `when a member leaves or is removed, the invitations that this member has sent end (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { maker, friend, groupId } = await openTwo(sandbox)
-      const { '@id': appId } = (await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      const other = await openAnother(sandbox, 'other@example.test')
       await link(maker, friend.userId, groupId)
-      const refused = await unlink(maker, maker.userId, groupId)
-      t.match(refused.json(), { error: { status: 409, message: /^The last member of a group that has applications/ } })
-      t.equal((await maker.call('DELETE', `/apps/v1/${appId}`)).statusCode, 204)
-      t.equal((await unlink(maker, maker.userId, groupId)).statusCode, 204)
-      // The removed application and its group still wait for the sweep. But the group has no members, and nobody can
-      // join it.
-      t.strictSame((await link(friend, friend.userId, groupId)).json(), denied)
-      t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 403)
-
-      const empty = await createGroup(maker)
-      await link(maker, friend.userId, empty)
-      t.equal((await unlink(maker, maker.userId, empty)).statusCode, 204)
-      for (const answer of [await link(friend, friend.userId, empty), await unlink(friend, friend.userId, empty)])
-        t.strictSame(answer.json(), notFound('To identity not found.'), 'a group without members does not exist')
-      t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(empty))).statusCode, 404)
+      await link(friend, friend.userId, groupId)
+      t.equal((await link(friend, other.userId, groupId)).statusCode, 201)
+      await unlink(maker, friend.userId, groupId)
+      t.strictSame((await link(other, other.userId, groupId)).json(), denied)
     },
   )
+
+  t.test(`groups-leave: the last member cannot leave a group that has applications (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { maker, friend, groupId } = await openTwo(sandbox)
+    const { '@id': appId } = (await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+    await link(maker, friend.userId, groupId)
+    const refused = await unlink(maker, maker.userId, groupId)
+    t.match(refused.json(), { error: { status: 409, message: /^The last member of a group that has applications/ } })
+    t.equal((await maker.call('DELETE', `/apps/v1/${appId}`)).statusCode, 204)
+    t.equal((await unlink(maker, maker.userId, groupId)).statusCode, 204)
+    // The removed application and its group still wait for the sweep. But the group has no members, and nobody can
+    // join it.
+    t.strictSame((await link(friend, friend.userId, groupId)).json(), denied)
+    t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 403)
+
+    const empty = await createGroup(maker)
+    await link(maker, friend.userId, empty)
+    t.equal((await unlink(maker, maker.userId, empty)).statusCode, 204)
+    for (const answer of [await link(friend, friend.userId, empty), await unlink(friend, friend.userId, empty)])
+      t.strictSame(answer.json(), notFound('To identity not found.'), 'a group without members does not exist')
+    t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(empty))).statusCode, 404)
+  })
 
   t.test(`AP-11: hostile ids of users and groups are answered like unknown ids (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })

@@ -20,44 +20,51 @@ function removeBeforeNextChange({ store }: TestSandbox): void {
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`AP-18: removing an application ends its client at once, and no other client (${database.name})`, async t => {
-    const url = await database.make(t)
-    const sandbox = await buildTestSandbox(t, { databaseUrl: url })
-    const instances = [sandbox, await buildTestSandbox(t, { databaseUrl: url })]
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    const other = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    const otherToken = other.tokens[0].token
-    const tokens = await getTokens(sandbox)
-    const code = await getCode(sandbox)
+  t.test(
+    `AP-18: if an application is removed, its client stops working at once, and other clients keep working (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+      const instances = [sandbox, await buildTestSandbox(t, { databaseUrl: url })]
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const other = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      const otherToken = other.tokens[0].token
+      const tokens = await getTokens(sandbox)
+      const code = await getCode(sandbox)
 
-    const answer = await call('DELETE', `/apps/v1/${seeded.clientId}`)
-    t.equal(answer.statusCode, 204)
-    t.equal(answer.body, '')
+      const answer = await call('DELETE', `/apps/v1/${seeded.clientId}`)
+      t.equal(answer.statusCode, 204)
+      t.equal(answer.body, '')
 
-    for (const instance of instances) {
-      t.match(await exchange(instance, { code }), { statusCode: 401 })
-      t.match(
-        (await exchange(instance, { code })).json(),
-        { error: 'invalid_client' },
-        'the secret and the code of the client must end',
+      for (const instance of instances) {
+        t.match(await exchange(instance, { code }), { statusCode: 401 })
+        t.match(
+          (await exchange(instance, { code })).json(),
+          { error: 'invalid_client' },
+          'the secret and the code of the client must end',
+        )
+        t.match((await refresh(instance, tokens.refresh_token)).json(), { error: 'invalid_client' })
+        t.notOk(await isAccepted(instance, tokens.access_token), 'a token of the client must end')
+        t.ok(await isAccepted(instance, otherToken), 'a token of another client must stay valid')
+        const start = new URLSearchParams({ client_id: seeded.clientId, redirect_uri: seeded.redirectUri })
+        t.equal((await instance.portal.inject(`/?${start}`)).statusCode, 400, 'no login may begin')
+      }
+      t.equal(
+        (await call('GET', '/apps/v1')).statusCode,
+        401,
+        'the removed client must not be able to list applications',
       )
-      t.match((await refresh(instance, tokens.refresh_token)).json(), { error: 'invalid_client' })
-      t.notOk(await isAccepted(instance, tokens.access_token), 'a token of the client must end')
-      t.ok(await isAccepted(instance, otherToken), 'a token of another client must stay valid')
-      const start = new URLSearchParams({ client_id: seeded.clientId, redirect_uri: seeded.redirectUri })
-      t.equal((await instance.portal.inject(`/?${start}`)).statusCode, 400, 'no login may begin')
-    }
-    t.equal((await call('GET', '/apps/v1')).statusCode, 401, 'the removed client must not be able to list applications')
 
-    const list = await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${otherToken}` } })
-    t.strictSame(
-      list.json().ItemList.map((app: { '@id': string }) => app['@id']),
-      [other['@id']],
-    )
-    await sweep(sandbox.store, sandbox.now())
-    for (const table of ['grants', 'consents', 'spent_refresh_tokens'] as const)
-      t.strictSame(await sandbox.store.read.selectFrom(table).selectAll().execute(), [], `no ${table} stay behind`)
-  })
+      const list = await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${otherToken}` } })
+      t.strictSame(
+        list.json().ItemList.map((app: { '@id': string }) => app['@id']),
+        [other['@id']],
+      )
+      await sweep(sandbox.store, sandbox.now())
+      for (const table of ['grants', 'consents', 'spent_refresh_tokens'] as const)
+        t.strictSame(await sandbox.store.read.selectFrom(table).selectAll().execute(), [], `no ${table} stay behind`)
+    },
+  )
 
   t.test(`AP-18: removing an application ends its own tokens, and works only once (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })

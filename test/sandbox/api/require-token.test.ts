@@ -128,14 +128,17 @@ for (const database of await openDatabases(t))
       t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 401)
   })
 
-t.test('SE-06: tokens signed with an older key stay valid, and a key made by another process is found', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { accessToken } = await callAsDeveloper(sandbox)
-  sandbox.passTime(1000)
-  await sandbox.store.transaction(db => addSigningKey(db, sandbox.now()))
-  const other = await buildTestSandbox(t, { databaseUrl: sandbox.config.databaseUrl.reveal(), at: sandbox.now() })
-  const { accessToken: newer } = await callAsDeveloper(other)
-  t.not(accessToken.split('.')[0], newer.split('.')[0], 'signed with another key')
-  t.equal((await list(other, `Bearer ${accessToken}`)).statusCode, 200)
-  t.equal((await list(sandbox, `Bearer ${newer}`)).statusCode, 200)
-})
+t.test(
+  'SE-06: tokens signed with an older key stay valid, and the sandbox finds a key that another process has made',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { accessToken } = await callAsDeveloper(sandbox)
+    sandbox.passTime(1000)
+    await sandbox.store.transaction(db => addSigningKey(db, sandbox.now()))
+    const other = await buildTestSandbox(t, { databaseUrl: sandbox.config.databaseUrl.reveal(), at: sandbox.now() })
+    const { accessToken: newer } = await callAsDeveloper(other)
+    t.not(accessToken.split('.')[0], newer.split('.')[0], 'signed with another key')
+    t.equal((await list(other, `Bearer ${accessToken}`)).statusCode, 200)
+    t.equal((await list(sandbox, `Bearer ${newer}`)).statusCode, 200)
+  },
+)

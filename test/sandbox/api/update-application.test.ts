@@ -18,7 +18,7 @@ async function createOne(sandbox: TestSandbox) {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-update: the answer to update has the application and its client as they are now (${database.name})`,
+    `api-update: the answer to Update has the application and its client with the new values (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { created, id, groupId, userId, update, call } = await createOne(sandbox)
@@ -152,7 +152,7 @@ t.test(
 )
 
 t.test(
-  'update: a default redirect URI that is left out stays while it is in the list; otherwise the first URI becomes the default',
+  'update: without a default redirect URI in the body, the old default stays if it is in the list; otherwise the first URI becomes the default',
   async t => {
     const { update } = await createOne(await buildTestSandbox(t))
     const defaultAfter = async (fields: object) =>
@@ -216,7 +216,7 @@ t.test('AP-06, AP-19: fields that only the API sets are ignored on update', asyn
 })
 
 t.test(
-  'the portal accepts a redirect URI as soon as it is registered, and refuses it as soon as it is not',
+  'the portal accepts a redirect URI from the moment of its registration, and refuses it from the moment of its removal',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { call } = await callAsDeveloper(sandbox)

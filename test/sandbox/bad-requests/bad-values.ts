@@ -43,7 +43,7 @@ export const badValues: Record<string, unknown> = {
   'a URL with an odd host': 'https://exa_mple.test/',
 }
 
-/** The same without addresses and long texts. */
+/** The same bad values without addresses and long texts. */
 export const badTexts: Record<string, unknown> = Object.fromEntries(
   Object.entries(badValues).filter(([words]) => !/URL|emoji|2,001/.test(words)),
 )
@@ -124,7 +124,10 @@ export const badIds: Record<string, string> = {
   '101 characters': 'x'.repeat(101),
 }
 
-/** The correct fields with one of them changed at a time. Undefined leaves the field out. */
+/**
+ * Yields the correct fields with one bad value in one field, for each field and each bad value. Undefined leaves the
+ * field out.
+ */
 export function* changeFields(
   good: Record<string, unknown>,
   values: Record<string, unknown> = badValues,

@@ -50,7 +50,7 @@ function shapeOf(value: unknown): unknown {
 }
 
 t.test(
-  'each example command of the API’s page works as it stands, and its answer has the fields of the example',
+  'each example command on the API’s page works unchanged, and its answer has the fields of the example',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -128,7 +128,7 @@ t.test('the example commands of the portal’s page perform a whole login', { sk
 })
 
 t.test(
-  'the pages that describe the calls need no script: axe-core finds nothing, no heading skips a level, and none scrolls sideways, in light on a phone and in dark on a desk',
+  'the pages that describe the calls need no script: axe-core finds no problem, no heading skips a level, and no page scrolls sideways, on a small screen with light colours and on a large screen with dark colours',
   { skip },
   async t => {
     const { apiUrl, portalUrl } = await openPortal(t)

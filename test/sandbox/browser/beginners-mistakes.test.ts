@@ -21,7 +21,7 @@ interface Client {
   otherGroupId: string
 }
 
-/** The laboratory's answer after it has made a client. */
+/** The laboratory's answer to a call that makes a client. */
 interface Made {
   clientId: string
   groupId: string

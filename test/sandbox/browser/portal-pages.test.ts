@@ -18,7 +18,7 @@ async function signIn({ startUrl }: OpenPortal, page: Page): Promise<void> {
 }
 
 t.test(
-  'without JavaScript: sign up, make a group, get a token, allow an application, withdraw that, renew and remove what it made',
+  'without JavaScript a person can sign up, make a group, get a token, allow an application, withdraw the consent, and renew and remove what the application made',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -63,7 +63,7 @@ t.test(
 )
 
 t.test(
-  'one form is shown at a time: a link switches without JavaScript, and what was typed stays',
+  'one of two forms is shown: without JavaScript a link switches between them, and the typed text stays',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -218,7 +218,7 @@ t.test('PS-08: a page of another site cannot show the portal in a frame', { skip
 })
 
 t.test(
-  'PS-09, PS-10: allowing leads to the client by GET, and the client gets no data of the portal’s forms',
+  'PS-09, PS-10: after consent the browser opens the client with GET, and the client gets no data of the portal’s forms',
   { skip },
   async t => {
     const portal = await openPortal(t)

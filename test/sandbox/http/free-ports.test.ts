@@ -41,7 +41,7 @@ t.test('on free ports, the sandbox keeps the addresses and ports that the settin
 })
 
 t.test(
-  'if another program takes a free port first, the sandbox tries another, but never replaces a given port',
+  'if another program takes a free port first, the sandbox tries another port, but it never replaces a port from the settings',
   async t => {
     const settings = readConfig(free)
     const tried: number[] = []
@@ -64,7 +64,7 @@ t.test(
 )
 
 t.test(
-  'tests that run side by side never find the same port, and never a port that the system gives to other programs',
+  'processes that search at the same time never find the same port, and never a port that the system gives to other programs',
   async t => {
     // A second copy of the module behaves like a second process: both copies start to search at the same port.
     const copy = (await import(`../../support/free-port.ts${'?copy'}`)) as { findFreePort: typeof findFreePort }

@@ -88,7 +88,8 @@ t.test(
     const ask = get('/apps/v1', `Authorization: Bearer ${accessToken}\r\n`)
     for (const socket of flooders) socket.pause().write(ask.repeat(8))
 
-    // After these two lists, the answers that wait on the other connections no longer grow.
+    // When the sandbox has answered these two requests, the number of waiting answers on the other connections no longer
+    // grows.
     const headers = { authorization: `Bearer ${own.accessToken}` }
     for (let round = 1; round <= 2; round += 1) {
       const list = await sandbox.api.inject({ url: '/apps/v1', headers })

@@ -145,25 +145,28 @@ t.test('an address with a broken percent-encoding is recorded, and its answer li
   }
 })
 
-t.test('a login whose exchange was late is signed in, and its renewal is a step of kind refresh', async t => {
-  const { sandbox, lab } = await buildTestLab(t)
-  for (const place of ['exchange', 'refresh'])
-    await lab('POST', 'faults', { fault: `${place}-late`, options: { seconds: 0.01 } })
-  const code = await getCode(sandbox)
-  // A late answer waits on a real connection, so the test cannot use `inject`.
-  const address = await sandbox.portal.listen({ host: '127.0.0.1', port: 0 })
-  const post = async (fields: Record<string, string>) => {
-    const { clientId: client_id, clientSecret: client_secret } = seeded
-    const body = new URLSearchParams({ client_id, client_secret, ...fields })
-    return (await fetch(`${address}/api/exchangeToken`, { method: 'POST', body })).json() as Promise<Tokens>
-  }
-  const { redirectUri: redirect_uri } = seeded
-  const tokens = await post({ grant_type: 'authorization_code', code, redirect_uri, state: 'a-state' })
-  await post({ grant_type: 'refresh_token', refresh_token: tokens.refresh_token })
-  const [login] = await readLogins(lab, seeded.clientId)
-  t.equal(login?.outcome, 'signed in')
-  t.equal(login?.steps.at(-1)?.kind, 'refresh')
-})
+t.test(
+  'if a fault delays the exchange, the login still has the outcome “signed in”, and its renewal is a step of kind refresh',
+  async t => {
+    const { sandbox, lab } = await buildTestLab(t)
+    for (const place of ['exchange', 'refresh'])
+      await lab('POST', 'faults', { fault: `${place}-late`, options: { seconds: 0.01 } })
+    const code = await getCode(sandbox)
+    // A late answer waits on a real connection, so the test cannot use `inject`.
+    const address = await sandbox.portal.listen({ host: '127.0.0.1', port: 0 })
+    const post = async (fields: Record<string, string>) => {
+      const { clientId: client_id, clientSecret: client_secret } = seeded
+      const body = new URLSearchParams({ client_id, client_secret, ...fields })
+      return (await fetch(`${address}/api/exchangeToken`, { method: 'POST', body })).json() as Promise<Tokens>
+    }
+    const { redirectUri: redirect_uri } = seeded
+    const tokens = await post({ grant_type: 'authorization_code', code, redirect_uri, state: 'a-state' })
+    await post({ grant_type: 'refresh_token', refresh_token: tokens.refresh_token })
+    const [login] = await readLogins(lab, seeded.clientId)
+    t.equal(login?.outcome, 'signed in')
+    t.equal(login?.steps.at(-1)?.kind, 'refresh')
+  },
+)
 
 t.test(
   'laboratory-links: every refused call has its request id in a header, and a link to the laboratory if there is one',

@@ -21,26 +21,29 @@ const back = (code: string) => `http://localhost:3000/exchangeToken?${new URLSea
 const exchangeOf = (code: string, atMs = 0) =>
   step('exchange', { body: { code } }, { atMs, answer: { access_token: 'a' } })
 
-t.test('a request goes from its sender to the portal or the API, and the answer goes back', async t => {
-  const rows = rowsOf(step('authorize'), step('exchange'), step('api', {}, { method: 'GET', route: '/apps/v1' }))
-  t.match(
-    rows.map(({ sent, answer }) => [sent, answer]),
-    [
+t.test(
+  'the diagram draws each request from its sender to the portal or the API, and the answer in the other direction',
+  async t => {
+    const rows = rowsOf(step('authorize'), step('exchange'), step('api', {}, { method: 'GET', route: '/apps/v1' }))
+    t.match(
+      rows.map(({ sent, answer }) => [sent, answer]),
       [
-        { from: 'browser', to: 'portal', words: 'Begins the login' },
-        { from: 'portal', to: 'browser' },
+        [
+          { from: 'browser', to: 'portal', words: 'Begins the login' },
+          { from: 'portal', to: 'browser' },
+        ],
+        [
+          { from: 'client', to: 'portal', words: 'Exchanges the code' },
+          { from: 'portal', to: 'client' },
+        ],
+        [
+          { from: 'client', to: 'api', words: 'GET /apps/v1' },
+          { from: 'api', to: 'client', words: 'OK' },
+        ],
       ],
-      [
-        { from: 'client', to: 'portal', words: 'Exchanges the code' },
-        { from: 'portal', to: 'client' },
-      ],
-      [
-        { from: 'client', to: 'api', words: 'GET /apps/v1' },
-        { from: 'api', to: 'client', words: 'OK' },
-      ],
-    ],
-  )
-})
+    )
+  },
+)
 
 t.test('the diagram shows the status, the content and the duration of each answer', async t => {
   const [code, error, tokens, refused, cut] = rowsOf(
@@ -97,25 +100,28 @@ t.test('the diagram shows a message without a request only if a later request pr
   t.equal(lost[2]!.isArrivalUnknown, true)
 })
 
-t.test('the page draws every step with its checks: failed ones open, passed ones collapsed', async t => {
-  const { sandbox, lab } = await buildTestLab(t)
-  await exchange(sandbox, { code: (await logIn(sandbox)).get('code') ?? '', state: 'another' })
-  const [{ id, verdict }] = (await lab('GET', 'logins')).json().logins
-  const url = `/logins/${id}`
-  const page = (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body
-  const { number } = verdict.step
-  const [, failed = ''] = page.split(`id="step-${number}"`)
-  t.match(page, `href="#step-${number}"`, 'the sentence links to the step')
-  const [open = '', collapsed = ''] = failed.split('<details>')
-  t.match(open, `Step ${number}. Client to Portal: `)
-  t.match(open, /✗ 401<\/strong> Unauthorized, after \d+ ms/)
-  t.match(open, '✗ state')
-  t.notMatch(open, '✓ code')
-  t.match(collapsed, /<summary>\d checks passed/)
-  t.match(collapsed, '✓ code')
-  t.match(page, 'Brings the code <em>inferred</em>')
-  t.notMatch(page, /\sstyle=/, 'the policy of the page forbids it')
-})
+t.test(
+  'the page draws every step with its checks: failed checks are open, and passed checks are collapsed',
+  async t => {
+    const { sandbox, lab } = await buildTestLab(t)
+    await exchange(sandbox, { code: (await logIn(sandbox)).get('code') ?? '', state: 'another' })
+    const [{ id, verdict }] = (await lab('GET', 'logins')).json().logins
+    const url = `/logins/${id}`
+    const page = (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body
+    const { number } = verdict.step
+    const [, failed = ''] = page.split(`id="step-${number}"`)
+    t.match(page, `href="#step-${number}"`, 'the sentence links to the step')
+    const [open = '', collapsed = ''] = failed.split('<details>')
+    t.match(open, `Step ${number}. Client to Portal: `)
+    t.match(open, /✗ 401<\/strong> Unauthorized, after \d+ ms/)
+    t.match(open, '✗ state')
+    t.notMatch(open, '✓ code')
+    t.match(collapsed, /<summary>\d checks passed/)
+    t.match(collapsed, '✓ code')
+    t.match(page, 'Brings the code <em>inferred</em>')
+    t.notMatch(page, /\sstyle=/, 'the policy of the page forbids it')
+  },
+)
 
 t.test('the diagram has a mark where steps were left out', async t => {
   const { sandbox, lab } = await buildTestLab(t)
@@ -138,7 +144,7 @@ t.test('the diagram has a mark where steps were left out', async t => {
 })
 
 t.test(
-  'the accessibility tree reads the diagram in order, and the link of the sentence leads to its step, without JavaScript',
+  'without JavaScript, the accessibility tree has the diagram in order, and the link in the verdict leads to the step',
   { skip },
   async t => {
     const { sandbox } = await buildTestLab(t)
@@ -184,7 +190,7 @@ t.test(
 )
 
 t.test(
-  'an arrow goes from the middle of one lane to the middle of another, also in forced colours',
+  'an arrow goes from the middle of one lane to the middle of another, even with forced colours',
   { skip },
   async t => {
     const { sandbox } = await buildTestLab(t)

@@ -77,7 +77,7 @@ t.test('a large access token works like a small one', async t => {
   )
 })
 
-t.test('an opaque access token works like its JWT, and a made-up one is refused', async t => {
+t.test('an opaque access token works like a JWT, and a made-up opaque token is refused', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const statusWith = async (token: string) =>
     (await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })).statusCode
@@ -113,7 +113,7 @@ t.test('a short session ends soon and cannot be renewed', async t => {
   t.notOk('refresh_token' in tokens)
 })
 
-t.test('each fault of the redirect back changes only what its name says', async t => {
+t.test('each fault of the redirect to the client changes only what the name of the fault says', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const goBack = await signInOnce(sandbox)
   const usual = await goBack()
@@ -225,7 +225,7 @@ t.test(
   },
 )
 
-t.test('a 401 can happen once or always, at any call of the API', async t => {
+t.test('a fault can send a 401 once or always, for any call of the API', async t => {
   const { sandbox, order, show } = await buildFaultLab(t)
   const calls = await platformCalls(sandbox)
   const always = await order('api-401', { times: 'always', clientId: seeded.clientId })
@@ -237,7 +237,7 @@ t.test('a 401 can happen once or always, at any call of the API', async t => {
 })
 
 t.test(
-  'a client that follows a redirect gets a notice, and its request to the trap is a step of the login',
+  'if a client follows a redirect of a fault, it gets a notice, and its request to the trap is a step of the login',
   async t => {
     const { sandbox, order, call, steps } = await buildFaultLab(t)
     for (const status of [302, 307]) {
@@ -272,7 +272,7 @@ t.test(
   },
 )
 
-t.test('any other error status can be ordered, too', async t => {
+t.test('a fault can send any other error status', async t => {
   const { sandbox, order, call } = await buildFaultLab(t)
   const calls = await platformCalls(sandbox)
   for (const status of [402, 418, 599]) {
@@ -312,7 +312,7 @@ t.test('the login, the HAR, the events and the page name the fault of a step', a
 })
 
 t.test(
-  'if a client closes the connection, a late platform does not act afterwards, but an earlier change stays',
+  'if a client closes the connection during a delay, the platform does not act after the delay, but a change before the delay stays',
   async t => {
     const { sandbox, order, steps, untilConsumed } = await buildFaultLab(t)
     const calls = await platformCalls(sandbox)
@@ -356,7 +356,7 @@ t.test('no fault delays the stop of the sandbox, even if the client does not rea
   for (const socket of sockets) socket.destroy()
 })
 
-t.test('an order can change any member of the portal’s metadata', async t => {
+t.test('a fault can change any member of the portal’s metadata', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const ask = async () => (await sandbox.portal.inject('/.well-known/oauth-authorization-server')).json()
   const usual = await ask()
@@ -376,7 +376,7 @@ t.test('an order can change any member of the portal’s metadata', async t => {
     await t.rejects(order('metadata-members', { options: { members } }), /must be an object/)
 })
 
-t.test('an order can add headers to an answer, or replace its body or its ids', async t => {
+t.test('a fault can add headers to an answer, or replace its body or its ids', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const calls = await platformCalls(sandbox)
   const send = async ({ method, url, headers, body }: PlatformCall) =>
@@ -406,7 +406,7 @@ t.test('an order can add headers to an answer, or replace its body or its ids', 
   t.match((await list()).body, /^\{"ItemList":\[{100000}\]{100000}\}$/)
 })
 
-t.test('a compressed answer of a hundred kilobytes unpacks to 32 MiB', async t => {
+t.test('a fault can send an answer of a hundred kilobytes that decompresses to 32 MiB', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const { url, headers: sent } = await (await platformCalls(sandbox)).list()
   await order('list-gzip-bomb')

@@ -97,7 +97,7 @@ t.test('the answer to a wrong order names each wrong field and the allowed value
   t.same((await call('GET', '/lab/v1/faults')).json(), { faults: [] })
 })
 
-t.test('every name that was ever in the catalogue is accepted', async t => {
+t.test('the laboratory accepts every fault name that was ever in the catalogue', async t => {
   const { order, call } = await buildFaultLab(t)
   const names = readFileSync('test/sandbox/lab/fault-names.txt', 'utf8').trim().split('\n')
   t.equal(names.length, 932)
@@ -327,7 +327,7 @@ t.test(
   },
 )
 
-t.test('at most two hundred faults wait', async t => {
+t.test('at most two hundred faults can wait for requests', async t => {
   const { order, call } = await buildFaultLab(t)
   for (let count = 0; count < 200; count++) await order('exchange-503')
   const { error } = (await call('POST', '/lab/v1/faults', { fault: 'exchange-503' })).json()

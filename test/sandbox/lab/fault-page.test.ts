@@ -242,7 +242,7 @@ t.test('an unknown fault and too many faults are refused with a reason', async t
   t.match([many.statusCode, many.body], [429, /<p class="problem">200 faults are waiting already\./])
 })
 
-t.test('ordered faults are cancelled one by one and all at once, and those of other clients stay', async t => {
+t.test('ordered faults can be cancelled one by one or all at once, and the faults of other clients stay', async t => {
   const { order, post, ordered, call } = await openFaultPage(t)
   const mine = `&clientId=${seeded.clientId}`
   await order('list-503', {}, mine)

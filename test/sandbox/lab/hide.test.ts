@@ -71,13 +71,13 @@ t.test('for secrets other than a state only the hash and the length are kept', a
   t.same(Object.keys(value), ['hash', 'length'])
 })
 
-t.test('a state that is the time is recognised, in seconds and in milliseconds', async t => {
+t.test('the laboratory recognises a state that is only the current time, in seconds or in milliseconds', async t => {
   for (const text of [`${at.getTime()}`, `${at.getTime() / 1000}`, `${at.getTime() - 5000}`])
     t.ok(hidden(text).isTime, text)
   for (const text of ['1234567890', '20260301120000', 'abc', '']) t.notOk(hidden(text).isTime, text)
 })
 
-t.test('no secret of a step is kept, in whatever place it was sent', async t => {
+t.test('the laboratory keeps no secret of a step, wherever the secret was sent', async t => {
   const secrets = {
     code: 'SECRETcode0123456789012345678',
     state: 'SECRETstate345678901234567890',

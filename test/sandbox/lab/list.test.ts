@@ -172,50 +172,53 @@ t.test(
   },
 )
 
-t.test('filters select by client, outcome, reason and time, also combined and within a search', async t => {
-  const { sandbox, get, search, searchCall } = await openList(t)
-  const { signedIn, refused } = await fill(sandbox)
-  const rows: [query: string, found: string[]][] = [
-    [`clientId=${seeded.clientId}`, [refused, signedIn]],
-    ['clientId=another', []],
-    ['outcome=refused', [refused]],
-    ['outcome=signed+in', [signedIn]],
-    ['reason=state-differs', [refused]],
-    ['reason=code-expired', []],
-    ['minutes=1', [refused, signedIn]],
-    ['outcome=signed+in&reason=state-differs', []],
-  ]
-  const onlyClients = (page: LightMyRequestResponse) => idsOn(page).filter(id => [signedIn, refused].includes(id!))
-  for (const [query, found] of rows) {
-    t.same(onlyClients(await get(`/?${query}`)), found, query)
-    const call = await sandbox.lab!.inject({ url: `/lab/v1/logins?${query}`, headers: { host } })
-    const ids = call.json().logins.map(({ id }: { id: string }) => id)
-    t.same(
-      ids.filter((id: string) => [signedIn, refused].includes(id)),
-      found,
-      `${query}, as JSON`,
-    )
-  }
-  sandbox.passTime(2 * 60_000)
-  t.same(onlyClients(await get('/?minutes=1')), [])
-  t.same(onlyClients(await get('/?minutes=5')), [refused, signedIn])
+t.test(
+  'filters select logins by client, outcome, reason and time, and can be combined with each other and with a search',
+  async t => {
+    const { sandbox, get, search, searchCall } = await openList(t)
+    const { signedIn, refused } = await fill(sandbox)
+    const rows: [query: string, found: string[]][] = [
+      [`clientId=${seeded.clientId}`, [refused, signedIn]],
+      ['clientId=another', []],
+      ['outcome=refused', [refused]],
+      ['outcome=signed+in', [signedIn]],
+      ['reason=state-differs', [refused]],
+      ['reason=code-expired', []],
+      ['minutes=1', [refused, signedIn]],
+      ['outcome=signed+in&reason=state-differs', []],
+    ]
+    const onlyClients = (page: LightMyRequestResponse) => idsOn(page).filter(id => [signedIn, refused].includes(id!))
+    for (const [query, found] of rows) {
+      t.same(onlyClients(await get(`/?${query}`)), found, query)
+      const call = await sandbox.lab!.inject({ url: `/lab/v1/logins?${query}`, headers: { host } })
+      const ids = call.json().logins.map(({ id }: { id: string }) => id)
+      t.same(
+        ids.filter((id: string) => [signedIn, refused].includes(id)),
+        found,
+        `${query}, as JSON`,
+      )
+    }
+    sandbox.passTime(2 * 60_000)
+    t.same(onlyClients(await get('/?minutes=1')), [])
+    t.same(onlyClients(await get('/?minutes=5')), [refused, signedIn])
 
-  const { url, page } = await search(seeded.clientId, { outcome: 'refused' })
-  t.match(url, /^\/\?outcome=refused&search=/)
-  t.same(idsOn(page), [refused])
-  t.match(page.body, '<option selected>refused</option>')
-  t.match((await searchCall(seeded.clientId, '?outcome=refused')).json(), { total: 1, logins: [{ id: refused }] })
-  t.match((await get('/?outcome=declined')).body, /No login matches.*<a href="\/">Show all logins/s)
-  for (const nonsense of [
-    'outcome=lost',
-    'reason=none',
-    'minutes=-1',
-    'page=0',
-    'page=x',
-    'outcome=refused&outcome=declined',
-  ])
-    t.same(onlyClients(await get(`/?${nonsense}`)), [refused, signedIn], nonsense)
-})
+    const { url, page } = await search(seeded.clientId, { outcome: 'refused' })
+    t.match(url, /^\/\?outcome=refused&search=/)
+    t.same(idsOn(page), [refused])
+    t.match(page.body, '<option selected>refused</option>')
+    t.match((await searchCall(seeded.clientId, '?outcome=refused')).json(), { total: 1, logins: [{ id: refused }] })
+    t.match((await get('/?outcome=declined')).body, /No login matches.*<a href="\/">Show all logins/s)
+    for (const nonsense of [
+      'outcome=lost',
+      'reason=none',
+      'minutes=-1',
+      'page=0',
+      'page=x',
+      'outcome=refused&outcome=declined',
+    ])
+      t.same(onlyClients(await get(`/?${nonsense}`)), [refused, signedIn], nonsense)
+  },
+)
 
 t.test('a call with an invalid filter is refused, and the answer lists the allowed values', async t => {
   const { sandbox, searchCall } = await openList(t)

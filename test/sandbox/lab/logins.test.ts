@@ -87,14 +87,17 @@ t.test('two tabs are two logins, and the same start after an exchange is another
   t.not(begin('app-1', state).id, first.id, 'a state that is used again')
 })
 
-t.test('a login without a state is known by its code, and a made-up code belongs to no login', async t => {
-  const { record } = buildLogins()
-  const code = random()
-  const location = `http://localhost:3000/cb?${new URLSearchParams({ code })}`
-  const login = record({ query: { client_id: 'app-1' }, location, about: { claimedClientId: 'app-1' } })
-  t.equal(record({ kind: 'exchange', body: { code } }).id, login.id)
-  t.not(record({ kind: 'exchange', body: { code: random(), client_id: 'app-1' } }).id, login.id)
-})
+t.test(
+  'the laboratory recognises a login without a state by its code, and a made-up code belongs to no existing login',
+  async t => {
+    const { record } = buildLogins()
+    const code = random()
+    const location = `http://localhost:3000/cb?${new URLSearchParams({ code })}`
+    const login = record({ query: { client_id: 'app-1' }, location, about: { claimedClientId: 'app-1' } })
+    t.equal(record({ kind: 'exchange', body: { code } }).id, login.id)
+    t.not(record({ kind: 'exchange', body: { code: random(), client_id: 'app-1' } }).id, login.id)
+  },
+)
 
 t.test('logins are listed newest first, and can be selected by client, by state and by newer steps', async t => {
   const { logins, begin, hide } = buildLogins()
@@ -112,7 +115,7 @@ t.test('logins are listed newest first, and can be selected by client, by state 
   t.same(ids({ after: seen }), [one.id], 'a login with a new step must be listed')
 })
 
-t.test('a busy client, and made-up client ids, remove only their own older logins', async t => {
+t.test('many logins of a busy client or of made-up client ids do not replace the logins of a quiet client', async t => {
   const { logins, begin } = buildLogins({ logins: 10 })
   const quiet = [begin('quiet'), begin('quiet')]
   for (let index = 0; index < 30; index++) begin('busy')
@@ -165,7 +168,7 @@ t.test('a login of one huge step and a login of many small steps are both within
   t.equal(begin('app-1', state).id, long.id, 'the login must still be found by its start')
 })
 
-t.test('thousands of huge requests do not end a process with a small heap', async t => {
+t.test('thousands of huge requests do not crash a process with a small heap', async t => {
   const args = ['--max-old-space-size=48', 'test/sandbox/lab/support/fill-lab.ts']
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: {}, timeout: 60_000 })
   const { logins, largest } = JSON.parse(stdout)
@@ -173,7 +176,7 @@ t.test('thousands of huge requests do not end a process with a small heap', asyn
   t.ok(largest <= 16 * 1024, `${largest} bytes`)
 })
 
-t.test('a forgotten login cannot be found by any key', async t => {
+t.test('after a login was removed, no key leads to it', async t => {
   const { logins, begin, hide } = buildLogins()
   const state = random()
   const { id } = begin('app-1', state)
@@ -188,7 +191,7 @@ t.test('a forgotten login cannot be found by any key', async t => {
   t.same(logins.list({}), [])
 })
 
-t.test('a listener gets each step until it is removed', async t => {
+t.test('a listener gets each step until the listener is removed', async t => {
   const { logins, begin } = buildLogins()
   const heard: number[] = []
   const end = logins.listen((_login, _step, number) => heard.push(number))

@@ -359,30 +359,33 @@ for (const [name, { make, reason, notice, check, kind }] of Object.entries(mista
     }
   })
 
-t.test('a client that tries again after an ordered fault is not accused, and the fault is named', async t => {
-  const sandbox = await buildWatched(t)
-  const { refresh_token: token } = await getTokens(sandbox)
-  const order = (fault: string) =>
-    sandbox.lab!.inject({
-      method: 'POST',
-      url: '/lab/v1/faults',
-      headers: { host: '127.0.0.1:4002' },
-      payload: { fault, options: { retryAfter: 0 } },
-    })
-  await order('refresh-503')
-  t.equal((await refresh(sandbox, token)).statusCode, 503)
-  t.equal((await refresh(sandbox, token)).statusCode, 200)
-  await order('exchange-503')
-  const login = await begin(sandbox)
-  t.equal((await exchange(sandbox, login)).statusCode, 503)
-  t.equal((await exchange(sandbox, login)).statusCode, 200)
-  const logins = await readLogins(sandbox)
-  t.same(
-    logins.flatMap(({ noticed }) => noticed.map(({ id }) => id)).filter(id => id !== 'no-revocation'),
-    [],
-  )
-  t.match(
-    logins.map(({ verdict }) => verdict.fault),
-    ['exchange-503', 'refresh-503'],
-  )
-})
+t.test(
+  'the laboratory names an ordered fault, and reports no mistake of a client that tries again after the fault',
+  async t => {
+    const sandbox = await buildWatched(t)
+    const { refresh_token: token } = await getTokens(sandbox)
+    const order = (fault: string) =>
+      sandbox.lab!.inject({
+        method: 'POST',
+        url: '/lab/v1/faults',
+        headers: { host: '127.0.0.1:4002' },
+        payload: { fault, options: { retryAfter: 0 } },
+      })
+    await order('refresh-503')
+    t.equal((await refresh(sandbox, token)).statusCode, 503)
+    t.equal((await refresh(sandbox, token)).statusCode, 200)
+    await order('exchange-503')
+    const login = await begin(sandbox)
+    t.equal((await exchange(sandbox, login)).statusCode, 503)
+    t.equal((await exchange(sandbox, login)).statusCode, 200)
+    const logins = await readLogins(sandbox)
+    t.same(
+      logins.flatMap(({ noticed }) => noticed.map(({ id }) => id)).filter(id => id !== 'no-revocation'),
+      [],
+    )
+    t.match(
+      logins.map(({ verdict }) => verdict.fault),
+      ['exchange-503', 'refresh-503'],
+    )
+  },
+)

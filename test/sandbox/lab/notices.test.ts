@@ -417,7 +417,7 @@ t.test('a login is compared with the current logins of the same client', async t
 })
 
 t.test(
-  'tokens that were not given back are noticed after the next login of the same person, however many there are',
+  'if tokens of a login were not revoked, the login gets a notice after the next login of the same person, however many such logins there are',
   async t => {
     const comparison = createLoginComparison()
     const logins = [0, 1, 2, 3].map(index => {

@@ -48,7 +48,7 @@ for (const database of await openDatabases(t)) {
     buildTestLab(t, { databaseUrl: await database.make(t) })
 
   t.test(
-    `a person that the laboratory has made can sign in, with given and with generated fields (${database.name})`,
+    `a person that the laboratory has made from given or generated fields can sign in (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const made = await lab('POST', 'people', {})
@@ -95,7 +95,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `an application is made for a person, in a group of theirs or one that is given (${database.name})`,
+    `the laboratory makes an application for a person, in one of the person’s groups or in a given group (${database.name})`,
     async t => {
       const { lab } = await start(t)
       const [ann, bob] = [(await lab('POST', 'people', {})).json(), (await lab('POST', 'people', {})).json()]
@@ -114,7 +114,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `signing in returns a token of the portal’s own page, or the tokens of a client (${database.name})`,
+    `the call that signs a person in returns a token of the portal’s own page, or the tokens of a client (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const { clientId, clientSecret, person } = (await lab('POST', 'applications', { redirectUri })).json()
@@ -156,7 +156,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `an access token that expires is refused as any expired one, and its refresh token lives (${database.name})`,
+    `if the laboratory lets an access token expire, the API refuses it like any expired token, and its refresh token stays valid (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const all = await makeAll(sandbox, lab)
@@ -221,15 +221,15 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `a session that the laboratory has expired is not extended by a running request (${database.name})`,
+    `if the laboratory lets a session expire, a running request does not extend this session (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const person = (await lab('POST', 'people', {})).json()
       const browser = openBrowser(sandbox)
       await signIn(browser, {}, person)
       await lab('POST', 'expire', { what: 'portal-session', userId: person.userId })
-      // A request that read the session before it expired extends the session after its answer. The next
-      // lines do the same.
+      // A request that has read the session before it expired tries to extend it after its answer. The next lines try the
+      // same.
       const idHash = hashToken(browser.cookie('__Host-portal-session') ?? '')
       const [now, expiresAt] = [sandbox.now(), new Date(sandbox.now().getTime() + 3_600_000)]
       await sandbox.store.write(db => extendPortalSession(db, idHash, { now, expiresAt }))
@@ -314,7 +314,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `a reset removes what its people made in groups of others, and nothing of others (${database.name})`,
+    `a reset removes what the people of the suite made in groups of others, and nothing that others made (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const one = await makeAll(sandbox, lab, 'one')
@@ -360,7 +360,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `a reset removes the faults of its clients and the counted failures of its addresses (${database.name})`,
+    `a reset removes the faults of the suite’s clients and the counted failures of the suite’s e-mail addresses (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const email = 'ann@example.test'
@@ -387,7 +387,7 @@ for (const database of await openDatabases(t)) {
     t.equal(await guess(), 401)
   })
 
-  t.test(`lifetimes can be set for one client, and the others keep theirs (${database.name})`, async t => {
+  t.test(`lifetimes can be set for one client, and other clients keep their lifetimes (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
     const lifetimes = { accessTokenSeconds: 5, refreshTokenSeconds: 60, codeSeconds: 2 }
     const made = (await lab('POST', 'applications', { redirectUri, lifetimes })).json()

@@ -149,7 +149,7 @@ t.test('without an observer the sandbox records no request and keeps no answer',
 })
 
 t.test(
-  'the portal’s own pages, its files and the health of a listener are no steps, and an empty start is one',
+  'the laboratory records no steps for the portal’s own pages, its files and health checks, and one step for a start without parameters',
   async t => {
     const steps: LabStep[] = []
     const { portal, api } = await buildTestSandbox(t, { onStep: step => void steps.push(step) })

@@ -123,7 +123,7 @@ t.test(
 )
 
 t.test(
-  'a form that is sent after the session ended changes nothing, and signing in leads back to its page',
+  'a form that is sent after the session ended changes nothing, and signing in leads back to the page of the form',
   async t => {
     const sandbox = await buildTestSandbox(t)
     for (const action of actions) {
@@ -220,7 +220,7 @@ t.test('each page of the account marks exactly one tab as the current one', asyn
 
 for (const database of databases) {
   t.test(
-    `portal-token: the portal’s page gives a token of 24 hours, once, as a line that creates an application (${database.name})`,
+    `portal-token: the portal’s page shows a token of 24 hours once, with a command that creates an application (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = await openAsNewcomer(sandbox)
@@ -291,7 +291,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `a user ends their access tokens one by one, or all at once, and is asked before (${database.name})`,
+    `a user can end access tokens one by one or all at once, and is asked for confirmation (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [own, other] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
@@ -367,7 +367,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `the account shows groups, applications, sessions and tokens at a glance, and only its own (${database.name})`,
+    `the account page lists the user’s own groups, applications, sessions and tokens, and no others (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = openBrowser(sandbox)
@@ -396,62 +396,59 @@ for (const database of databases) {
     },
   )
 
-  t.test(
-    `a login that is under way gives no tokens if its consent is withdrawn meanwhile (${database.name})`,
-    async t => {
-      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-      const { store } = sandbox
-      const browser = openBrowser(sandbox)
-      const withdraw = async () => submitForm(browser, await askToWithdraw(browser), '/account/applications')
-      const allow = async () => browser.submit(await browser.get(startUrl()), { decision: 'allow' })
-      const { write, transaction } = store
-      t.teardown(() => Object.assign(store, { write, transaction }))
-      const script = new URLSearchParams([...new URL(startUrl(), portalUrl).searchParams])
-      for (const name of ['email', 'password'] as const) script.set(name, seeded[name])
-      const logins = {
-        'a browser': () => browser.get(startUrl()),
-        'a script': () =>
-          sandbox.portal.inject({
-            method: 'POST',
-            url: '/api/authorize',
-            headers: { 'content-type': 'application/x-www-form-urlencoded' },
-            payload: script.toString(),
-          }),
+  t.test(`if consent is withdrawn during a login, the login gives no tokens (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { store } = sandbox
+    const browser = openBrowser(sandbox)
+    const withdraw = async () => submitForm(browser, await askToWithdraw(browser), '/account/applications')
+    const allow = async () => browser.submit(await browser.get(startUrl()), { decision: 'allow' })
+    const { write, transaction } = store
+    t.teardown(() => Object.assign(store, { write, transaction }))
+    const script = new URLSearchParams([...new URL(startUrl(), portalUrl).searchParams])
+    for (const name of ['email', 'password'] as const) script.set(name, seeded[name])
+    const logins = {
+      'a browser': () => browser.get(startUrl()),
+      'a script': () =>
+        sandbox.portal.inject({
+          method: 'POST',
+          url: '/api/authorize',
+          headers: { 'content-type': 'application/x-www-form-urlencoded' },
+          payload: script.toString(),
+        }),
+    }
+    await signIn(browser, {}, seeded)
+    for (const [who, start] of Object.entries(logins)) {
+      await allow()
+      // At this moment the portal has read the consent, and has not stored the code.
+      const first = async () => {
+        Object.assign(store, { write, transaction })
+        await withdraw()
       }
-      await signIn(browser, {}, seeded)
-      for (const [who, start] of Object.entries(logins)) {
-        await allow()
-        // At this moment the portal has read the consent, and has not stored the code.
-        const first = async () => {
-          Object.assign(store, { write, transaction })
-          await withdraw()
-        }
-        store.write = async statement => first().then(() => write(statement))
-        store.transaction = async work => first().then(() => transaction(work))
-        const answer = await start()
-        t.notMatch(`${answer.headers.location} ${answer.body}`, /[?&]code=/, who)
-        t.equal(answer.statusCode, who === 'a script' ? 403 : 200, 'the answer must ask again')
+      store.write = async statement => first().then(() => write(statement))
+      store.transaction = async work => first().then(() => transaction(work))
+      const answer = await start()
+      t.notMatch(`${answer.headers.location} ${answer.body}`, /[?&]code=/, who)
+      t.equal(answer.statusCode, who === 'a script' ? 403 : 200, 'the answer must ask again')
 
-        await allow()
-        // The code is stored, but its transaction has not ended. Withdrawing must wait for the transaction.
-        let withdrawal: Promise<unknown> | undefined
-        store.transaction = work =>
-          transaction(async db => {
-            const result = await work(db)
-            if (!withdrawal) {
-              store.transaction = transaction
-              withdrawal = withdraw()
-              if (database.name === 'PostgreSQL') await untilSomebodyWaits(store)
-            }
-            return result
-          })
-        const { headers, body } = await start()
-        await withdrawal
-        const code = /[?&]code=(\w+)/.exec(headers.location ?? JSON.parse(body).redirectUrl)?.[1] ?? ''
-        t.match((await exchange(sandbox, { code })).json(), { error: 'invalid_grant' }, who)
-      }
-    },
-  )
+      await allow()
+      // The code is stored, but its transaction has not ended. Withdrawing must wait for the transaction.
+      let withdrawal: Promise<unknown> | undefined
+      store.transaction = work =>
+        transaction(async db => {
+          const result = await work(db)
+          if (!withdrawal) {
+            store.transaction = transaction
+            withdrawal = withdraw()
+            if (database.name === 'PostgreSQL') await untilSomebodyWaits(store)
+          }
+          return result
+        })
+      const { headers, body } = await start()
+      await withdrawal
+      const code = /[?&]code=(\w+)/.exec(headers.location ?? JSON.parse(body).redirectUrl)?.[1] ?? ''
+      t.match((await exchange(sandbox, { code })).json(), { error: 'invalid_grant' }, who)
+    }
+  })
 
   t.test(
     `the page of allowed applications shows a hundred, and says that there are more (${database.name})`,
@@ -478,7 +475,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `withdrawing a consent ends the application’s grants of this user at once, and it must ask again (${database.name})`,
+    `if a user withdraws consent, this user’s grants to the application end at once, and the application must ask again (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [browser, others] = [openBrowser(sandbox), openBrowser(sandbox)]

@@ -121,7 +121,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `limit-renewals: a family can be renewed 60 times a minute; then 429 until Retry-After is over (${database.name})`,
+    `limit-renewals: a family can be renewed 60 times a minute; further renewals get 429 until Retry-After has passed (${database.name})`,
     async t => {
       const steps: LabStep[] = []
       const onStep = (step: LabStep) => void steps.push(step)
@@ -150,7 +150,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `clock-ahead: renewals at a moment when the clock was ahead do not count afterwards (${database.name})`,
+    `clock-ahead: renewals while the clock was ahead do not count after its correction (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { refresh_token: first } = await getTokens(sandbox)
@@ -163,7 +163,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `limit-grants: with 100 grants of a person for one client, a new grant ends the oldest (${database.name})`,
+    `limit-grants: if a person has 100 grants for one client, a new grant ends the oldest (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const fromPortal = await makePortalToken(await openAsDeveloper(sandbox))

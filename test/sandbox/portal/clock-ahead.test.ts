@@ -86,7 +86,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `clock-ahead: a clock that was ahead leaves no limit of password resets behind (${database.name})`,
+    `clock-ahead: correcting a clock that was ahead ends a limit of password resets (${database.name})`,
     async t => {
       const lab = { host: '127.0.0.1', port: 0, urls: ['http://127.0.0.1:4002'], token: undefined }
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t), lab })

@@ -100,7 +100,7 @@ t.test('oidcc-redirect-uri-query-added: a redirect URI with a query that was not
 })
 
 t.test(
-  'oidcc-redirect-uri-query-mismatch: a redirect URI with another query than the registered one gets a page',
+  'oidcc-redirect-uri-query-mismatch: a redirect URI whose query differs from the registered URI gets a page',
   async t => {
     const sandbox = await buildTestSandbox(t, { redirectUris: [`${seeded.redirectUri}?foo=bar`] })
     t.equal((await start(sandbox, startUrl({ redirect_uri: `${seeded.redirectUri}?bar=foo` }))).statusCode, 400)
@@ -128,7 +128,7 @@ t.test('oidcc-ensure-request-with-valid-pkce-succeeds', async t => {
 })
 
 t.test(
-  'oidcc-ensure-post-request-succeeds: a start sent as a form, from the client’s site, goes on as by link',
+  'oidcc-ensure-post-request-succeeds: a start that the client’s site sends as a form works like a start by link',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)

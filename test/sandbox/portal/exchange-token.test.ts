@@ -360,7 +360,7 @@ t.test('TK-12: a challenge needs its verifier, and a verifier needs its challeng
 })
 
 t.test(
-  'after a login without a state the exchange may have any state, and the answer repeats only a sent state',
+  'after a login without a state, the exchange may send any state or none, and the answer repeats the sent state',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const without = await exchange(sandbox, { code: await getCode(sandbox, { state: undefined }), state: undefined })

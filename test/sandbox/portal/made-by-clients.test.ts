@@ -40,7 +40,7 @@ async function isSecretOf(sandbox: TestSandbox, clientId: string, clientSecret: 
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `after a withdrawal the portal lists what that client has made, and nothing of other clients (${database.name})`,
+    `after the consent for a client is withdrawn, the portal lists what this client has made, and nothing of other clients (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -132,7 +132,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `of an application that others made, the client’s secrets end and the user’s own stays (${database.name})`,
+    `if a client made secrets for an application that it did not create, only these secrets end, and the user’s secret stays valid (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -211,7 +211,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `nobody renews or removes an application that they do not develop, or that no client made (${database.name})`,
+    `the portal refuses to renew or remove an application that the user does not develop, or that no client made (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)

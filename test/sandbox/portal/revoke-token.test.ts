@@ -40,7 +40,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `revoke-call: a replaced refresh token and an access token end the family, too (${database.name})`,
+    `revoke-call: revoking a replaced refresh token or an access token also ends the family (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       for (const which of ['refresh_token', 'access_token'] as const) {
@@ -54,7 +54,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `revoke-call: another client’s token, like an unknown one, is 200 and nothing ends (${database.name})`,
+    `revoke-call: the revocation of another client’s token or an unknown token gets 200 and ends nothing (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)

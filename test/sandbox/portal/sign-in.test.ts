@@ -53,7 +53,7 @@ t.test('the title of a refused form says that it was refused, because screen rea
 })
 
 t.test(
-  'PS-07: signing in starts a new session, whatever cookie the browser sent, and the next login uses it',
+  'PS-07: signing in starts a new session, whatever cookie the browser sent, and the next login uses the new session',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const planted = 'x'.repeat(43)

@@ -54,7 +54,7 @@ t.test('signing up without a client leads to the account', async t => {
 })
 
 t.test(
-  'each bad field has its sentence beside it, all at once, and the form keeps everything except the password',
+  'the form shows all problems at once, each next to its field, and keeps everything except the password',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const page = await signUp(sandbox, { email: 'no address', password: 'short', firstName: '<b>Nora', lastName: ' ' })
@@ -113,33 +113,41 @@ t.test('PS-01: a sign-up from another site, or without the page’s token, makes
   t.equal((await signIn(sandbox, newcomer.email, newcomer.password)).statusCode, 403)
 })
 
-t.test('PS-02: passwords of 8 to 128 characters and of any kind work exactly as typed, and 7 are refused', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const refused = await signUp(sandbox, { password: '1234567' })
-  t.match(readProblems(refused), { 'new-password': 'Use at least 8 characters.' })
-  const long = await signUp(sandbox, { password: 'x'.repeat(1001) })
-  t.match(
-    readProblems(long),
-    { 'new-password': 'Use 1000 characters or fewer.' },
-    'a long password must be refused and not cut off',
-  )
-  const passwords = [
-    'xxxxxxx8',
-    'x'.repeat(64),
-    'y'.repeat(128),
-    '  spaces at both ends  ',
-    '🐎🔋📎🐎🔋📎🐎🔋',
-    'Ünïcôdé ﬁn K',
-  ]
-  for (const [index, password] of passwords.entries()) {
-    const email = `user-${index}@example.test`
-    t.equal((await signUp(sandbox, { email, password })).statusCode, 303, password)
-    t.equal((await signIn(sandbox, email, password)).statusCode, 303, password)
-    for (const other of [password.toUpperCase(), password.trim(), password.normalize('NFKC'), password.slice(0, -1)]) {
-      if (other !== password) t.equal((await signIn(sandbox, email, other)).statusCode, 403, other)
+t.test(
+  'PS-02: passwords of 8 to 128 characters of any kind work exactly as typed, and a password of 7 characters is refused',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const refused = await signUp(sandbox, { password: '1234567' })
+    t.match(readProblems(refused), { 'new-password': 'Use at least 8 characters.' })
+    const long = await signUp(sandbox, { password: 'x'.repeat(1001) })
+    t.match(
+      readProblems(long),
+      { 'new-password': 'Use 1000 characters or fewer.' },
+      'a long password must be refused and not cut off',
+    )
+    const passwords = [
+      'xxxxxxx8',
+      'x'.repeat(64),
+      'y'.repeat(128),
+      '  spaces at both ends  ',
+      '🐎🔋📎🐎🔋📎🐎🔋',
+      'Ünïcôdé ﬁn K',
+    ]
+    for (const [index, password] of passwords.entries()) {
+      const email = `user-${index}@example.test`
+      t.equal((await signUp(sandbox, { email, password })).statusCode, 303, password)
+      t.equal((await signIn(sandbox, email, password)).statusCode, 303, password)
+      for (const other of [
+        password.toUpperCase(),
+        password.trim(),
+        password.normalize('NFKC'),
+        password.slice(0, -1),
+      ]) {
+        if (other !== password) t.equal((await signIn(sandbox, email, other)).statusCode, 403, other)
+      }
     }
-  }
-})
+  },
+)
 
 t.test('PS-02: a password that differs only after the first 72 bytes is wrong', async t => {
   const sandbox = await buildTestSandbox(t)

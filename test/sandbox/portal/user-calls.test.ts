@@ -29,7 +29,7 @@ function getMe({ portal }: TestSandbox, authorization?: string) {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `calls-without-browser, name-call: a script registers, allows an application and signs in without a browser (${database.name})`,
+    `calls-without-browser, name-call: a script can register, allow an application and sign in without a browser (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const registered = await post(sandbox, 'register', ada)
@@ -198,7 +198,7 @@ t.test('/api/authorizeApplication accepts the portal’s session, but not from a
 })
 
 t.test(
-  '/api/authorizeApplication allows only for the user who sends it, and only an application that exists',
+  '/api/authorizeApplication gives consent only for the user who sends the call, and only to an application that exists',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { '@id': other } = (await post(sandbox, 'register', ada)).json()

@@ -56,21 +56,18 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(
-    `seeds: redirect URIs that were changed by a call stay, until the setting changes (${database.name})`,
-    async t => {
-      const url = await database.make(t)
-      const first = await start(t, url)
-      const { call } = await callAsDeveloper(first)
-      const redirectUris = `${seeded.redirectUri},https://client.example.test/back`
-      t.equal((await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Renamed', redirectUris })).statusCode, 200)
-      const read = async () => (await call('GET', `/apps/v1/${seeded.clientId}`)).json().client.redirectUris
-      await start(t, url)
-      t.equal(await read(), redirectUris)
-      await start(t, url, { redirectUris: ['https://other.example.test/back'] })
-      t.equal(await read(), 'https://other.example.test/back')
-    },
-  )
+  t.test(`seeds: redirect URIs that a call has changed stay until the setting changes (${database.name})`, async t => {
+    const url = await database.make(t)
+    const first = await start(t, url)
+    const { call } = await callAsDeveloper(first)
+    const redirectUris = `${seeded.redirectUri},https://client.example.test/back`
+    t.equal((await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Renamed', redirectUris })).statusCode, 200)
+    const read = async () => (await call('GET', `/apps/v1/${seeded.clientId}`)).json().client.redirectUris
+    await start(t, url)
+    t.equal(await read(), redirectUris)
+    await start(t, url, { redirectUris: ['https://other.example.test/back'] })
+    t.equal(await read(), 'https://other.example.test/back')
+  })
 
   t.test(`a restart does not restore a removed application (${database.name})`, async t => {
     const url = await database.make(t)
@@ -91,7 +88,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `a changed secret is valid beside the one before, and a changed password ends sessions (${database.name})`,
+    `after a change of the settings, the old and the new secret are valid, and a new password ends sessions (${database.name})`,
     async t => {
       const url = await database.make(t)
       const first = await start(t, url)
@@ -135,7 +132,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `instances start while secrets are renewed: each secret counts once, and the two latest are valid (${database.name})`,
+    `if instances start while secrets are renewed, each secret counts once, and the two latest are valid (${database.name})`,
     async t => {
       const url = await database.make(t)
       const first = await start(t, url)
@@ -201,7 +198,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `seeding breaks no bound: where there is no room, the start says so and goes on (${database.name})`,
+    `seeding exceeds no limit: if there is no room for the application, the start says so and continues (${database.name})`,
     async t => {
       const url = await database.make(t)
       const sandbox = await start(t, url)

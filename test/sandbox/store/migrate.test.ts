@@ -113,7 +113,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a step that makes a table anew takes nothing with it that belongs to its rows (${database.name})`,
+    `a step that replaces a table keeps the rows of other tables that belong to its rows (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       await fill(await openWith(t, url, firstSchema))

@@ -7,7 +7,7 @@ import { getAccessToken } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl } from '../support/build-test-sandbox.ts'
 import { isAccepted } from '../support/tokens.ts'
 
-t.test('a change is on the disk before its answer, and only the owner may open the folder', async t => {
+t.test('a change is on the disk before the store confirms it, and only the owner may open the folder', async t => {
   const folder = join(dirname((await makeSqliteUrl(t)).slice('sqlite:'.length)), 'data')
   const { store } = await buildTestSandbox(t, { databaseUrl: `sqlite:${join(folder, 'sandbox.db')}` })
   const { rows } = await store.write(db => sql<{ synchronous: number }>`pragma synchronous`.execute(db))

@@ -38,7 +38,7 @@ export async function signIn(
   return answer.statusCode === 303 ? browser.get(locationOf(answer)) : answer
 }
 
-/** Does a whole login: signs in and allows. Resolves to the parameters that the client gets. */
+/** Does a whole login: signs in and gives consent. Resolves to the parameters that the client gets. */
 export async function logIn(
   sandbox: Pick<TestSandbox, 'portal'>,
   parameters: StartParameters = {},

@@ -1,5 +1,5 @@
-// Logs in, exchanges, refreshes and creates applications without pause, and records every answer. A test compares them
-// with the database later.
+// Logs in, exchanges, refreshes and creates applications without pause, and records every answer. A test later compares
+// these answers with the database.
 import { limits } from '../../../src/sandbox/groups/limits.ts'
 import { type Browser, exchange, locationOf, openBrowser, signIn, startUrl } from './browser.ts'
 import { seeded } from './build-test-sandbox.ts'

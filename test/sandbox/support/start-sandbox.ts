@@ -11,7 +11,7 @@ import { readSetCookie } from '../../support/read-set-cookie.ts'
 import { portalUrl, seeded } from './build-test-sandbox.ts'
 
 export interface SandboxProcess {
-  /** Both have an `inject` like Fastify's, but send the request over a real connection. */
+  /** `portal` and `api` have an `inject` like Fastify's, but send the request over a real connection. */
   portal: FastifyInstance
   api: FastifyInstance
   portalPort: number
@@ -36,7 +36,7 @@ export interface StartOptions {
   prefix?: string[]
   /** NODE_OPTIONS of the process, such as `--max-old-space-size=128`. */
   nodeOptions?: string
-  /** The ports. They are needed if the test cannot read the ports from the log. */
+  /** The ports, for a test that cannot read them from the log. */
   ports?: { portalPort: number; apiPort: number }
   /** Runs the sandbox without the rights of root, because root may write to every file. */
   isUnprivileged?: boolean

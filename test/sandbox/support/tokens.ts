@@ -41,7 +41,7 @@ export async function isAccepted({ api }: Pick<TestSandbox, 'api'>, accessToken:
   return answer.statusCode === 200
 }
 
-/** Makes a second application. Returns the fields with which its client authenticates. */
+/** Makes a second application. Returns the fields with which the client of this application authenticates. */
 export async function makeOtherClient(sandbox: TestSandbox) {
   const { call, groupId } = await callAsDeveloper(sandbox)
   const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()

@@ -169,7 +169,7 @@ for (const [when, seconds, tokens] of [
   ['over', 3601, ['first', 'successor-1']],
 ] as const)
   t.test(
-    `an API that refuses the renewed access token, too, ends the session, rotated refresh token and all: ${when}`,
+    `if the API refuses the renewed access token, too, the session ends, and its cookies are deleted (old token ${when})`,
     async t => {
       const test = await buildSignedIn(t)
       const { browser, platform, clock, renewals } = test
