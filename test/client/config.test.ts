@@ -194,10 +194,10 @@ t.test('SE-03: a cookie key is 32 random bytes in base64url', async t => {
     'thirty-one bytes': randomBytes(31).toString('base64url'),
     'thirty-three bytes': randomBytes(33).toString('base64url'),
     'another alphabet': `${key().slice(0, 41)}+/`,
-    'a good one and a bad one': `${key()},changeme`,
-    'a good one and none': `${key()},`,
-    'none and a good one': `,${key()}`,
-    'none twice': ',',
+    'a valid key and an invalid key': `${key()},changeme`,
+    'a valid key and an empty text': `${key()},`,
+    'an empty text and a valid key': `,${key()}`,
+    'two empty texts': ',',
   }
   for (const [what, keys] of Object.entries(bad)) {
     const problems = problemsOf({ COOKIE_KEYS: keys })

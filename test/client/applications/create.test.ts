@@ -75,11 +75,11 @@ t.test('optional fields are folded away unless one of them is filled in or has a
 })
 
 for (const [what, answer] of Object.entries({
-  'does not have the call': { status: 404, body: { error: { status: 404, message: 'Not found' } } },
-  'refuses it': { status: 403, body: {} },
-  'answers with a list, but as a 404': { status: 404, body: collection([{ to: 'group-1' }]) },
-  'answers in another shape': { body: { ItemList: 'none' } },
-  fails: { status: 500, body: '' },
+  'does not support the call for groups': { status: 404, body: { error: { status: 404, message: 'Not found' } } },
+  'refuses the call for groups': { status: 403, body: {} },
+  'sends a list with the status 404': { status: 404, body: collection([{ to: 'group-1' }]) },
+  'sends groups in an unknown format': { body: { ItemList: 'none' } },
+  'answers 500': { status: 500, body: '' },
 })) {
   t.test(`the visitor types the group’s id if the API ${what}`, async t => {
     const { browser, platform } = await openForm(t)
@@ -121,9 +121,9 @@ t.test('groups are offered by name, and a group that the visitor created is pres
       '',
       [webTexts.field.choose, 'Of a stranger'],
     ],
-    ['the only group, of an API that does not tell whose', [link('group-1', 'Mine')], 'group-1', ['Mine']],
+    ['the API does not say who made the only group', [link('group-1', 'Mine')], 'group-1', ['Mine']],
     [
-      'two groups of one name',
+      'two groups with the same name',
       [link('group-1', 'Same', 'maker'), link('group-2', 'Same', 'member')],
       'group-1',
       ['Same (group-1)', 'Same (group-2)'],
@@ -345,9 +345,14 @@ for (const [status, words] of [
 for (const [what, answer, status, words] of [
   ['fails', { status: 500, body: 'Traceback: secret-of-the-api' }, 502, upstreamTexts.api.failed],
   ['is busy', { status: 429, headers: { 'retry-after': '7' }, body: {} }, 503, upstreamTexts.api.busy(7)],
-  ['answers without an application', { status: 201, body: {} }, 502, upstreamTexts.api.unexpected],
-  ['answers without a client', { status: 201, body: { '@id': 'app-1' } }, 502, upstreamTexts.api.unexpected],
-  ['answers 200 without a client', { status: 200, body: { '@id': 'app-1' } }, 502, upstreamTexts.api.unexpected],
+  ['sends no application', { status: 201, body: {} }, 502, upstreamTexts.api.unexpected],
+  [
+    'sends an application without a client',
+    { status: 201, body: { '@id': 'app-1' } },
+    502,
+    upstreamTexts.api.unexpected,
+  ],
+  ['answers 200 and sends no client', { status: 200, body: { '@id': 'app-1' } }, 502, upstreamTexts.api.unexpected],
   ['reports a conflict', { status: 409, body: { error: { status: 409, message: 'x' } } }, 409, signInTexts.api.changed],
 ] as const) {
   t.test(`the form keeps the typed text if the API ${what}`, async t => {

@@ -112,12 +112,12 @@ for (const [what, record] of Object.entries({
 }
 
 for (const [what, answer, status] of [
-  ['does not know it', { status: 404, body: { error: { status: 404, message: 'App not found.' } } }, 404],
+  ['does not know the application', { status: 404, body: { error: { status: 404, message: 'App not found.' } } }, 404],
   ['forbids it', { status: 403, body: { error: 'forbidden' } }, 403],
   ['answers with no application', { body: {} }, 502],
   ['answers with an id that fits into no address', { body: { '@id': '../admin' } }, 502],
   ['answers with a list', { body: [applicationRecord('app-1')] }, 502],
-  ['is out of order', { status: 500, body: 'stack trace' }, 502],
+  ['answers 500', { status: 500, body: 'stack trace' }, 502],
   ['is busy', { status: 503, headers: { 'retry-after': '20' }, body: '' }, 503],
 ] as const) {
   t.test(`the page of an application offers a next step if the API ${what}`, async t => {

@@ -49,8 +49,8 @@ async function start(t: Test) {
 }
 
 for (const [what, headers] of Object.entries({
-  'cross-site': { 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' },
-  'same-site, as a sibling’s page sends it': { 'sec-fetch-site': 'same-site', origin: 'http://localhost:4000' },
+  'Sec-Fetch-Site cross-site': { 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' },
+  'Sec-Fetch-Site same-site': { 'sec-fetch-site': 'same-site', origin: 'http://localhost:4000' },
   'another origin': { origin: 'https://evil.test' },
   'neither Sec-Fetch-Site nor Origin': {},
 })) {

@@ -278,26 +278,29 @@ const greeting: TestProduct = {
 }
 
 for (const [when, open] of Object.entries({
-  'before it is sent': (t: Test) => openFormAndWait(t, greeting),
-  'while it is handled': (t: Test) => endWhileHandled(t, greeting),
+  'before the visitor sends a form': (t: Test) => openFormAndWait(t, greeting),
+  'while the client handles a form': (t: Test) => endWhileHandled(t, greeting),
 }))
-  t.test(`PG-14: if the session ends ${when}, a form whose page needs a visitor keeps the typed text`, async t => {
-    const { browser, platform, form, log, signInAgain, sent } = await open(t)
-    const earlier = sent().length
-    const page = await browser.post('/note', { ...form, note: long })
-    t.equal(page.statusCode, 401)
-    t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
-    t.equal(readForm(page, '/note').note, long)
-    t.match(page.body, /<a class="button" href="\/login\?returnTo=%2Fnote" target="_blank" rel="noopener">/)
-    t.equal(log.filter(line => line.includes('"event":"form_not_shown"')).length, 1, 'the log says so')
-    t.notMatch(log.join(''), 'xxxxx')
+  t.test(
+    `PG-14: if the session ends ${when}, the typed text is kept, even if the page of the form needs a visitor`,
+    async t => {
+      const { browser, platform, form, log, signInAgain, sent } = await open(t)
+      const earlier = sent().length
+      const page = await browser.post('/note', { ...form, note: long })
+      t.equal(page.statusCode, 401)
+      t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
+      t.equal(readForm(page, '/note').note, long)
+      t.match(page.body, /<a class="button" href="\/login\?returnTo=%2Fnote" target="_blank" rel="noopener">/)
+      t.equal(log.filter(line => line.includes('"event":"form_not_shown"')).length, 1, 'the log says so')
+      t.notMatch(log.join(''), 'xxxxx')
 
-    await signInAgain(page)
-    platform.answer('POST /things', { status: 201, body: {} })
-    t.equal((await browser.post('/note', readForm(page, '/note'))).statusCode, 303)
-    t.equal(sent().at(-1), long)
-    t.ok(sent().length > earlier)
-  })
+      await signInAgain(page)
+      platform.answer('POST /things', { status: 201, body: {} })
+      t.equal((await browser.post('/note', readForm(page, '/note'))).statusCode, 303)
+      t.equal(sent().at(-1), long)
+      t.ok(sent().length > earlier)
+    },
+  )
 
 t.test('PG-14: a form whose page needs a visitor keeps a short text for after the login', async t => {
   const { browser, form, signInAgain } = await openFormAndWait(t, greeting)
@@ -402,10 +405,10 @@ const withPlainPost: TestProduct = {
 }
 
 for (const [when, open] of Object.entries({
-  'before it is sent': (t: Test) => openFormAndWait(t, withPlainPost),
-  'while it is handled': (t: Test) => endWhileHandled(t, withPlainPost),
+  'before the visitor sends a form': (t: Test) => openFormAndWait(t, withPlainPost),
+  'while the client handles a form': (t: Test) => endWhileHandled(t, withPlainPost),
 }))
-  t.test(`PG-14: a POST without a form, whose session ends ${when}, says that nothing was done`, async t => {
+  t.test(`PG-14: if the session ends ${when} that has no page, the answer says that nothing was done`, async t => {
     const { browser, platform, signInAgain } = await open(t)
     const page = await browser.post('/plain')
     t.equal(page.statusCode, 401)

@@ -44,12 +44,12 @@ t.test('name-once: the client asks for the name once, with the access token, and
 
 for (const [what, answer] of Object.entries<Script>({
   'is refused': { status: 403, body: { error: 'Permission denied' } },
-  'is a 404': { status: 404, body: '' },
-  'comes as a redirect': { status: 302, headers: { location: 'http://elsewhere.test/' }, body: '' },
+  'gets a 404': { status: 404, body: '' },
+  'gets a redirect': { status: 302, headers: { location: 'http://elsewhere.test/' }, body: '' },
   'is of another type': { body: { firstName: { toString: 'Jane' }, lastName: ['Doe'] } },
   'is a list': { body: ['Jane'] },
   'is empty': { body: { firstName: ' ', lastName: '\u202e\u0000' } },
-  'comes with a 500': { status: 500, body: { firstName: 'Jane' } },
+  'is in an answer with status 500': { status: 500, body: { firstName: 'Jane' } },
   'is never answered': () => {},
   'breaks off': (_request, response) => response.destroy(),
 })) {

@@ -198,7 +198,7 @@ t.test('CK-13: a new process reads the portal’s metadata at a sign-out if it h
 
 for (const [what, revoke] of Object.entries({
   refuses: { status: 400, body: { error: 'invalid_request' } },
-  'is out of order': { status: 500, body: {} },
+  'answers 500': { status: 500, body: {} },
   'drops the connection': (_request, response) => response.destroy(),
   'never answers': () => new Promise(() => {}),
 } satisfies Record<string, Script>)) {

@@ -170,8 +170,8 @@ t.test('CL-31: after a HEAD request a callback can still be used', async t => {
 })
 
 for (const [what, headers] of Object.entries({
-  'that does not say where it comes from': {},
-  'of the portal (form_post)': { 'sec-fetch-site': 'cross-site', origin: 'https://portal.test' },
+  'without Sec-Fetch-Site and Origin': {},
+  'from the portal (form_post)': { 'sec-fetch-site': 'cross-site', origin: 'https://portal.test' },
 })) {
   t.test(`CL-31: a POST ${what} is not accepted as a callback`, async t => {
     const { browser, client, platform } = await buildTestClient(t)

@@ -27,8 +27,8 @@ const drip = (start: string) => (socket: Socket) => {
 
 const slow: Record<string, (socket: Socket) => unknown> = {
   'headers that never come': () => {},
-  'headers that drip': drip('HTTP/1.1 200 OK\r\nx-drip: '),
-  'a body that drips': drip(
+  'headers that arrive byte by byte': drip('HTTP/1.1 200 OK\r\nx-drip: '),
+  'a body that arrives byte by byte': drip(
     'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{"a":"',
   ),
   'a body that stops': socket => socket.write(rawAnswer('{}', { headers: { 'content-length': '10' } })),

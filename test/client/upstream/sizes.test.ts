@@ -36,8 +36,8 @@ function pour(socket: Socket, head: string, bytes: Buffer, total: Total) {
 }
 
 const endless = {
-  'a body without end': ['HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n', block],
-  'chunks without end': [
+  'an endless body': ['HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n', block],
+  'an endless body in chunks': [
     'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n',
     chunk,
   ],
@@ -45,11 +45,11 @@ const endless = {
     `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${200 * mebibyte}\r\n\r\n`,
     block,
   ],
-  'a fault of 200 MB': [
+  'an error page of 200 MB': [
     `HTTP/1.1 500 No\r\ncontent-type: text/html\r\ncontent-length: ${200 * mebibyte}\r\n\r\n`,
     block,
   ],
-  'a packed body without end': [
+  'an endless compressed body': [
     'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n\r\n',
     gzipSync(Buffer.alloc(64 * mebibyte)),
   ],

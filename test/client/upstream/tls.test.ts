@@ -44,8 +44,8 @@ const unknown = makeCertificate(here)
 const bad = {
   'of another host': [makeCertificate('127.0.0.2'), 'ERR_TLS_CERT_ALTNAME_INVALID'],
   'that has expired': [makeCertificate(here, past), 'CERT_HAS_EXPIRED'],
-  'that is not good yet': [makeCertificate(here, future), 'CERT_NOT_YET_VALID'],
-  'that nobody vouches for': [unknown, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  'that is not valid yet': [makeCertificate(here, future), 'CERT_NOT_YET_VALID'],
+  'of an unknown authority': [unknown, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
 } as const
 const trusted = [good, ...Object.values(bad).map(([certificate]) => certificate)].filter(one => one !== unknown)
 setDefaultCACertificates([...getCACertificates('default'), ...trusted.map(({ cert }) => cert)])

@@ -61,11 +61,11 @@ const small = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.
 for (const [what, body] of Object.entries({
   '8 MiB of {}': fill('{},'),
   '8 MiB of numbers': fill('1,'),
-  '8 MiB of levels': '['.repeat(8 * mebibyte),
-  '8 MiB of objects in each other': '{"a":'.repeat(1.6 * mebibyte),
+  '8 MiB of nested lists': '['.repeat(8 * mebibyte),
+  '8 MiB of nested objects': '{"a":'.repeat(1.6 * mebibyte),
   // The page shows only the first fifty values. The long text comes later, because this test is not about long pages.
   '8 MiB of escapes': `[${'0,'.repeat(50)}"${'\\"'.repeat(4 * mebibyte - 200)}"]`,
-  'as many values as may be': listOf(124_999, `{"@id":"${'x'.repeat(40)}"}`),
+  'as many values as the limit allows': listOf(124_999, `{"@id":"${'x'.repeat(40)}"}`),
 })) {
   t.test(
     `UP-04: while 40 visitors at once load ${what}, a client with 256 MiB of memory answers other visitors`,

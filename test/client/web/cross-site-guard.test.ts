@@ -36,20 +36,20 @@ async function start(t: Test, settings: Parameters<typeof buildTestClient>[1] = 
 }
 
 const refused: Record<string, Headers> = {
-  'cross-site': { 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' },
-  'same-site, as a sibling’s page sends it': { 'sec-fetch-site': 'same-site', origin: 'http://localhost:4000' },
-  'cross-site with the right Origin': { 'sec-fetch-site': 'cross-site', origin: publicUrl },
+  'Sec-Fetch-Site cross-site': { 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' },
+  'Sec-Fetch-Site same-site': { 'sec-fetch-site': 'same-site', origin: 'http://localhost:4000' },
+  'Sec-Fetch-Site cross-site and the right Origin': { 'sec-fetch-site': 'cross-site', origin: publicUrl },
   'an unknown Sec-Fetch-Site': { 'sec-fetch-site': 'same-planet', origin: publicUrl },
   'Origin null': { origin: 'null' },
   'another origin': { origin: 'https://evil.test' },
   'the right host and another port': { origin: 'http://localhost:4000' },
   'the right host and another scheme': { origin: 'https://localhost:3000' },
-  'the right origin and more': { origin: `${publicUrl}.evil.test` },
+  'an Origin that begins with the right origin': { origin: `${publicUrl}.evil.test` },
   'an empty Origin': { origin: '' },
   'neither Sec-Fetch-Site nor Origin': {},
-  'neither, but a Referer of ours': { referer: `${publicUrl}/note` },
-  'a Host that fits the Origin': { host: 'evil.test', origin: 'http://evil.test' },
-  'a forwarded host that fits the Origin': { 'x-forwarded-host': 'evil.test', origin: 'http://evil.test' },
+  'only a Referer of this site': { referer: `${publicUrl}/note` },
+  'a foreign Origin and the same Host': { host: 'evil.test', origin: 'http://evil.test' },
+  'a foreign Origin and the same X-Forwarded-Host': { 'x-forwarded-host': 'evil.test', origin: 'http://evil.test' },
 }
 
 const one = await start(t)
@@ -70,11 +70,8 @@ for (const [what, headers] of Object.entries(refused)) {
 }
 
 for (const [what, headers] of Object.entries({
-  'same-origin': { 'sec-fetch-site': 'same-origin', origin: publicUrl },
-  'same-origin and Origin null, as browsers send it under no-referrer': {
-    'sec-fetch-site': 'same-origin',
-    origin: 'null',
-  },
+  'Sec-Fetch-Site same-origin': { 'sec-fetch-site': 'same-origin', origin: publicUrl },
+  'Sec-Fetch-Site same-origin and Origin null': { 'sec-fetch-site': 'same-origin', origin: 'null' },
   'Sec-Fetch-Site none': { 'sec-fetch-site': 'none' },
   'no Sec-Fetch-Site and the right Origin': { origin: publicUrl },
 })) {

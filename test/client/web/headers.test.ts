@@ -152,8 +152,8 @@ t.test('CT-09: no source map is served, and no page contains a path of the code'
 
 const canary = randomBytes(8).toString('hex')
 for (const [what, status, request] of [
-  ['that is no HTTP', 400, `${canary}\r\n\r\n`],
-  ['with a header that is no header', 400, `GET / HTTP/1.1\r\nhost : ${canary}\r\n\r\n`],
+  ['that is not HTTP', 400, `${canary}\r\n\r\n`],
+  ['with an invalid header', 400, `GET / HTTP/1.1\r\nhost : ${canary}\r\n\r\n`],
   ['with an address of 17 KB', 431, rawGet(`/?${canary}${'x'.repeat(17_000)}`)],
   ['with cookies of 17 KB', 431, rawGet('/', { cookie: `${canary}=${'x'.repeat(17_000)}` })],
 ] as const) {

@@ -200,11 +200,11 @@ t.test(
       const query = encodeURIComponent(long).slice(0, 10_000)
       for (const [where, request] of Object.entries({
         'a search': { url: `/page?q=${query}` },
-        'a way back': { url: `/login?returnTo=${query}` },
+        'a returnTo': { url: `/login?returnTo=${query}` },
         'a callback': { url: `/exchangeToken?state=${query}&code=${query}` },
         'a cookie': { url: '/page', headers: { cookie: `__Host-session=${encodeURIComponent(long)}` } },
         'many cookies': { url: '/page', headers: { cookie: `${encodeURIComponent(pattern)}=; `.repeat(1_000) } },
-        'an id of a request': { url: '/', headers: { 'x-request-id': encodeURIComponent(long) } },
+        'a request id': { url: '/', headers: { 'x-request-id': encodeURIComponent(long) } },
       })) {
         const { ms, statusCode } = await fastest(() => client.inject(request))
         if (ms >= 100 || statusCode >= 500) t.fail(`${where} of ${JSON.stringify(pattern)}: ${statusCode}, ${ms} ms`)

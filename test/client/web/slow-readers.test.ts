@@ -22,8 +22,8 @@ t.test('DO-07: 200 visitors who read half a megabyte at a byte a second do not e
 })
 
 for (const [what, length] of [
-  ['that waits for its reader', 40_000],
-  ['that has left for the network', 100],
+  ['that is too long for the buffers of the network', 40_000],
+  ['that fits into the buffers of the network', 100],
 ] as const) {
   t.test(`DO-07: a page ${what} holds its connection for 73 seconds at most`, async t => {
     const { browser, client, platform } = await buildTestClient(t)

@@ -21,8 +21,8 @@ t.test('a stranger gets only a link for signing in', async t => {
 })
 
 for (const [what, isKept] of [
-  ['a session alone', (name: string) => name === '__Host-session'],
-  ['a refresh token alone', (name: string) => name.startsWith('__Host-refresh-')],
+  ['only a session', (name: string) => name === '__Host-session'],
+  ['only a refresh token', (name: string) => name.startsWith('__Host-refresh-')],
 ] as const) {
   t.test(`a visitor with ${what} gets a link to the product`, async t => {
     const { browser } = await buildTestClient(t)
@@ -65,7 +65,7 @@ t.test('after a sign-out the page says so and links the portal’s sign-out, unt
 const noSignOutPage: Record<string, Script> = {
   'has no document': { status: 404, body: {} },
   'lists no page to sign out': documentWith({ revocation_endpoint: 'listed' }),
-  'lists it as something else than an address': documentWith({ end_session_endpoint: true }),
+  'lists it, but not as an address': documentWith({ end_session_endpoint: true }),
   'lists it in a document of another issuer': {
     body: { issuer: 'https://evil.test', end_session_endpoint: 'https://evil.test/sign-out' },
   },

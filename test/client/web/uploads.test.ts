@@ -83,10 +83,13 @@ const multipart = 'content-type: multipart/form-data; boundary=x\r\n'
 for (const [what, headers] of [
   ['of 5 MB', `${multipart}content-length: 5000000\r\n`],
   ['of unknown length', `${multipart}transfer-encoding: chunked\r\n`],
-  ['that says it is a long form', 'content-type: application/x-www-form-urlencoded\r\ncontent-length: 5000000\r\n'],
+  [
+    'with the content type of a form and a length of 5 MB',
+    'content-type: application/x-www-form-urlencoded\r\ncontent-length: 5000000\r\n',
+  ],
   ['of JSON', 'content-type: application/json\r\ncontent-length: 20\r\n'],
   [
-    'with cookies that nobody sealed',
+    'with forged cookies',
     `${multipart}content-length: 5000000\r\ncookie: __Host-session=x; __Host-refresh-12345678=x\r\n`,
   ],
 ] as const)

@@ -99,7 +99,7 @@ async function signInAmongForged(t: Test, value?: string) {
 }
 
 for (const [what, value] of [
-  ['like those of this client', undefined],
+  ['as long as real ones', undefined],
   ['of one character', 'x'],
 ] as const)
   t.test(`CK-10: if a browser is full of forged refresh cookies ${what}, the answer stays short`, async t => {

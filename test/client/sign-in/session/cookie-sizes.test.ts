@@ -154,8 +154,8 @@ t.test(
 )
 
 for (const [when, seconds] of [
-  ['when it is due', 3600 - 30],
-  ['when it has ended', 3601],
+  ['shortly before the old token expires', 3600 - 30],
+  ['after the old token has expired', 3601],
 ] as const) {
   t.test(
     `CK-03: if the renewed access token is too long (${when}), the session ends, and the page after the next login says why`,

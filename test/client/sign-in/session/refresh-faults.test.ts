@@ -15,20 +15,20 @@ const giveCreated: Script = (request, response) =>
   send(response, { status: 201, body: tokenAnswer(request, { error: 'invalid_grant' }) })
 
 const passing: Record<string, Script> = {
-  'is out of order': { status: 500, body: {} },
-  'is busy (503)': { status: 503, headers: { 'retry-after': '9' }, body: {} },
-  'limits the rate (429)': { status: 429, body: {} },
+  'answers 500': { status: 500, body: {} },
+  'answers 503': { status: 503, headers: { 'retry-after': '9' }, body: {} },
+  'answers 429': { status: 429, body: {} },
   'answers HTML': { headers: { 'content-type': 'text/html' }, body: '<html></html>' },
-  'answers half an answer': { body: '{"access_token":' },
-  'answers other tokens than agreed': giveTokens({ expires_in: -1 }),
+  'sends incomplete JSON': { body: '{"access_token":' },
+  'sends an expires_in below zero': giveTokens({ expires_in: -1 }),
   'drops the connection': (_request, response) => response.destroy(),
-  'refuses the client': { status: 401, body: { error: 'invalid_client' } },
-  'finds the request wanting': { status: 400, body: { error: 'invalid_request' } },
-  'says 400 in words of its own': { status: 400, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
-  'is forbidden to be asked': { status: 403, body: {} },
-  'has a fault, and speaks of the grant': { status: 500, body: { error: 'invalid_grant' } },
-  'limits the rate, and speaks of the grant': { status: 429, body: { error: 'invalid_grant' } },
-  'answers 201, and speaks of the grant beside tokens': giveCreated,
+  'answers invalid_client': { status: 401, body: { error: 'invalid_client' } },
+  'answers invalid_request': { status: 400, body: { error: 'invalid_request' } },
+  'answers 400 with an HTML page': { status: 400, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
+  'answers 403': { status: 403, body: {} },
+  'answers 500 with invalid_grant': { status: 500, body: { error: 'invalid_grant' } },
+  'answers 429 with invalid_grant': { status: 429, body: { error: 'invalid_grant' } },
+  'answers 201 with tokens and invalid_grant': giveCreated,
   redirects: { status: 302, headers: { location: 'https://elsewhere.test/' }, body: {} },
 }
 
@@ -90,7 +90,7 @@ const final: Record<string, Script> = {
   'invalid_grant with 401': { status: 401, body: { error: 'invalid_grant' } },
   unsupported_grant_type: { status: 400, body: { error: 'unsupported_grant_type' } },
   unauthorized_client: { status: 400, body: { error: 'unauthorized_client' } },
-  'a 404 without a word': { status: 404, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
+  'a 404 with an HTML page': { status: 404, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
   'a 405': { status: 405, body: {} },
   'a 501': { status: 501, body: {} },
 }

@@ -165,8 +165,8 @@ t.test('a request that renews its session and then gets a 401 renews again with 
 })
 
 for (const [when, seconds, tokens] of [
-  ['still good', 60, ['first']],
-  ['over', 3601, ['first', 'successor-1']],
+  ['still valid', 60, ['first']],
+  ['expired', 3601, ['first', 'successor-1']],
 ] as const)
   t.test(
     `if the API refuses the renewed access token, too, the session ends, and its cookies are deleted (old token ${when})`,

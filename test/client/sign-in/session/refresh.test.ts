@@ -190,11 +190,11 @@ const endings: Record<string, Ending> = {
     script: { 'POST /things': { status: 201, body: {} } },
     ask: (browser, { note }) => browser.post('/note', note),
   },
-  'in a form shown again': { status: 422, ask: (browser, { strict }) => browser.post('/strict', strict) },
+  'in a form that is shown again': { status: 422, ask: (browser, { strict }) => browser.post('/strict', strict) },
 }
 
 for (const [what, { status, script = {}, ask }] of Object.entries(endings)) {
-  t.test(`RF-09: a request that renews the session sets the new cookies, even if it ends ${what}`, async t => {
+  t.test(`RF-09: a request that renews the session sets the new cookies, even if the request ends ${what}`, async t => {
     const { browser, clock, platform, renewals } = await buildSignedIn(t)
     for (const [route, answer] of Object.entries(script)) platform.answer(route, answer)
     const forms = {

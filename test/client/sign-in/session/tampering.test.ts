@@ -129,13 +129,13 @@ const odd: Record<string, string> = {
   'a name without a value': '__Host-session=',
   'a value without a name': '=__Host-session',
   'UTF-8': '__Host-session=caf\u00c3\u00a9; \u00e2\u009c\u0093=1',
-  'a prototype': '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
-  'a login of a prototype': '__Host-login-__proto__=1; __Host-refresh-__proto__=1',
+  'a cookie with the name of a prototype': '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
+  'the name of a prototype in a cookie’s name': '__Host-login-__proto__=1; __Host-refresh-__proto__=1',
   'quotation marks': '__Host-session="x"; __Host-handover="{}"',
   'a hundred sessions': Array.from({ length: 100 }, (_, index) => `__Host-session-${index}=x`).join('; '),
   'a hundred logins': Array.from({ length: 100 }, (_, index) => `__Host-login-${index}=x`).join('; '),
   'a hundred refresh tokens': Array.from({ length: 100 }, (_, index) => `__Host-refresh-${index}=x`).join('; '),
-  'every cookie at once, and none good':
+  'an invalid value in every cookie':
     '__Host-session=x; __Host-session-2=y; __Host-refresh-z=z; __Host-handover=x; __Host-signed-out=x; __Host-arrived=x',
 }
 
@@ -153,8 +153,8 @@ for (const [what, cookie] of Object.entries(odd)) {
 }
 
 for (const [what, order] of [
-  ['the bad one first', (good: string) => `__Host-session=bad; __Host-session=${good}`],
-  ['the good one first', (good: string) => `__Host-session=${good}; __Host-session=bad`],
+  ['first with an invalid value', (good: string) => `__Host-session=bad; __Host-session=${good}`],
+  ['first with a valid value', (good: string) => `__Host-session=${good}; __Host-session=bad`],
 ] as const) {
   t.test(
     `CK-10: a session cookie that comes twice, ${what}, leads to the page or the login, without a loop`,
@@ -184,9 +184,9 @@ for (const [what, spoil] of Object.entries({
   'too large': (value: string) => value.repeat(20),
   'of the version after this one': (value: string) => changeByte(value, 0, byte => byte + 1),
   'of the version before this one': (value: string) => changeByte(value, 0, byte => byte - 1),
-  'sealed by a key that is gone': (value: string) => changeByte(value, 1, byte => byte ^ 0xff),
+  'sealed with a removed key': (value: string) => changeByte(value, 1, byte => byte ^ 0xff),
   'changed in the middle': (value: string) => changeByte(value, 100, byte => byte ^ 1),
-  'a refresh token’s': (_value: string, refresh: string) => refresh,
+  'a copy of the refresh cookie': (_value: string, refresh: string) => refresh,
 })) {
   t.test(
     `F-25: a session cookie that is ${what} ends the session, without a loop and without other effects`,

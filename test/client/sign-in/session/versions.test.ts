@@ -84,10 +84,10 @@ const otherVersions = {
   'the next version': (payload: object) => ({ ...payload, v: 2 }),
   'the version before': (payload: object) => ({ ...payload, v: 0 }),
   'no version': (payload: object) => ({ ...payload, v: undefined }),
-  'its version as a text': (payload: object) => ({ ...payload, v: '1' }),
-  'its fields in an array': (payload: object) => Object.values(payload),
-  'nothing but a text': () => 'visitor-1',
-  'nothing at all': () => null,
+  'the version as a text': (payload: object) => ({ ...payload, v: '1' }),
+  'the fields in an array': (payload: object) => Object.values(payload),
+  'a text as payload': () => 'visitor-1',
+  'null as payload': () => null,
 }
 
 for (const [what, change] of Object.entries(otherVersions)) {
