@@ -123,7 +123,7 @@ t.test('a skipped test and a file without tests fail in CI, but not elsewhere', 
 
 type Wrote = [text: string, code: number]
 
-/** Runs .ci/run with made-up parts of the tests, which write these lines and end with these exit codes. */
+/** Runs .ci/run with fake test programs, which write these lines and end with these exit codes. */
 function runCi(t: Test, project: Wrote, deeper: Wrote, compose: Wrote, starter: Wrote, texts: Wrote) {
   const script = ([text, code]: Wrote) => `#!/bin/sh\necho 'ok 1'\necho '${text}'\nexit ${code}\n`
   const folder = makeFolder(t, {

@@ -7,7 +7,7 @@ import t from 'tap'
 
 const keepCompiled = resolve('scripts/keep-compiled.ts')
 
-// Through env, because tap adds to the environment of every process that a test starts directly.
+// The command is started through env, because tap changes the environment of programs that a test starts directly.
 const nodeParameters = ['-i', process.execPath, '--import', keepCompiled, 'main.ts']
 
 function start(cwd: string): string {

@@ -5,7 +5,10 @@ import { Secret } from './secret.ts'
 export type Setting = {
   name: string
   about: string
-  /** The value if the setting is not set. Without a default the setting is required. An empty default makes it optional. */
+  /**
+   * The value if the setting is not set. Without a default the setting is required. With an empty default the setting is
+   * optional.
+   */
   default?: string
   /** A secret can also be in a file that NAME_FILE names. Read it with `secret`. */
   isSecret?: true
@@ -17,7 +20,7 @@ export type ProductSettings<Product extends object> = {
   read: (reader: SettingsReader) => Product
 }
 
-/** Returns its argument. A call gives the parameter of `read` its type. */
+/** Returns its argument. TypeScript infers the type of the parameter of `read` from this call. */
 export function defineSettings<Product extends object>(settings: ProductSettings<Product>): ProductSettings<Product> {
   return settings
 }
@@ -35,7 +38,7 @@ function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|.+\.localhost|\[::1\]|127(\.\d+){3})$/.test(hostname)
 }
 
-/** True for http to another machine, because others on the network can then read everything that is sent. */
+/** True if the address is http and names another machine. Others on the network can then read everything that is sent. */
 export function isPlainHttp(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopback(url)
 }

@@ -15,7 +15,7 @@ export type RequestContext = {
   endsAt: number
 }
 
-/** For calls that no visitor waits for. They end at the call's own deadline. */
+/** The context of a call that no visitor waits for. Only the call's own deadline ends the call. */
 export const backgroundContext = (requestId: string): RequestContext => ({
   requestId,
   endsAt: Number.POSITIVE_INFINITY,
@@ -54,7 +54,7 @@ export type CountCall = (to: string, status: string, seconds: number) => void
 
 /**
  * At most 64 calls have a connection (createDispatcher), and the other calls wait for one. If more calls are open, the
- * portal or the API hangs.
+ * portal or the API probably hangs.
  */
 const maxOpenCalls = 256
 /** The limit for all responses of one upstream that are being read at the same time. */

@@ -8,8 +8,8 @@ t.setTimeout(900_000)
 
 type Scheme = 'http' | 'https'
 /**
- * One scheme of each engine runs all journeys. The other scheme runs only the first journey, because only that one depends
- * on the scheme.
+ * With one scheme, each engine runs all journeys. With the other scheme it runs only the first journey, because no other
+ * journey depends on the scheme.
  */
 const ways: { engine: Engine; scheme: Scheme; isWhole: boolean }[] = [
   { engine: 'Chromium', scheme: 'http', isWhole: true },

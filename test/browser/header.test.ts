@@ -10,11 +10,11 @@ const texts = ['Your things', 'Notes', 'Shared with me']
 const product = { ...smallProduct, links: () => texts.map(text => ({ href: '/page', text })) }
 
 for (const [what, width] of [
-  ['a phone', 360],
-  ['a desk', 1280],
+  ['a small screen', 360],
+  ['a large screen', 1280],
 ] as const)
   t.test(
-    `there is space between the links of the header on ${what}, with and without the style sheet`,
+    `on ${what}, the links in the header have space between them, with and without the style sheet`,
     { skip },
     async t => {
       const { client, browser } = await buildTestClient(t, { product })

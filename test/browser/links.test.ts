@@ -123,11 +123,12 @@ t.test(
 )
 
 t.test(
-  'PG-03: on pages with forms the browser sends this site as the Origin, and the Origin is enough for the check',
+  'PG-03: for forms of this site, the browser sends this site as the Origin, and the Origin is enough for the check',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
-    // Older browsers do not send Sec-Fetch-Site. Other browsers send it only to https and loopback addresses.
+    // Older browsers do not send Sec-Fetch-Site, and newer browsers send this header only to https and loopback
+    // addresses.
     front.handle = async exchange => {
       exchange.pass(await exchange.forward(/^sec-fetch-/))
     }

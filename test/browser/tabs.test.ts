@@ -98,7 +98,7 @@ t.test(
   },
 )
 
-t.test('F-42: a form of an earlier visitor does not act for the next visitor', { skip }, async t => {
+t.test('F-42: a form that was shown to an earlier visitor does nothing for the next visitor', { skip }, async t => {
   const visit = await startVisit(t, { at: '/applications/new' })
   const { both, context, page, portalUrl, publicUrl, log, troubles } = visit
   await page.getByLabel('Name', { exact: true }).fill('Weather station')

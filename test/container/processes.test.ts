@@ -22,7 +22,7 @@ const limitKiB = 256 * 1024
 const registration = { id: 'process-test', secret: 'a-client-credential-only-for-tests-0004' }
 const person = { email: 'developer@example.test', password: 'correct horse battery staple' }
 
-/** A compile cache, which no image sets. It is used only if the test does not measure the memory. */
+/** A compile cache. The images have none, so a test that measures the memory does not use the cache. */
 const quickStart = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 
 /** The environment variables that the image sets. */
@@ -167,7 +167,7 @@ t.test(
   },
 )
 
-t.test('SC-05: the previous test would notice an outgoing connection', async t => {
+t.test('SC-05: watch-process.ts, which the previous test uses, refuses an outgoing connection', async t => {
   const client = await startClient(t, { LOGIN_URL: 'https://portal.example', ...quickStart })
   await visit(`${client.publicUrl}/login`)
   t.match(client.output(), 'refused to connect to portal.example')

@@ -44,7 +44,7 @@ t.test('F-19: while the API is down, signing in and out work, and afterwards eve
 })
 
 t.test(
-  'AP-18: a visitor who removes the application of this client gets a page and does not end in a loop',
+  'AP-18: if a visitor removes the application of this client, the visitor gets a page, and no redirect loop begins',
   async t => {
     const both = await startBoth(t)
     const { publicUrl, clientId, front } = both

@@ -20,8 +20,7 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
  * A client secret and app access tokens. The API returns them only once. This client keeps them in two places:
  *
  * - in a sealed cookie, until the next page has shown them or ten minutes have passed (handover.ts);
- * - in memory, so that a form that the browser sends twice gets the same response (`once` in web/forms.ts). They stay there
- *   for at least ten minutes, and are removed when the next form of this kind is sent.
+ * - in memory, so that a form that the browser sends twice gets the same response (`once` in web/forms.ts). The memory keeps them for at least ten minutes, until a visitor sends the next form of this kind.
  */
 export type Credentials = {
   clientId: string
@@ -96,7 +95,7 @@ export function byNewest(a: Application, b: Application): number {
   return (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0)
 }
 
-/** One frozen object for all faulty records, because a list can contain a hundred thousand of them. */
+/** All faulty records share this frozen object, because a list can contain a hundred thousand faulty records. */
 const emptyObject: Record<string, unknown> = Object.freeze({})
 
 function objectOf(value: unknown): Record<string, unknown> {

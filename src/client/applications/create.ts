@@ -143,7 +143,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       const appAccessTokens = readAppAccessTokens(tokens, clock())
       return { id, credentials: { clientId: client.clientId, clientSecret, appAccessTokens } }
     } catch (error) {
-      // Both errors are about the chosen group.
+      // The statuses 403 and 404 are about the chosen group.
       if (!(error instanceof PublicError)) throw error
       if (error.statusCode === 403)
         throw new FieldError({ groupId: [texts => texts.applications.form.problems.notAMember] })

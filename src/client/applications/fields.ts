@@ -104,8 +104,8 @@ export function withLabels(errors: Record<string, string[]>, { applications }: T
 }
 
 /**
- * Returns all ten fields, even if they are empty. The default redirect URI is the first one, unless the visitor typed
- * another.
+ * Returns all ten fields, even if they are empty. The default redirect URI is the first redirect URI, unless the visitor
+ * typed another one.
  */
 export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): ApplicationFields {
   const uris = splitUris(fields.redirectUris)

@@ -46,8 +46,8 @@ async function createGroup({ api }: Visitor, name: string): Promise<string> {
 }
 
 /**
- * Returns the id of the visitor's own group with this name. Looks for the group before creating it, because the form may
- * have been sent before.
+ * Returns the id of the visitor's own group with this name. Looks for an existing group first, because the form may have
+ * been sent before.
  */
 export async function findOrCreateGroup(visitor: Visitor, name: string): Promise<string> {
   const { groups } = await loadGroups(visitor)

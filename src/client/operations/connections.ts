@@ -4,8 +4,8 @@ import type { Logger } from 'pino'
 
 /**
  * Sends a last answer and closes the connection within one second. `end()` is not enough: it closes only one direction,
- * and a sender that never closes the other direction would keep the connection open. A 'clientError' listener must do
- * this, because Node then does not close the connection itself.
+ * and a sender that never closes the other direction would keep the connection open. If there is a 'clientError'
+ * listener, Node does not close the connection itself.
  */
 export function closeWith(socket: Socket, answer: string): void {
   // Detaches the HTTP parser from the socket, so that a body that arrives after the 408 does not start a handler. The bytes

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 type HealthOptions = {
   cookieKeyIds: string[]
-  /** Aborted when the process receives SIGTERM or SIGINT. After that, a load balancer should send no more requests. */
+  /** Aborted when the process receives SIGTERM or SIGINT. From then on, a load balancer should send no more requests. */
   draining: AbortSignal | undefined
   /** Whether the pages of the product can serve requests. */
   isReady?: (() => boolean) | undefined

@@ -33,7 +33,7 @@ export async function openLog(level: string, version: string, isReadable: boolea
  */
 function openOutput() {
   let isFailing = false
-  // This uses process.stdout.fd and not the number 1: the mere access to the property process.stdout makes a pipe
+  // The code uses process.stdout.fd instead of the number 1, because reading the property process.stdout makes a pipe
   // non-blocking.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
@@ -43,8 +43,8 @@ function openOutput() {
     isFailing = false
   })
   setInterval(() => isFailing && output.write(''), retryMs).unref()
-  // When the process exits, pino would write the remaining lines. It would try forever if nobody reads the log or the disk
-  // is full.
+  // When the process exits, pino would try to write the remaining lines. If nobody reads the log or the disk is full,
+  // pino would try forever.
   process.prependListener('exit', () => output.destroy())
   return output
 }

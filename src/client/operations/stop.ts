@@ -30,7 +30,7 @@ export function stopOnSignal(
   process.on('SIGHUP', () => {})
 }
 
-/** While the server is closing, each answer ends its connection. An open connection would delay the stop. */
+/** While the server is closing, each answer ends its connection. An open connection would delay the end of the process. */
 export function endConnectionsOnClose(app: FastifyInstance): void {
   let isClosing = false
   app.addHook('preClose', async () => {

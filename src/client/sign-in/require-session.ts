@@ -106,7 +106,7 @@ export function createRequireSession(options: RequireSessionOptions) {
       },
       endSession: () => setCookies(reply, expireSessionCookies(sealer, cookies)),
     })
-    // A session that was loaded has an event only if the portal was asked to renew it.
+    // A loaded session has an event only if the client asked the portal to renew the session.
     const wasRenewalTried = event !== undefined
     const visitor = { ...toVisitorInfo(session, cookies), api, wasRenewalTried }
     return { visitor, currentSession: () => current }

@@ -162,7 +162,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
     app.addHook('onReady', async () => {
       if (!app.hasRoute({ method: 'GET', url: home }))
         throw new Error(`A login leads to ${home}, but there is no GET ${home}. Register it, or change "home".`)
-      // This is not awaited, so that the server starts even if the portal does not respond.
+      // The call is not awaited, so that the server starts even if the portal does not respond.
       void portal.readMetadata(backgroundContext('start'))
     })
 

@@ -31,7 +31,9 @@ export type VisitorInfo = {
 export type Visitor = VisitorInfo & {
   /** Calls the application API on the visitor's behalf. */
   api: Api
-  /** The portal was asked to renew the session before the handler ran. A page can then skip optional calls. */
+  /**
+   * True if the client asked the portal to renew the session before the handler ran. A page can then skip optional calls.
+   */
   wasRenewalTried: boolean
 }
 

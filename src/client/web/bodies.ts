@@ -10,7 +10,10 @@ export const refuseLongBodies: preValidationHookHandler = (request, _reply, done
   done(isTooLong ? new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE() : undefined)
 }
 
-/** Whether the request has a body other than a form of the usual length. Without a session, only such a form is read. */
+/**
+ * Whether the request has a body other than a form of the usual length. Without a session, the client reads only forms of
+ * the usual length.
+ */
 export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
   const { 'content-type': type = '', 'transfer-encoding': coding } = request.headers
   const length = lengthOf(request)

@@ -51,7 +51,7 @@ export type Message = {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Renders a message without a reply's decorators. Fastify's replies to undecodable addresses do not have them. */
+    /** Renders a message for a reply without decorators, such as Fastify's reply to an address that cannot be decoded. */
     renderMessage(request: FastifyRequest, message: Message): string
     /** Adds a product's English texts to `request.texts`. */
     addTexts(part: Partial<Texts>): void

@@ -18,7 +18,7 @@ const tagLength = 16
 
 /**
  * `secrets` are keys of 32 bytes in base64url. The first key seals and all keys unseal, so that keys can be rotated.
- * `context` names this client's registration: a value that was sealed for another registration does not unseal.
+ * `context` names this client's registration: a value that was sealed for another registration cannot be unsealed.
  */
 export function createSealer(secrets: Secret[], context: string, clock: () => Date) {
   const keys = secrets.map(secret => {
@@ -29,7 +29,7 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
   })
   const newest = keys[0]!
 
-  /** GCM authenticates these bytes as well, so a value with another header, purpose or registration does not unseal. */
+  /** GCM authenticates these bytes as well, so a value with another header, purpose or registration cannot be unsealed. */
   const authenticatedData = (purpose: string, header: Buffer) =>
     Buffer.concat([header, Buffer.from(`${purpose}\n${context}`)])
 
@@ -54,7 +54,7 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     if (bytes.toString('base64url') !== value) return undefined
     const header = bytes.subarray(0, headerLength)
     const key = keys.find(key => key.id.equals(header.subarray(keyIdAt, expiryAt)))
-    // Max-Age deletes a cookie only in a browser. The sealed time also ends a copy of the cookie.
+    // Max-Age deletes a cookie only in a browser. With the sealed time, a stolen copy of the cookie expires, too.
     const expiresAt = new Date(header.readUInt32BE(expiryAt) * 1000)
     if (!key || expiresAt <= clock()) return undefined
     const decipher = createDecipheriv('aes-256-gcm', key.secret, header.subarray(nonceAt), { authTagLength: tagLength })

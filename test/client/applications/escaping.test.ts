@@ -28,7 +28,7 @@ async function withApplication(t: Test, vector: string) {
 const { browser: plain } = await withApplication(t, 'https')
 
 for (const [what, vector] of Object.entries(hostileTexts)) {
-  t.test(`PG-07: ${what} from the API is text on every page`, async t => {
+  t.test(`PG-07: ${what} from the API is shown as text on every page`, async t => {
     const { browser } = await withApplication(t, vector)
     for (const path of [
       '/applications',

@@ -50,7 +50,7 @@ for (const [event, work] of Object.entries(events)) {
   })
 }
 
-t.test('LG-06: no line contains a name of a person or typed text', async t => {
+t.test('LG-06: no log line contains a person’s name or a typed text', async t => {
   const { browser, log, send } = await start(t)
   const words = { name: 'Quiet weather', description: 'Typed by Quill', webPageUrl: 'https://quiet.test/' }
   await send('/applications/new', '/applications', { ...words, redirectUris: 'https://quiet.test/back' })
@@ -59,7 +59,7 @@ t.test('LG-06: no line contains a name of a person or typed text', async t => {
   t.notMatch(log.join(''), /quiet|quill|example\.test|visitor-1|127\.0\.0\.1/i)
 })
 
-t.test('LG-03: for any input, each line is one JSON event without control characters', async t => {
+t.test('LG-03: for any input, each log line is one JSON event without control characters', async t => {
   const { browser, client, log, send } = await start(t)
   const line = '\u001b[31m\u0007"\\{"level":60,"event":"planted"}\u2028\n{"level":60,"event":"planted"}'
   await send('/applications/new', '/applications', { ...typed, name: line, description: line })

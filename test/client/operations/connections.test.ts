@@ -28,37 +28,40 @@ async function openSoon(tryToOpen: () => Promise<Socket | undefined>): Promise<S
   }
 }
 
-t.test('DO-06: beyond MAX_CONNECTIONS, on all addresses together, a new connection is closed at once', async t => {
-  const settings = { HOST: 'localhost', MAX_CONNECTIONS: '4', METRICS_PORT: '0' }
-  const client = await spawnClient(t, { ...settings, NODE_OPTIONS: preload(nameBoth(addresses)) })
-  for (const address of addresses) await waitUntilListening(client, address)
-  const { port } = new URL(client.url)
-  const metrics = new URL(client.metricsUrl)
-  const metricsHost = metrics.hostname.replace(/[[\]]/g, '')
-  const scrape = () => open(t, metrics.port, metricsHost, health.replace('/health/live', '/metrics'))
+t.test(
+  'DO-06: if MAX_CONNECTIONS connections are open on all addresses together, the client closes a new connection at once',
+  async t => {
+    const settings = { HOST: 'localhost', MAX_CONNECTIONS: '4', METRICS_PORT: '0' }
+    const client = await spawnClient(t, { ...settings, NODE_OPTIONS: preload(nameBoth(addresses)) })
+    for (const address of addresses) await waitUntilListening(client, address)
+    const { port } = new URL(client.url)
+    const metrics = new URL(client.metricsUrl)
+    const metricsHost = metrics.hostname.replace(/[[\]]/g, '')
+    const scrape = () => open(t, metrics.port, metricsHost, health.replace('/health/live', '/metrics'))
 
-  const kept = []
-  for (const address of [...addresses, ...addresses]) kept.push(await open(t, port, address))
-  t.ok(kept.every(Boolean), 'four connections must be open')
-  for (const address of addresses) t.notOk(await open(t, port, address), `no fifth one on ${address}`)
-  t.notOk(await scrape(), 'a fifth connection must also be refused on the port of the metrics')
+    const kept = []
+    for (const address of [...addresses, ...addresses]) kept.push(await open(t, port, address))
+    t.ok(kept.every(Boolean), 'four connections must be open')
+    for (const address of addresses) t.notOk(await open(t, port, address), `no fifth one on ${address}`)
+    t.notOk(await scrape(), 'a fifth connection must also be refused on the port of the metrics')
 
-  const [first] = kept
-  first!.write(health)
-  t.match(`${await once(first!, 'data')}`, '200 OK', 'open connections must still get answers')
-  first!.destroy()
-  // The client notices a moment later that the connection was closed.
-  const next = await openSoon(() => open(t, port, addresses[1]!))
-  t.ok(next, 'a new connection must be accepted when one has closed')
-  t.notOk(await open(t, port, addresses[0]!), 'a fifth connection must be refused')
-  next?.destroy()
-  t.ok(await openSoon(scrape), 'a connection to the metrics must be accepted')
-  t.notOk(await open(t, port, addresses[0]!), 'connections to the metrics must count')
+    const [first] = kept
+    first!.write(health)
+    t.match(`${await once(first!, 'data')}`, '200 OK', 'open connections must still get answers')
+    first!.destroy()
+    // The client notices a moment later that the connection was closed.
+    const next = await openSoon(() => open(t, port, addresses[1]!))
+    t.ok(next, 'a new connection must be accepted when one has closed')
+    t.notOk(await open(t, port, addresses[0]!), 'a fifth connection must be refused')
+    next?.destroy()
+    t.ok(await openSoon(scrape), 'a connection to the metrics must be accepted')
+    t.notOk(await open(t, port, addresses[0]!), 'connections to the metrics must count')
 
-  const warnings = client.log().filter(({ event }) => event === 'connections_full')
-  t.match(warnings, [{ level: 40, max: 4 }])
-  t.equal(warnings.length, 1, 'one line for all refused connections')
-})
+    const warnings = client.log().filter(({ event }) => event === 'connections_full')
+    t.match(warnings, [{ level: 40, max: 4 }])
+    t.equal(warnings.length, 1, 'one line for all refused connections')
+  },
+)
 
 t.test('DO-06: a client with the memory of a small container survives thousands of half-sent requests', async t => {
   const client = await spawnClient(t, {}, { prefix: smallHeap })

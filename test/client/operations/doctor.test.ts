@@ -93,30 +93,33 @@ t.test('if this machine cannot reach the address for browsers, the doctor says "
   )
 })
 
-t.test('the doctor notices an API_URL that is not the API', async t => {
+t.test('the doctor reports an API_URL that is not the address of the API', async t => {
   const { environment } = await setUp(t, { 'GET /apps/v1': { status: 404, body: {} } })
   t.match(await ask(environment, 'API:'), /^no: .*answers 404/)
 })
 
-t.test('the doctor notices a redirect URI that is not registered, and a refused cancel_url', async t => {
-  const { environment, platform } = await setUp(t, { 'GET /': { status: 400, body: 'no' } })
-  t.match(await ask(environment, 'redirect URI:'), /^no: .*Register exactly/)
-  t.match(
-    platform
-      .received('GET /')
-      .map(({ url }) => url)
-      .join(),
-    encodeURIComponent(`http://localhost:${environment.PORT}/exchangeToken`),
-  )
-  platform.answer('GET /', (_request, response) =>
-    response
-      .writeHead(303, { location: `http://localhost:${environment.PORT}/exchangeToken?error=invalid_request` })
-      .end(),
-  )
-  t.match(await ask(environment, 'redirect URI:'), /^no: .*invalid_request.*CANCEL_URL/)
-  platform.answer('GET /', (_request, response) => response.writeHead(303, { location: '/sign-in' }).end())
-  t.match(await ask(environment, 'redirect URI:'), /^yes/)
-})
+t.test(
+  'the doctor reports a redirect URI that is not registered, and a cancel_url that the portal refuses',
+  async t => {
+    const { environment, platform } = await setUp(t, { 'GET /': { status: 400, body: 'no' } })
+    t.match(await ask(environment, 'redirect URI:'), /^no: .*Register exactly/)
+    t.match(
+      platform
+        .received('GET /')
+        .map(({ url }) => url)
+        .join(),
+      encodeURIComponent(`http://localhost:${environment.PORT}/exchangeToken`),
+    )
+    platform.answer('GET /', (_request, response) =>
+      response
+        .writeHead(303, { location: `http://localhost:${environment.PORT}/exchangeToken?error=invalid_request` })
+        .end(),
+    )
+    t.match(await ask(environment, 'redirect URI:'), /^no: .*invalid_request.*CANCEL_URL/)
+    platform.answer('GET /', (_request, response) => response.writeHead(303, { location: '/sign-in' }).end())
+    t.match(await ask(environment, 'redirect URI:'), /^yes/)
+  },
+)
 
 t.test('with --redirect-uri the doctor checks another client, without COOKIE_KEYS and PORT', async t => {
   const { environment, platform } = await setUp(t)
@@ -152,7 +155,7 @@ t.test('if the portal answers invalid_client, the doctor reports wrong credentia
   t.match(await ask(environment, 'credentials:'), /^cannot tell: .*503/)
 })
 
-t.test('the doctor notices a wrong clock', async t => {
+t.test('the doctor reports a wrong clock of this machine', async t => {
   const late = new Date(Date.now() - 600_000).toUTCString()
   const { environment } = await setUp(t, { 'GET /': { headers: { date: late }, body: '' } })
   const said = await ask(environment, 'clocks:')
@@ -162,7 +165,7 @@ t.test('the doctor notices a wrong clock', async t => {
   t.ok(seconds >= 600 && seconds <= Math.ceil(most), `${seconds} s`)
 })
 
-t.test('the doctor notices if the client and the portal share a host name', async t => {
+t.test('the doctor reports that the client and the portal have the same host name', async t => {
   const { environment } = await setUp(t)
   t.match(await ask(environment, 'sites:'), /^yes/)
   t.match(await ask({ ...environment, PUBLIC_URL: 'http://127.0.0.1:3000' }, 'sites:'), /^no/)

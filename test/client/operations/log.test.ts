@@ -120,7 +120,7 @@ t.test('LG-04: after the sign-in, log lines distinguish visitors', async t => {
   t.equal(visitorOf('login_succeeded'), visitorOf('request'))
 })
 
-t.test('LG-06: no line contains a name of a person or typed text', async t => {
+t.test('LG-06: no log line contains a person’s name or a typed text', async t => {
   const test = await start(t)
   await signIn(test.browser)
   const { browser, platform } = test
@@ -133,7 +133,7 @@ t.test('LG-06: no line contains a name of a person or typed text', async t => {
   t.notMatch(test.log.join(''), /quiet|quill|example\.test|visitor-1|127\.0\.0\.1/i)
 })
 
-t.test('LG-03: for any input, each line is one JSON event without control characters', async t => {
+t.test('LG-03: for any input, each log line is one JSON event without control characters', async t => {
   const { browser, client, platform, log } = await start(t)
   await signIn(browser)
   const planted = '\u001b[31m\u0007"\\{"level":60,"event":"planted"}\u2028'

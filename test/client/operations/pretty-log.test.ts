@@ -12,7 +12,7 @@ async function print(entry: Record<string, unknown> | string, level: 'info' | 'w
   return out.read() as string
 }
 
-t.test('a line has the time, the level, the event and its details', async t => {
+t.test('a log line has the time, the level, the event and the details of the event', async t => {
   t.match(
     await print({ event: 'request', route: '/page', status: 200, reqId: 'x', visitor: 'y' }),
     /^\[\d\d:\d\d:\d\d\] INFO: request \{"route":"\/page","status":200\}\n$/,

@@ -1,4 +1,4 @@
-// The client's process: its address, its stop, and a log that nobody reads. These tests take real time.
+// The client's process: its address, its stop, and a log that nobody reads. These tests wait for real time to pass.
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

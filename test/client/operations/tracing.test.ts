@@ -15,7 +15,7 @@ async function start(t: Test) {
 
 const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
-t.test('the trace context of each request is passed on unchanged', async t => {
+t.test('the client passes on the trace context of each request unchanged', async t => {
   const { traceOf, browser, platform } = await start(t)
   t.equal((await traceOf({ traceparent: trace })).traceparent, trace)
   t.equal((await traceOf({})).traceparent, undefined)

@@ -1,4 +1,4 @@
-// The page at the end of a login, which continues by itself, and browsers that keep no cookies.
+// A login ends on a page that continues by itself. In browsers that keep no cookies, it ends with an explanation.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'

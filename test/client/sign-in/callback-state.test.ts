@@ -134,7 +134,7 @@ t.test('CL-04: after nine and a half minutes a login still succeeds', async t =>
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
 })
 
-t.test('CL-05: a callback that is sent again is refused without an exchange', async t => {
+t.test('CL-05: if the browser sends a callback again, the client refuses it without an exchange', async t => {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const before = browser.copy()

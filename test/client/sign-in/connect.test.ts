@@ -175,26 +175,29 @@ t.test('CL-07: the login cookie of a connection stays within 500 bytes', async t
   t.ok(name.length + browser.cookie(name)!.length <= 500, `${name.length + browser.cookie(name)!.length}`)
 })
 
-t.test('renew distinguishes three results: new tokens, refused for good, and try again later', async t => {
-  const { client, platform, clock } = await start(t)
-  const { renew } = client.signIn
-  t.same(await renew('old'), {
-    outcome: 'renewed',
-    accessToken: given.access_token,
-    refreshToken: given.refresh_token,
-    expiresAt: new Date(clock.read().getTime() + 3_600_000),
-  })
-  const { form } = platform.received('POST /api/exchangeToken').at(-1)!
-  t.same([form.get('grant_type'), form.get('refresh_token')], ['refresh_token', 'old'])
-  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-  t.same(await renew('withdrawn'), { outcome: 'refused' })
-  platform.answer('POST /api/exchangeToken', { status: 503, headers: { 'retry-after': '7' }, body: {} })
-  t.same(await renew('busy'), { outcome: 'later', retryAfterSeconds: 7 })
-  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_client' } })
-  t.match(await renew('misconfigured'), { outcome: 'later' }, 'a wrong secret of this client ends no connection')
-  platform.answer('POST /api/exchangeToken', { body: { access_token: 'x', token_type: 'mac', expires_in: 1 } })
-  t.match(await renew('nonsense'), { outcome: 'later' })
-})
+t.test(
+  'renew has three results: new tokens, a final refusal, and a failure after which the caller can try again',
+  async t => {
+    const { client, platform, clock } = await start(t)
+    const { renew } = client.signIn
+    t.same(await renew('old'), {
+      outcome: 'renewed',
+      accessToken: given.access_token,
+      refreshToken: given.refresh_token,
+      expiresAt: new Date(clock.read().getTime() + 3_600_000),
+    })
+    const { form } = platform.received('POST /api/exchangeToken').at(-1)!
+    t.same([form.get('grant_type'), form.get('refresh_token')], ['refresh_token', 'old'])
+    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+    t.same(await renew('withdrawn'), { outcome: 'refused' })
+    platform.answer('POST /api/exchangeToken', { status: 503, headers: { 'retry-after': '7' }, body: {} })
+    t.same(await renew('busy'), { outcome: 'later', retryAfterSeconds: 7 })
+    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_client' } })
+    t.match(await renew('misconfigured'), { outcome: 'later' }, 'a wrong secret of this client ends no connection')
+    platform.answer('POST /api/exchangeToken', { body: { access_token: 'x', token_type: 'mac', expires_in: 1 } })
+    t.match(await renew('nonsense'), { outcome: 'later' })
+  },
+)
 
 t.test(
   'two simultaneous calls of renew share one renewal, and the old refresh token stays if the portal sends no new one',
@@ -208,7 +211,7 @@ t.test(
   },
 )
 
-t.test('callApi sends the token and checks the answer, and a refused token is a 401', async t => {
+t.test('callApi sends the token and checks the answer, and throws a 401 if the API refuses the token', async t => {
   const { client, platform } = await start(t)
   const things = { type: 'array', items: { type: 'string' } } as const
   t.same(await client.signIn.callApi('offline').get('/things', things), ['one', 'two'])

@@ -1,4 +1,4 @@
-// Texts that would be markup on a page that does not escape them.
+// Texts that would become markup on a page that does not escape texts.
 
 export const hostileTexts: Record<string, string> = {
   'an image with a handler': '<img src=x onerror=alert(1)>',

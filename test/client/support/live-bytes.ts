@@ -13,7 +13,8 @@ export function liveBytes(): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   collect()
-  // Node frees buffers in another thread, and counts them until then. The second collection waits for that.
+  // Node frees buffers in another thread, and counts them until they are free. The second collection waits for that
+  // thread.
   collect()
   return heldBytes()
 }

@@ -23,7 +23,7 @@ async function ask(socket: Socket, request: string): Promise<string> {
   return bytes.toString('latin1')
 }
 
-t.test('F-45: a connection is kept for 72 idle seconds, longer than a proxy keeps it', async t => {
+t.test('F-45: the client keeps an idle connection for 72 seconds, longer than a proxy keeps it', async t => {
   const { client } = await buildTestClient(t)
   const socket = await openSocket(client)
   const answer = await ask(socket, health)

@@ -75,7 +75,7 @@ t.test('PG-13: if the Strict cookies arrive with a request from another site, th
   }
 })
 
-t.test('PG-13: a session cookie that does not unseal leads to the login and not into a loop', async t => {
+t.test('PG-13: a session cookie that cannot be unsealed leads to the login and not into a loop', async t => {
   const { client } = await buildTestClient(t, { scripts })
   const headers = { cookie: '__Host-session=of-another-key', 'sec-fetch-site': 'cross-site' }
   const answer = await client.inject({ url: '/page', headers })

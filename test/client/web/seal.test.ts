@@ -1,4 +1,5 @@
-// A sealed value of createSealer unseals only unchanged, for the same purpose and registration, and before it expires.
+// A value that createSealer has sealed can be unsealed only unchanged, for the same purpose and registration, and before
+// it expires.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { Secret } from '../../../src/client/secret.ts'
@@ -35,7 +36,7 @@ t.test('CK-05: a sealed value does not contain its payload, and every sealed val
   }
 })
 
-t.test('CK-05: a value with one changed bit does not unseal', async t => {
+t.test('CK-05: a value with one changed bit cannot be unsealed', async t => {
   const bytes = Buffer.from(sealer.seal('purpose', 'payload', later(60)), 'base64url')
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const changed = Buffer.from(bytes)
@@ -44,7 +45,7 @@ t.test('CK-05: a value with one changed bit does not unseal', async t => {
   }
 })
 
-t.test('CK-05: a value that is cut short or made longer does not unseal', async t => {
+t.test('CK-05: a value that is cut short or made longer cannot be unsealed', async t => {
   const value = sealer.seal('purpose', 'payload', later(60))
   for (let length = 0; length < value.length; length++)
     t.equal(sealer.unseal('purpose', value.slice(0, length)), undefined, `${length} characters`)
@@ -54,7 +55,7 @@ t.test('CK-05: a value that is cut short or made longer does not unseal', async 
   }
 })
 
-t.test('only one spelling of a value unseals', async t => {
+t.test('only the exact text of a sealed value can be unsealed', async t => {
   // 38 bytes are 50 characters and 4 bits. The decoder ignores the other bits of the last character.
   const value = sealer.seal('purpose', 1, later(60))
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -63,7 +64,7 @@ t.test('only one spelling of a value unseals', async t => {
   t.equal(sealer.unseal('purpose', value.replaceAll('-', '+').replaceAll('_', '/').concat('=')), undefined)
 })
 
-t.test('a value that was never sealed does not unseal', async t => {
+t.test('a value that was never sealed cannot be unsealed', async t => {
   for (const value of [
     undefined,
     '',
@@ -78,18 +79,18 @@ t.test('a value that was never sealed does not unseal', async t => {
     t.equal(sealer.unseal('purpose', value), undefined)
 })
 
-t.test('CK-06: a value unseals only for its own purpose', async t => {
+t.test('CK-06: a value can be unsealed only for its own purpose', async t => {
   const value = sealer.seal('purpose', 'payload', later(60))
   for (const other of ['', 'Purpose', 'purpose ', 'purpose\n', 'other']) t.equal(sealer.unseal(other, value), undefined)
 })
 
-t.test('CL-24: a value unseals only for the same registration', async t => {
+t.test('CL-24: a value can be unsealed only for the same registration', async t => {
   const value = sealer.seal('purpose', 'payload', later(60))
   t.equal(createSealer([key], 'another context', clock).unseal('purpose', value), undefined)
   t.ok(createSealer([key], 'context', clock).unseal('purpose', value))
 })
 
-t.test('CK-07: a value unseals until it expires', async t => {
+t.test('CK-07: a value can be unsealed until it expires', async t => {
   const value = sealer.seal('purpose', 'payload', later(60))
   t.teardown(() => {
     time = now
@@ -103,7 +104,7 @@ t.test('CK-07: a value unseals until it expires', async t => {
 })
 
 t.test(
-  'CK-11: an older key still unseals, and the result says that the key is older; only the newest key seals',
+  'CK-11: an older key can still unseal values, and the result says that the key is older; only the newest key seals',
   async t => {
     const newest = newKey()
     const rotated = createSealer([newest, key], 'context', clock)
@@ -115,7 +116,7 @@ t.test(
   },
 )
 
-t.test('CK-11: a value that was sealed with a removed key does not unseal', async t => {
+t.test('CK-11: a value that was sealed with a removed key cannot be unsealed', async t => {
   t.equal(
     createSealer([newKey()], 'context', clock).unseal('purpose', sealer.seal('purpose', 'payload', later(60))),
     undefined,

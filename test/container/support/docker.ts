@@ -169,8 +169,8 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
     },
 
     /**
-     * Locks a table: from now on, a program that writes to it waits, for 1 second at most. So the test does not call
-     * Docker until it lets the program go on.
+     * Locks a table: from now on, a program that writes to it waits, for 1 second at most. So the test must not call
+     * Docker until it has released the lock.
      */
     async holdWrites(table: string) {
       const held = spawn('docker', ['compose', ...options, ...psql, openPsql], {

@@ -12,7 +12,7 @@ import { createUser, findCredentials } from '../../../src/sandbox/store/users.ts
 import { quickPasswords } from '../../sandbox/support/quick-passwords.ts'
 import type { Both, Person } from './start-both.ts'
 
-/** A person with an account at the portal and as many groups. */
+/** Adds a person with an account at the portal and with `groups` groups. */
 export async function addPerson({ sandbox, clock }: Both, email: string, { groups = 1 } = {}): Promise<Person> {
   const password = 'another correct horse'
   const passwordHash = await quickPasswords().hash(password)

@@ -86,7 +86,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
   const sandbox = await buildSandbox(sandboxConfig, { clock, logger, passwords: quickPasswords() })
   await startSandbox(sandbox, sandboxConfig)
 
-  /** Starts a client with an empty memory. Several clients share no more than separate processes do. */
+  /** Starts a client with an empty memory. Several clients share only what separate processes share. */
   const startClient = async (port: number): Promise<FastifyInstance> => {
     const environment = {
       ...productEnvironment,

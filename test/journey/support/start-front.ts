@@ -87,7 +87,7 @@ export async function startFront(t: Teardown, port: number, targets: number[]) {
       cut()
     }
   })
-  // As long as the client's own timeout, because browsers repeat a request if an idle connection is closed.
+  // This timeout is as long as the client's, because browsers repeat a request if an idle connection is closed.
   server.keepAliveTimeout = 72_000
   server.listen(port, 'localhost')
   await once(server, 'listening')

@@ -102,17 +102,20 @@ for (const { name, meet } of opened) {
     t.strictSame(await atOnce(makers, 10, invite), { 201: 1, 422: 9 })
   })
 
-  t.test(`if several applications grow at once, the limit of the group holds (${name})`, async t => {
-    const { sandbox, makers, groupId } = await meet()
-    const [{ userId }] = makers
-    const long = (letter: string) => `https://a.example.test/${letter.repeat(1900)}`
-    const redirectUris = Array.from({ length: 26 }, (_, index) => long(String.fromCharCode(97 + index)))
-    await addApplications(sandbox, { groupId, userId, count: 4, fields: { redirectUris } })
-    const ids = await addApplications(sandbox, { groupId, userId, count: 6 })
-    const grow = ({ call }: ApiCaller, index: number) =>
-      call('PUT', `/apps/v1/${ids[index]}`, { name: 'Grown', redirectUris: redirectUris.slice(0, 20).join() })
-    t.strictSame(await atOnce(makers, 6, grow), { 200: 1, 422: 5 })
-  })
+  t.test(
+    `if several applications of a group grow at the same time, the group stays within its limit (${name})`,
+    async t => {
+      const { sandbox, makers, groupId } = await meet()
+      const [{ userId }] = makers
+      const long = (letter: string) => `https://a.example.test/${letter.repeat(1900)}`
+      const redirectUris = Array.from({ length: 26 }, (_, index) => long(String.fromCharCode(97 + index)))
+      await addApplications(sandbox, { groupId, userId, count: 4, fields: { redirectUris } })
+      const ids = await addApplications(sandbox, { groupId, userId, count: 6 })
+      const grow = ({ call }: ApiCaller, index: number) =>
+        call('PUT', `/apps/v1/${ids[index]}`, { name: 'Grown', redirectUris: redirectUris.slice(0, 20).join() })
+      t.strictSame(await atOnce(makers, 6, grow), { 200: 1, 422: 5 })
+    },
+  )
 
   t.test(
     `of several simultaneous invitations of one person, one succeeds, and of several acceptances, one succeeds (${name})`,

@@ -1,4 +1,5 @@
-// More requests than any real load: the sandbox says when to try again, does not grow, and recovers.
+// Under more requests than any real load, the sandbox says when to try again, does not use more and more memory, and
+// recovers.
 import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
@@ -11,7 +12,7 @@ import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-s
 import { newcomer, readHiddenFields } from '../support/forms.ts'
 import { type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
 
-/** Makes password hashes cheap in the process of the sandbox, because this test only counts them. */
+/** Makes password hashes cheap in the process of the sandbox, because this test only counts the hashes. */
 const quickHashes = preload(`
   import crypto from 'node:crypto'
   import { syncBuiltinESMExports } from 'node:module'

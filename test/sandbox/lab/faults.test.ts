@@ -80,7 +80,10 @@ const dialects = {
   api: (body: string, status: number) => JSON.parse(body).error.status === status,
 }
 
-/** The options with which the test orders a fault, and a check of the answer. A status is ordered with Retry-After. */
+/**
+ * The options with which the test orders a fault, and a check of the answer. A fault that sends a status is ordered with
+ * Retry-After.
+ */
 function wireOf(name: string, dialect: keyof typeof dialects): Wire | undefined {
   const status = /^\d{3}$/.test(name) ? Number(name) : undefined
   if (!status) return wires[name]
@@ -97,8 +100,8 @@ const dialectOf = ({ place }: Fault) =>
   place === 'me' ? 'message' : ['exchange', 'refresh', 'revoke', 'metadata', 'keys'].includes(place) ? 'oauth' : 'api'
 
 /**
- * Every status is tested at one place of each error format. At other places one status before and one after the
- * platform has acted is enough.
+ * The test tries every status at one place of each error format. At other places it tries only two: one status before and
+ * one status after the platform has acted.
  */
 const isTried = ({ place, name }: Fault) => {
   const status = /-(\d{3})(-after)?$/.exec(name)?.[1]
@@ -130,7 +133,7 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
     }
     const raw = await askRaw(listener, call, { enough: wire.enough, ...(wire.isSilent && { untilThen }) })
     t.ok(wire.isRight(raw), name, { raw: { ...raw, text: raw.text.slice(0, 1000), body: raw.body.slice(0, 1000) } })
-    // After a late answer the platform has acted, too.
+    // If a fault only delays the answer, the platform has acted, too.
     if (call.hasActed) t.equal(await call.hasActed(), when === 'after' || shortName === 'late', `${name}: acted`)
     t.match(await lab.show(id), { status: 'used up', consumed: 1 }, name)
     if (call.hasActed && when === 'before' && shortName !== 'late' && ofTheirOwn.includes(place))

@@ -50,7 +50,7 @@ t.test('if a name occurs twice, both values are kept, and any text can be a name
   t.equal([values['data.list']].flat().length, 2)
 })
 
-t.test('the bits of a state are an upper bound of its randomness', async t => {
+t.test('the laboratory gives an upper bound for the random bits in a state', async t => {
   const rows: [string, number, number][] = [
     [randomBytes(16).toString('base64url'), 128, 132],
     [randomBytes(16).toString('hex'), 128, 128],
@@ -66,7 +66,7 @@ t.test('the bits of a state are an upper bound of its randomness', async t => {
   }
 })
 
-t.test('for secrets other than a state only the hash and the length are kept', async t => {
+t.test('for secrets other than a state, the laboratory keeps only the hash and the length', async t => {
   const value = createHide().value('code_verifier', randomBytes(32).toString('base64url'), at)
   t.same(Object.keys(value), ['hash', 'length'])
 })

@@ -237,22 +237,25 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`people whom neither the laboratory nor the seeds made cannot be changed (${database.name})`, async t => {
-    const { sandbox, lab } = await start(t)
-    const stranger = await callAsStranger(sandbox)
-    const { userId, accessToken } = stranger
-    const group = { context: 'https://a.test/', type: 'Group', data: { name: 'Mine' } }
-    t.equal((await stranger.call('POST', '/identities/v1', group)).statusCode, 201)
-    for (const what of ['access-token', 'refresh-token', 'code', 'portal-session'])
-      t.equal((await lab('POST', 'expire', { what, userId })).statusCode, 404, what)
-    t.equal((await lab('POST', 'expire', { what: 'access-token', value: accessToken })).statusCode, 404)
-    t.equal((await lab('POST', 'sign-in', { email: 'stranger@example.test' })).statusCode, 404)
-    t.equal((await lab('POST', 'groups', { members: [userId] })).statusCode, 404)
-    t.equal((await lab('POST', 'applications', { redirectUri, userId })).statusCode, 404)
-    t.equal((await lab('POST', 'reset', { all: true })).statusCode, 200)
-    t.ok(await isAccepted(sandbox, accessToken))
-    t.equal((await stranger.call('GET', `/identities/v1/${userId}/links?type=MemberOf`)).json().ItemList.length, 1)
-  })
+  t.test(
+    `the laboratory can change only people that the laboratory or the seeds have made (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const stranger = await callAsStranger(sandbox)
+      const { userId, accessToken } = stranger
+      const group = { context: 'https://a.test/', type: 'Group', data: { name: 'Mine' } }
+      t.equal((await stranger.call('POST', '/identities/v1', group)).statusCode, 201)
+      for (const what of ['access-token', 'refresh-token', 'code', 'portal-session'])
+        t.equal((await lab('POST', 'expire', { what, userId })).statusCode, 404, what)
+      t.equal((await lab('POST', 'expire', { what: 'access-token', value: accessToken })).statusCode, 404)
+      t.equal((await lab('POST', 'sign-in', { email: 'stranger@example.test' })).statusCode, 404)
+      t.equal((await lab('POST', 'groups', { members: [userId] })).statusCode, 404)
+      t.equal((await lab('POST', 'applications', { redirectUri, userId })).statusCode, 404)
+      t.equal((await lab('POST', 'reset', { all: true })).statusCode, 200)
+      t.ok(await isAccepted(sandbox, accessToken))
+      t.equal((await stranger.call('GET', `/identities/v1/${userId}/links?type=MemberOf`)).json().ItemList.length, 1)
+    },
+  )
 
   t.test(
     `tokens of the seeded person can expire, and a reset removes what the person made (${database.name})`,
@@ -281,37 +284,46 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`two suites share a sandbox, and resetting one leaves the other unchanged (${database.name})`, async t => {
-    const { sandbox, lab } = await start(t)
-    const [one, two, none] = [
-      await makeAll(sandbox, lab, 'one'),
-      await makeAll(sandbox, lab, 'two'),
-      await makeAll(sandbox, lab),
-    ]
-    const both = (await lab('POST', 'groups', { members: [one.person.userId, two.person.userId], suite: 'one' })).json()
-    // Applications that a client under test has created also belong to the suite.
-    const { call } = await callWith(sandbox, one.tokens.access_token)
-    const made = (await call('POST', '/apps/v1', makeCreateBody(one.groupId))).json()
-    await call('DELETE', `/apps/v1/${made['@id']}`)
-    await call('POST', '/apps/v1', makeCreateBody(both.groupId))
-    await call('POST', '/identities/v1', { context: 'https://a.test/', type: 'Group', data: { name: 'Own' } })
-    const [oneReset, twoWorks] = await Promise.all([
-      lab('POST', 'reset', { suite: 'one' }),
-      Promise.all([1, 2, 3].map(() => makeAll(sandbox, lab, 'two'))),
-    ])
-    t.strictSame(oneReset.json(), { removed: { people: 1, groups: 3, applications: 2 } })
-    t.ok(twoWorks.every(({ tokens }) => tokens.access_token))
-    t.notOk(await isAccepted(sandbox, one.tokens.access_token))
-    t.match((await renew(sandbox, one)).json(), { error: 'invalid_client' })
-    for (const other of [two, none]) {
-      t.ok(await isAccepted(sandbox, other.tokens.access_token))
-      t.equal((await renew(sandbox, other)).statusCode, 200)
-    }
-    t.equal((await lab('POST', 'people', { email: one.person.email })).statusCode, 201, 'the address is free again')
-    t.match((await lab('POST', 'reset', {})).json(), { removed: { people: 2, applications: 1 } })
-    t.match((await lab('POST', 'reset', { all: true })).json(), { removed: { people: 4, applications: 4 } })
-    t.strictSame((await lab('POST', 'reset', { all: true })).json().removed, { people: 0, groups: 0, applications: 0 })
-  })
+  t.test(
+    `if two suites share a sandbox, the reset of one suite changes nothing of the other (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const [one, two, none] = [
+        await makeAll(sandbox, lab, 'one'),
+        await makeAll(sandbox, lab, 'two'),
+        await makeAll(sandbox, lab),
+      ]
+      const both = (
+        await lab('POST', 'groups', { members: [one.person.userId, two.person.userId], suite: 'one' })
+      ).json()
+      // Applications that a client under test has created also belong to the suite.
+      const { call } = await callWith(sandbox, one.tokens.access_token)
+      const made = (await call('POST', '/apps/v1', makeCreateBody(one.groupId))).json()
+      await call('DELETE', `/apps/v1/${made['@id']}`)
+      await call('POST', '/apps/v1', makeCreateBody(both.groupId))
+      await call('POST', '/identities/v1', { context: 'https://a.test/', type: 'Group', data: { name: 'Own' } })
+      const [oneReset, twoWorks] = await Promise.all([
+        lab('POST', 'reset', { suite: 'one' }),
+        Promise.all([1, 2, 3].map(() => makeAll(sandbox, lab, 'two'))),
+      ])
+      t.strictSame(oneReset.json(), { removed: { people: 1, groups: 3, applications: 2 } })
+      t.ok(twoWorks.every(({ tokens }) => tokens.access_token))
+      t.notOk(await isAccepted(sandbox, one.tokens.access_token))
+      t.match((await renew(sandbox, one)).json(), { error: 'invalid_client' })
+      for (const other of [two, none]) {
+        t.ok(await isAccepted(sandbox, other.tokens.access_token))
+        t.equal((await renew(sandbox, other)).statusCode, 200)
+      }
+      t.equal((await lab('POST', 'people', { email: one.person.email })).statusCode, 201, 'the address is free again')
+      t.match((await lab('POST', 'reset', {})).json(), { removed: { people: 2, applications: 1 } })
+      t.match((await lab('POST', 'reset', { all: true })).json(), { removed: { people: 4, applications: 4 } })
+      t.strictSame((await lab('POST', 'reset', { all: true })).json().removed, {
+        people: 0,
+        groups: 0,
+        applications: 0,
+      })
+    },
+  )
 
   t.test(
     `a reset removes what the people of the suite made in groups of others, and nothing that others made (${database.name})`,

@@ -41,7 +41,7 @@ function readCopyable(body: string): string[] {
     .map(text => text.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
 }
 
-/** The parameters that a shell gives to curl after the line that reads the token. */
+/** The parameters that curl gets if a shell runs the command after the line that reads the token. */
 function readCurl({ readsToken, accessToken }: { readsToken: string; accessToken: string }, line: string): string[] {
   const script = `curl() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${readsToken}; ${line}`
   const input = `${accessToken}\n`
@@ -419,7 +419,7 @@ for (const database of databases) {
     await signIn(browser, {}, seeded)
     for (const [who, start] of Object.entries(logins)) {
       await allow()
-      // At this moment the portal has read the consent, and has not stored the code.
+      // At this moment the portal has read the consent, but has not stored the code yet.
       const first = async () => {
         Object.assign(store, { write, transaction })
         await withdraw()
@@ -646,7 +646,7 @@ for (const database of databases) {
         const [here, elsewhere] = [await open(), await open()]
         if (what === 'a consent') await store.write(db => db.deleteFrom('consents').execute())
         else await allow(elsewhere)
-        // At this moment the portal has read everything, and has not written anything.
+        // At this moment the portal has read everything, but has not written anything yet.
         store.transaction = async work => {
           store.transaction = transaction
           t.match((await end(elsewhere)).statusCode, /200|303/)

@@ -73,7 +73,7 @@ for (const database of await openDatabases(t)) {
       let victim = await start()
       const totals = { applications: 0, codes: 0, unanswered: 0 }
       for (let kill = 1; kill <= kills; kill += 1) {
-        // A user has at most 100 grants for one client. The logins of earlier rounds have ended the oldest ones.
+        // A user has at most 100 grants for one client. The logins of earlier rounds have ended the oldest grants.
         const visitor = { ...prepared, accessToken: await getAccessToken(survivor) }
         const loads = [putUnderLoad(victim, visitor), putUnderLoad(survivor, visitor, { workers: 1 })]
         const momentMs = 20 + Math.random() * 400

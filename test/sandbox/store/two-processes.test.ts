@@ -118,7 +118,7 @@ for (const store of stores) {
       t.notOk(answers.some(answer => answer.statusCode === 500))
     })
 
-    await t.test('PS-06: failures in both processes count together', async t => {
+    await t.test('PS-06: the limit of failed sign-ins counts the failures in both processes', async t => {
       const wrong = { code: 'none', client_id: 'nobody', client_secret: 'wrong' }
       const failures = Array.from({ length: 10 }, (_, index) => exchange(processes[index % 2]!, wrong))
       t.strictSame(countByStatus(await Promise.all(failures)), { 401: 10 })

@@ -11,7 +11,7 @@ export interface PostgresProxy {
   fallSilent(): void
   /** Resets every open TCP connection, on both sides. New ones pass. */
   reset(): void
-  /** Accepts new connections again. The stopped connections stay stopped. */
+  /** Accepts new connections again. Connections on which fallSilent has stopped the traffic stay silent. */
   speakAgain(): void
 }
 

@@ -38,7 +38,7 @@ type Log = { info: (entry: object) => void; warn: (entry: object) => void }
 export type Portal = ReturnType<typeof createPortal>
 
 const defaultLimits = { deadlineMs: 5_000, maxBytes: 64 * 1024 }
-/** For calls that the visitor waits for, although the request can succeed without them. */
+/** For calls that a request can do without. The visitor waits for them, so they must be short. */
 const shortLimits = { ...defaultLimits, deadlineMs: 1_000 }
 
 const metadataFreshMs = 60 * 60 * 1000
@@ -51,8 +51,8 @@ const emptyMetadata: Metadata = {
 }
 
 /**
- * If the portal returns one of these errors, a refresh can never succeed. A portal may support only the authorization_code
- * grant.
+ * If the portal returns one of these errors, a refresh can never succeed. unsupported_grant_type means that the portal
+ * supports only the authorization_code grant.
  */
 const finalRefreshErrors = ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client']
 const finalRefreshStatuses = [404, 405, 501]

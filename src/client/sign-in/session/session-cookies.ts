@@ -54,7 +54,7 @@ const secondPartName = '__Host-session-2'
 const refreshPrefix = '__Host-refresh-'
 /** Browsers silently drop a cookie of more than 4,096 bytes and keep its predecessor. */
 const maxPartLength = 4_000
-/** The length of both values together. With the names of the cookies it is less than 5,000 bytes. */
+/** The length of both values together. With their names, the two cookies have less than 5,000 bytes. */
 const maxSessionLength = 4_964
 const maxRefreshCookieLength = 300
 

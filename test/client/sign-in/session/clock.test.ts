@@ -1,4 +1,4 @@
-// A clock that jumps: a day ahead after a suspend, or back when it is corrected.
+// The clock of the machine jumps: a day ahead after a pause, or back when somebody corrects it.
 import t from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
 import { setCookieLines } from '../../support/read-response.ts'

@@ -27,7 +27,7 @@ t.test('CK-01: the session cookie is __Host-, HttpOnly, Secure, Strict, and live
   t.match(pair, /^__Host-session=[\w-]+$/)
 })
 
-t.test('CK-01: the refresh cookie has the same attributes, and lives longer', async t => {
+t.test('CK-01: the refresh cookie has the same attributes as the session cookie, and lives longer', async t => {
   const { browser } = await buildTestClient(t)
   const [, ...attributes] = setCookieLine(await signIn(browser), '__Host-refresh-')!.split('; ')
   t.same(attributes.toSorted(), ['HttpOnly', `Max-Age=${30 * 24 * 3600}`, 'Path=/', 'SameSite=Strict', 'Secure'])

@@ -1,4 +1,4 @@
-// Two visitors in one browser: nothing of one visitor is ever given to the other.
+// Two visitors use one browser, and the client never gives data of one visitor to the other.
 
 import t, { type Test } from 'tap'
 import { webTexts } from '../../../../src/client/web/texts.ts'

@@ -34,7 +34,7 @@ function record(kind: Step['kind'], query: Record<string, string>, body: unknown
 /** As many fields as a request in JSON may have: 21 KB. */
 const manyFields = () =>
   Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`f${index}`, Array.from({ length: 100 }, () => 1)]))
-/** One field that the laboratory shows. The text is a slice of a longer text, as a parser of forms makes it. */
+/** One field that the laboratory shows. The text is a slice of a longer text, like a text that a form parser returns. */
 const longField = () => ({ name: `${random().repeat(1_300)}!`.slice(1) })
 
 for (let count = 0; count < 600; count += 1) record('exchange', {}, manyFields())
