@@ -1,4 +1,5 @@
-// The programs that run the tests. They must report the result, and fail if tests failed, were skipped or did not run.
+// The programs that run the tests. These programs must report the result, and fail if tests failed, were skipped or did
+// not run.
 import { execFile } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -151,7 +151,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.addHook('onRequest', guardRequests(config.publicUrl, headers))
   app.addHook('preValidation', refuseLongBodies)
   app.addHook('onClose', async () => {
-    // Waits for open calls, such as a revocation. Each of them has a deadline.
+    // Waits for open calls, such as a revocation. Each call has a deadline.
     if (!options.dispatcher) await dispatcher.close()
   })
 
@@ -178,8 +178,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.get('/cancelled', app.signIn.decline)
   app.post('/logout', app.signIn.end)
 
-  // Yours: the start page, for visitors with and without a session. Its template is views/client/home.eta, and its texts are
-  // in start-texts.ts.
+  // Yours: the start page, for visitors with and without a session. The template of the start page is
+  // views/client/home.eta, and the texts are in start-texts.ts.
   app.get('/', { exposeHeadRoute: true, preHandler: app.signIn.recognise }, async (request, reply) => {
     const hasSignedOut = !request.visitorIfAny && app.signIn.hasSignedOut(request)
     const portalSignOut = hasSignedOut ? await app.signIn.findPortalSignOut(request) : undefined

@@ -47,7 +47,7 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 /** The settings of the client. readConfig adds `product`. */
 export type Config = ReturnType<typeof readClientSettings>
 
-/** The message has one line for each setting that is missing or wrong. It contains no secret values. */
+/** The message has one line for each setting that is missing or wrong. The message contains no secret values. */
 export class ConfigError extends Error {
   readonly problems: string[]
 

@@ -124,7 +124,7 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
       return await request(url, { dispatcher, method, headers, body, signal })
     } catch (error) {
       // The portal or the API may close an idle connection at the moment when the client uses it again. Then the client
-      // sends the request once more, but only if it is a GET.
+      // sends a GET once more. The client repeats no other request.
       if (method !== 'GET' || !isConnectionLost(error)) throw error
       return await request(url, { dispatcher, method, headers, body, signal })
     }
@@ -132,7 +132,7 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
 
   async function readAnswer(response: Dispatcher.ResponseData, maxBytes: number): Promise<Answer> {
     const { statusCode: status, headers, body } = response
-    // If a body is not read, it must be destroyed. Otherwise its connection stays open forever.
+    // If a body is not read, it must be destroyed. Otherwise the connection of the body stays open forever.
     const refuse = (refusal: PublicError) => {
       body.on('error', () => {}).destroy()
       return refusal

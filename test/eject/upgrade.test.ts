@@ -12,7 +12,8 @@ const node = process.execPath
 
 /**
  * A repository with two commits: the first version of this project that has `npm run upgrade`, and the work tree with a
- * few more changes. A shallow clone of this project has no such first version. Then both commits have the work tree.
+ * few more changes. A shallow clone of this project has no such first version. With such a clone, both commits have the
+ * work tree.
  */
 function openReference(t: Test): Project {
   const reference = openProject(openFolder(t))

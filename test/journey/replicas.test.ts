@@ -1,4 +1,4 @@
-// Several clients behind one address. They share their keys, but no memory.
+// Several clients behind one address. The clients share their keys, but no memory.
 import t from 'tap'
 import { HttpBrowser, hiddenFields } from './support/http-browser.ts'
 import { logIn, reachCallback } from './support/log-in.ts'

@@ -43,7 +43,7 @@ t.test('calls of clients have an OAuth error for every reason of codes and token
     'portal/client-calls.ts',
   )
   t.ok(found.includes('verifier-differs'))
-  // Only the portal's own page refuses for this reason.
+  // Only the portal's own page uses this reason.
   for (const reason of found.filter(reason => reason !== 'token-shown'))
     t.ok(oauthAnswerOf(new Refusal(reason)).answer[0] < 500, reason)
 })

@@ -10,14 +10,14 @@ export const ofColours: RunOptions = { runOnly: ['color-contrast', 'link-in-text
 // The smaller of axe's two files, because Chromium reads it on every page.
 const source = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
-/** One session for each tab, because opening and closing a session takes as long as using it. */
+/** Each tab has one session, because opening and closing a session takes as long as using the session. */
 const sessions = new WeakMap<Page, Promise<CDPSession>>()
 
 /** Returns a line `rule: element` for each violation. `options` can replace axe's usual rules. */
 export async function findViolations(page: Page, options: RunOptions = {}): Promise<string[]> {
-  // The code that runs in the page is a string, because its types are not those of Node. It returns only the
-  // violations, because the whole result is a hundred times as long. It ends colour transitions first. If a page sets
-  // no background, axe assumes white, even on a dark page, so the page gets a background for the check
+  // The code that runs in the page is a string, because its types are not those of Node. The code returns only the
+  // violations, because the whole result is a hundred times as long. Before the check, it ends colour transitions. If a
+  // page sets no background, axe assumes white, even on a dark page, so the page gets a background for the check
   // (dequelabs/axe-core#3605).
   const run = `(async () => {
     if (!('axe' in self)) return

@@ -95,8 +95,8 @@ const visibleText = `(document.body?.innerText ?? '').replace(/\\s+/g, ' ').trim
 
 function makeTab(driver: Driver): Tab {
   /**
-   * Calls `isDone` until it returns true. Its errors are ignored, because a page that is loading or being left does not
-   * answer.
+   * Calls `isDone` until it returns true. Errors of `isDone` are ignored, because a page that is loading or being left
+   * does not answer.
    */
   async function until(isDone: () => Promise<boolean>, what: string): Promise<void> {
     const end = performance.now() + patienceMs

@@ -78,8 +78,8 @@ async function launch<Started extends { close(): Promise<void> }>(
       '--remote-debugging-pipe',
       '--no-startup-window',
       `--user-data-dir=${profile}`,
-      // RenderDocument creates a new frame for each document. That takes a third of the time of a navigation, and pages
-      // work the same without it.
+      // RenderDocument creates a new frame for each document. The new frame takes a third of the time of a navigation,
+      // and pages work the same without RenderDocument.
       `--disable-features=RenderDocument${isWhole ? '' : ',BackForwardCache'}`,
       // If the shell is missing, these switches make Chromium behave like it: no pages for Back, and no repeated
       // requests.

@@ -5,9 +5,7 @@ import { launchChromium } from './launch-chromium.ts'
 import { findSharedServer } from './shared-servers.ts'
 import type { Teardown } from './teardown.ts'
 
-/**
- * One browser of each kind for all tests of a process or of the whole run, because starting a browser takes longest.
- */
+/** All tests of a process or of the whole run share one browser of each kind, because starting a browser takes longest. */
 const shared: { [what in 'chromium' | 'shell']?: Promise<Browser> } = {}
 
 async function shareChromium(what: 'chromium' | 'shell'): Promise<Browser> {

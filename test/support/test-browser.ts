@@ -1,5 +1,5 @@
-// A simulated browser for tests. It calls the server with Fastify's `inject`, and stores and sends cookies as a real
-// browser does.
+// A simulated browser for tests. The browser calls the server with Fastify's `inject`, and stores and sends cookies as a
+// real browser does.
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 
 /**

@@ -15,7 +15,10 @@ declare module 'fastify' {
 
 type AnswerClientError = (error: NodeJS.ErrnoException, socket: Socket) => void
 
-/** `defaultMs` limits a whole request, with all calls to the portal and the API. It must be less than `connectionTimeout`. */
+/**
+ * `defaultMs` limits a whole request, with all calls to the portal and the API. The limit must be less than
+ * `connectionTimeout`.
+ */
 export function createDeadlines(defaultMs: number) {
   /** The requests of routes that set `deadlineMs`. */
   const raised = new WeakMap<Socket, FastifyRequest>()

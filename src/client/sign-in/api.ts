@@ -25,8 +25,8 @@ type TypeOf<S> = S extends JSONSchema ? FromSchema<S> : unknown
 
 /**
  * Every method sends the visitor's access token. If the API refuses the token with a 401, the session is renewed and the
- * call is sent once more. That is safe, because the API does not carry out a refused call. The answer must match `schema`,
- * and has its type.
+ * call is sent once more. The second call is safe, because the API does not carry out a refused call. The answer must
+ * match `schema`, and has its type.
  *
  * All methods throw PublicError: 403, 404, 409 and 412 as the API answered, FieldError for 422, 502 for an answer that is
  * not usable, 503 and 504 if the API is busy or slow. Catch one of these to change its message.

@@ -43,8 +43,8 @@ export async function askToSignIn(
 }
 
 /**
- * Whether the visitor may have followed a link on another site. Then the browser did not send the Strict cookies. The
- * browser sends these cookies when the visitor follows a link on this site.
+ * Whether the browser may have kept back its Strict cookies, because the visitor followed a link on another site. The
+ * browser sends Strict cookies when the visitor follows a link on this site.
  */
 export function mayWithholdCookies(request: FastifyRequest): boolean {
   return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)

@@ -96,7 +96,10 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     return reply.redirect(authorizationUrl(portal, state, codeVerifier), request.method === 'GET' ? 302 : 303)
   }
 
-  /** GET /exchangeToken: the portal has redirected the browser here. This function has all steps and checks, in order. */
+  /**
+   * GET /exchangeToken: the portal has redirected the browser here. The handler has all steps and checks of the callback,
+   * in order.
+   */
   async function finish(request: FastifyRequest, reply: FastifyReply) {
     const context = callContext(request)
     let login: PendingLogin | undefined
@@ -113,7 +116,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       if (callback.error) return await sendPortalError(reply, callback, login)
       checkCode(callback, portal)
 
-      // This call goes from server to server, with the client secret. exchangeCode checks every field of the response,
+      // The exchange goes from server to server, with the client secret. exchangeCode checks every field of the response,
       // including the state.
       const tokens = await exchangeOnce(callback, login, request)
       if (login.connectsFor) {

@@ -31,13 +31,13 @@ export function createRequireSession(options: RequireSessionOptions) {
   const { sessions, sealer, portal, home, apiUrl, apiUpstream: upstream, loadSessionData } = options
 
   /**
-   * Protects a scope. Its routes have `request.visitor`, and visitors without a session are redirected or asked to sign
-   * in.
+   * Protects a scope. The routes of the scope have `request.visitor`, and visitors without a session are redirected or
+   * asked to sign in.
    *
    * The session is checked in preHandler, after the body was parsed: a form that arrives without a session keeps what the
-   * visitor typed (PG-14). Any other body that arrives without a session is refused unread, in onRequest. That hook only
-   * unseals the cookies: if it renewed the session and the parser then refused the body, the new cookies would be lost
-   * (RF-09).
+   * visitor typed (PG-14). Any other body that arrives without a session is refused unread, in onRequest. In onRequest
+   * the code only unseals the cookies: if it renewed the session and the parser then refused the body, the new cookies
+   * would be lost (RF-09).
    */
   function protect(scope: FastifyInstance): void {
     scope.addHook('onRequest', async (request, reply) => {
@@ -59,7 +59,10 @@ export function createRequireSession(options: RequireSessionOptions) {
     })
   }
 
-  /** A preHandler for public pages: `request.visitorIfAny` is the signed-in visitor, if any. It does not call the portal. */
+  /**
+   * A preHandler for public pages: `request.visitorIfAny` is the signed-in visitor, if any. This preHandler does not call
+   * the portal.
+   */
   async function recognise(request: FastifyRequest, reply: FastifyReply) {
     if (mayWithholdCookies(request)) return reply.send(await sendContinuePage(reply, localPath(request.url) ?? '/'))
     const { visitor, cookies } = sessions.identify(request.cookies)

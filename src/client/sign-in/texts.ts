@@ -24,7 +24,7 @@ export const signInTexts = {
     /** On the start page. */
     notice: 'You are signed out.',
     message: 'Sign in to see this page.',
-    /** The portal has its own session. It may sign the same person in again without asking. */
+    /** The portal has its own session, and may sign the same person in again without asking. */
     atPortal: (signOutThere: string) =>
       `You may still be signed in at the login portal. If you share this device, ${signOutThere}.`,
     atPortalLink: 'sign out of the portal, too',

@@ -38,7 +38,7 @@ export type FormDefinition = {
   page: string
   /** The template of the page. */
   template: string
-  /** More data for the template, such as `title`. It overrides the fields of FormPage. */
+  /** More data for the template, such as `title`. This data overrides the fields of FormPage. */
   data?: (request: FastifyRequest, page: FormPage) => object | Promise<object>
   /** Hidden fields that only help to show the form again. A draft in a cookie does not contain them. */
   onlyShown?: string[]
@@ -77,8 +77,8 @@ export type Form = {
   /** Makes the handler of the POST. If `work` throws a PublicError, the form is shown again with all that was typed. */
   submit: (work: SubmitHandler) => Handler
   /**
-   * Answers a POST without a session. Nothing is sent to the API. A short draft is kept in a cookie during the login. A long
-   * draft is shown in the form with a link to the login.
+   * Answers a POST without a session. The client sends nothing to the API. A short draft is kept in a cookie during the
+   * login. A long draft is shown in the form with a link to the login.
    */
   keepDraft: (request: FastifyRequest, reply: FastifyReply, nextStep: NextStep) => Promise<string>
 }

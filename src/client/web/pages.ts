@@ -130,7 +130,7 @@ type TimeFormats = { exact: Intl.DateTimeFormat; relative: Intl.RelativeTimeForm
 
 const knownTimeFormats = new Map<string, TimeFormats>()
 
-/** Made once for each language, because making them takes longer than rendering a page. */
+/** The formats are made once for each language, because making them takes longer than rendering a page. */
 function timeFormats(lang: string): TimeFormats {
   const known = knownTimeFormats.get(lang)
   if (known) return known

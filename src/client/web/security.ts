@@ -24,8 +24,9 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
 }
 
 /**
- * The cross-site guard. It sets the security headers and refuses every request with an unsafe method that does not come
- * from a page of this origin: forms, JSON and everything else. It also refuses requests without a Host header.
+ * The cross-site guard. This hook sets the security headers, and refuses every request with an unsafe method that does
+ * not come from a page of this origin: forms, JSON and everything else. The hook also refuses requests without a Host
+ * header.
  *
  * Browsers say in Sec-Fetch-Site whether the request comes from this origin. Old browsers, and pages without https on
  * another host than localhost, send only Origin. `same-site` is refused as well, because pages of a sibling host send our

@@ -1,5 +1,5 @@
-// A site other than the site of the client. It records its requests, and links or redirects to the address that a test
-// gives.
+// A site other than the site of the client. The site records its requests, and links or redirects to the address that a
+// test gives.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'

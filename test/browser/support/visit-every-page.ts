@@ -54,7 +54,7 @@ export async function visitEveryPage(
   await visit('not-found', '/nowhere')
   await visit('unreadable-address', '/applications/%E0%A4%A')
 
-  // The page after the callback continues by itself. It stays open if its target answers 204.
+  // The page after the callback continues by itself. That page stays open if its target answers 204.
   await page.route('**/applications', route => route.fulfill({ status: 204 }))
   await page.goto(`${publicUrl}/login`)
   await press('Allow')

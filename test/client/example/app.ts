@@ -9,7 +9,7 @@ import { offline, type Pool, saveConnection } from './offline.ts'
 import type { ProductConfig } from './settings.ts'
 import { chooseTexts } from './texts.ts'
 
-/** `pool` is a `Pool` of the package `pg`. Without it there is no offline job. */
+/** `pool` is a `Pool` of the package `pg`. Without `pool` there is no offline job. */
 export async function buildClient(
   config: Config & { product: ProductConfig },
   options: ServerOptions,

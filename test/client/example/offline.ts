@@ -32,7 +32,7 @@ export async function freshAccessToken(app: FastifyInstance, pool: Pool, userId:
   const client = await pool.connect()
   try {
     await client.query('begin')
-    // Other workers wait here until this one has committed. Then they find the new tokens.
+    // Other workers wait here until this worker has committed. Then they find the new tokens.
     const { rows } = await client.query('select * from connections where user_id = $1 for update', [userId])
     const token = rows[0] && (await renewIfDue(app, client.query.bind(client), rows[0]))
     await client.query('commit')

@@ -44,7 +44,7 @@ function peakOf(pid: number | undefined): number {
   return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 }
 
-/** One process for all these tests: memory that one test does not free raises the peak of the next. */
+/** All these tests share one process: memory that one test does not free raises the peak of the next test. */
 const small = await spawnClient(t, {}, { prefix: smallHeap })
 
 for (const [request, connections] of [

@@ -93,7 +93,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-/** One client for all tests that do not stop it. */
+/** The client that all tests share, except the tests that stop their client. */
 const lasting = await spawnClient(t, {})
 
 t.test('F-27: SIGHUP is ignored', async t => {

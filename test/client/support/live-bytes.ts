@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** The memory in use now, including garbage. This number also shows memory that is used only for a moment. */
+/** The memory in use now, including garbage. The number includes memory that is used only for a moment. */
 export function heldBytes(): number {
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external

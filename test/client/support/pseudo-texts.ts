@@ -67,8 +67,8 @@ const shownAttributes = /\s(?:title|aria-label|alt|placeholder|data-busy|data-em
 
 /**
  * Finds English words on a page in the made-up language: in its title, its text, and the attributes that people read or
- * hear. Such words are in no file of texts. `data` are names and values that do not come from the texts. The function
- * ignores times and typed text.
+ * hear. English words on such a page are in no file of texts. `data` are names and values that do not come from the
+ * texts. The function ignores times and typed text.
  */
 export function findUntranslated({ body }: { body: string }, data: string[]): string[] {
   const timeless = body.replace(/<time\b.*?<\/time>/gs, ' ')

@@ -26,8 +26,8 @@ export type Script =
 export type ScriptedPlatform = Awaited<ReturnType<typeof startScriptedPlatform>>
 
 /**
- * Starts one server for the portal and the API on a free port. It answers only the routes in `scripts`. A key is a
- * method and a path without a query, such as `POST /api/exchangeToken`. A request to another route fails the test. By
+ * Starts one server for the portal and the API on a free port. The server answers only the routes in `scripts`. A key is
+ * a method and a path without a query, such as `POST /api/exchangeToken`. A request to another route fails the test. By
  * default the portal publishes no metadata and returns no name of the visitor.
  */
 export async function startScriptedPlatform(t: Test, scripts: Record<string, Script> = {}, host = '127.0.0.1') {

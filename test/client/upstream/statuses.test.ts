@@ -168,7 +168,7 @@ const bodies: Record<string, { headers: Record<string, string>; body: unknown }>
   text: { headers: { 'content-type': 'text/plain' }, body: `Traceback ${canary}` },
   'a large body': { headers: {}, body: JSON.stringify({ error: canary.repeat(8_000) }) },
 }
-/** One client for all tests after which the visitor is still signed in and logins still work. */
+/** The tests share this client if the visitor is still signed in after the test and logins still work. */
 const one = await start(t)
 
 for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {

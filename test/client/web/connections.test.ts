@@ -89,7 +89,7 @@ t.test('DO-02: headers or a body that arrive very slowly get a 408, and other re
   await Promise.all(drips)
 })
 
-/** Sends `start`, and an `x` every 100 ms after the first answer. It never closes its own side of the connection. */
+/** Sends `start`, and an `x` every 100 ms after the first answer. The sender never closes its own side of the connection. */
 async function ignoreTheEnd(client: FastifyInstance, start: string) {
   const { port } = client.server.address() as AddressInfo
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})

@@ -1,4 +1,4 @@
-// HEAD requests of probes and link checkers. They never renew a session, begin a login or set a cookie.
+// HEAD requests of probes and link checkers. HEAD requests never renew a session, begin a login or set a cookie.
 import t from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'

@@ -47,7 +47,7 @@ t.test('DO-01: a form without a Content-Length is cut off at the limit', async t
   t.match(await exchangeRaw(client, head + chunk.repeat(20)), /^HTTP\/1\.1 413 /)
 })
 
-/** One client for all tests with refused requests, because refused requests change nothing. */
+/** All tests with refused requests share one client, because refused requests change nothing. */
 const one = await start(t)
 
 for (const type of [

@@ -104,8 +104,8 @@ export async function runImage(
     if (outside.exitCode !== null) throw new Error(`The container ended early: ${output}`)
   }
   const pid = Number(readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8'))
-  // Kills the container's process 1. It does not end with the outer process, because that signal is lost when the user
-  // changes.
+  // Kills the container's process 1. Process 1 does not end with the outer process, because its signal is lost when the
+  // user changes.
   t.teardown(async () => {
     if (outside.exitCode === null) process.kill(pid, 'SIGKILL')
     await ended

@@ -82,7 +82,7 @@ export async function buildImages(t: Test): Promise<StandIns> {
   return standIns
 }
 
-/** A test pulls no image. It uses the base image of the other tests of images. */
+/** A test pulls no image. The test uses the base image of the other tests of images. */
 async function bringBase(folder: string): Promise<void> {
   if (await hasImage(base)) return
   const archive = join(folder, 'base.tar')

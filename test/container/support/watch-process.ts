@@ -1,5 +1,5 @@
-// Loaded into a process under test. It refuses connections to other machines, and prints the peak memory when the
-// process ends.
+// Loaded into a process under test. This file makes the process refuse connections to other machines, and print its peak
+// memory when it ends.
 import { Socket } from 'node:net'
 
 const connect = Socket.prototype.connect as (...parameters: unknown[]) => Socket

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { Test } from 'tap'
 
-// A separate compile cache. Later runs cannot use it, because their copies are in other folders.
+// A separate compile cache. Later runs cannot use this cache, because their copies are in other folders.
 const compiled = mkdtempSync(join(tmpdir(), 'compiled-'))
 process.on('exit', () => rmSync(compiled, { recursive: true, force: true }))
 

@@ -1,5 +1,5 @@
-// A browser over real HTTP, for journeys without Chromium. It does not follow redirects by itself, so a test can act
-// between them.
+// A browser over real HTTP, for journeys without Chromium. The browser does not follow redirects by itself, so a test can
+// act between them.
 import { type Browser, createBrowser, type Page as Seen } from '../../../src/conformance/browser/browser.ts'
 
 export type Page = { status: number; url: string; location: string | undefined; text: string; seen: Seen }

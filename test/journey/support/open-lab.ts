@@ -23,7 +23,7 @@ export function openLab(labUrl: string) {
   return {
     ask,
 
-    /** Orders a fault. It happens once, unless `more` contains another number. */
+    /** Orders a fault. The fault happens once, unless `more` contains another number. */
     order: (fault: string, more: object = {}) => ask<{ id: string }>('POST', 'faults', { fault, ...more }),
 
     /** Removes all faults. */

@@ -29,7 +29,7 @@ export const registration = {
 type Settings = {
   /** The clock of both applications. Tests can move it. */
   clock?: () => Date
-  /** The number of clients behind the public address. They serve requests by turns, and share only the keys. */
+  /** The number of clients behind the public address. The clients serve requests by turns, and share only the keys. */
   replicas?: number
   /** The portal's host for browsers. `localhost` is also the host of the client. */
   portalHost?: '127.0.0.1' | 'localhost'

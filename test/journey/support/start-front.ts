@@ -1,5 +1,5 @@
-// A load balancer in front of the clients. It records requests, sends each to the next client, and breaks connections when a
-// test says so.
+// A load balancer in front of the clients. The load balancer records requests, sends each to the next client, and breaks
+// connections when a test says so.
 import { once } from 'node:events'
 import {
   createServer,

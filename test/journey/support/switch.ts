@@ -3,7 +3,10 @@ import { once } from 'node:events'
 import { createServer, request as forward } from 'node:http'
 import type { Test } from 'tap'
 
-/** The interval of the readiness checks. It is short enough for several checks in the second before a replica stops. */
+/**
+ * The interval of the readiness checks. The interval is short enough for several checks in the second before a replica
+ * stops.
+ */
 const lookEveryMs = 200
 
 /**

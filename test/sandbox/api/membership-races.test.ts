@@ -67,8 +67,8 @@ function countByStatus(answers: LightMyRequestResponse[]): Record<number, number
   return counts
 }
 
-// All databases are opened before the first test, because tap ends the file after the last test that it knows. They are
-// opened one after the other, because a connection must open within a second.
+// All databases are opened before the first test, because tap ends the file after the last test that it knows. The
+// databases are opened one after the other, because a connection must open within a second.
 const opened: { name: string; meet: Awaited<ReturnType<typeof openBoth>> }[] = []
 for (const { name, make } of databases) opened.push({ name, meet: await openBoth(await make(t)) })
 

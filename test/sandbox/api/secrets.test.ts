@@ -136,7 +136,7 @@ for (const database of await openDatabases(t)) {
 
 const path = `/apps/v1/${seeded.clientId}/refreshSecret`
 
-/** Whether the portal accepts the secret. It checks the secret before the code, so a made-up code is enough. */
+/** Whether the portal accepts the secret. The portal checks the secret before the code, so a made-up code is enough. */
 async function isValid(sandbox: TestSandbox, clientSecret: string): Promise<boolean> {
   const answer = await exchange(sandbox, { client_secret: clientSecret, code: 'x'.repeat(30) })
   return answer.json().error === 'invalid_grant'

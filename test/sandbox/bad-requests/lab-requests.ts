@@ -71,7 +71,7 @@ export function* labRequests(scene: LabScene): Generator<BadRequest> {
       payload: JSON.stringify(body),
     })
     for (const [words, changed] of changeFields(fields, { ...badTexts, ...badNumbers, ...texts })) {
-      // A reset may leave out these fields. It then applies to everything.
+      // A reset may leave out these fields. Without these fields the reset applies to everything.
       if (words.endsWith('left out') && title === 'reset') continue
       yield send(words, changed)
     }

@@ -143,8 +143,8 @@ function beImpatient({ server }: FastifyInstance): void {
 }
 
 /**
- * Sends `start`, and an `x` every 100 ms after the answer. It never closes its own side of the connection. Returns the
- * seconds until the connection is reset.
+ * Sends `start`, and an `x` every 100 ms after the answer. The sender never closes its own side of the connection.
+ * Returns the seconds until the connection is reset.
  */
 async function ignoreTheEnd(listener: FastifyInstance, start: string): Promise<[answer: string, seconds: number]> {
   const { port } = listener.server.address() as AddressInfo

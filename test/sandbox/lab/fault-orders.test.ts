@@ -105,7 +105,7 @@ t.test('the laboratory accepts every fault name that was ever in the catalogue',
     names.filter(name => !catalogue.has(name)),
     [],
   )
-  // One name of each kind, because at most two hundred faults can wait.
+  // The test orders one name of each kind, because at most two hundred faults can wait.
   const kinds = new Map(names.map(name => [catalogue.get(name)?.kind, name]))
   for (const [kind, name] of kinds) {
     const { options } = catalogue.get(name)!

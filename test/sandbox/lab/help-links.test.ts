@@ -23,7 +23,7 @@ import { labConfig } from '../support/call-lab.ts'
 const labUrl = 'http://127.0.0.1:4002'
 const headers = { host: '127.0.0.1:4002' }
 
-/** A server with all error formats. Its routes refuse every request for the reason in the address. */
+/** A server with all error formats. The routes of this server refuse every request, for the reason in the address. */
 async function buildRefusing(t: Test) {
   const sandbox = await buildTestSandbox(t)
   const clock = () => new Date('2026-03-01T12:00:00Z')

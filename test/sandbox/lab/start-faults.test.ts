@@ -1,4 +1,4 @@
-// Faults of the first page of a login. They affect the browser, and not the client.
+// Faults of the first page of a login. These faults affect the browser, and not the client.
 import t from 'tap'
 import { openBrowser, startUrl } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'

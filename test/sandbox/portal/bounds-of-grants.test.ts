@@ -27,8 +27,8 @@ async function renew(sandbox: TestSandbox, first: string, times: number, apartMs
 }
 
 /**
- * A function that returns a new code. Its browser is signed in and has allowed the client, so a start redirects at
- * once.
+ * A function that returns a new code. The function uses a browser that is signed in and has allowed the client, so a
+ * start redirects at once.
  */
 async function openAllowed(sandbox: TestSandbox): Promise<() => Promise<string>> {
   const browser = openBrowser(sandbox)

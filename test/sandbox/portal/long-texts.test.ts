@@ -80,8 +80,8 @@ t.test('DO-05: no field of the application API takes long with a text of 15,000 
   const sandbox = await buildTestSandbox(t)
   const { call, groupId } = await callAsDeveloper(sandbox)
   const body = makeCreateBody(groupId)
-  // The URL parser refuses the first address at once. It accepts the second, in a time that grows with the square of
-  // the length.
+  // The URL parser refuses the first address at once. The parser accepts the second address, in a time that grows with
+  // the square of the length.
   const [wide, parsed] = [accents, accents.slice(0, 8_000)].map(host => `https://${host}.test/`)
   const timeOfBody = async (sent: object) => {
     const before = process.threadCpuUsage()

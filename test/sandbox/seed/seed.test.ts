@@ -1,4 +1,4 @@
-// The sandbox applies each SEED_ setting once. It must not undo the changes of people.
+// The sandbox applies each SEED_ setting once. The sandbox must not undo the changes of people.
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'

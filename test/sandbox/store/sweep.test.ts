@@ -83,7 +83,7 @@ for (const database of await openDatabases(t)) {
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       let tokens = await getTokens(sandbox)
-      // One hour before the end of ninety days.
+      // After these steps, one hour of the ninety days is left.
       for (const days of [13, 13, 13, 13, 13, 13, 12 - 1 / 24]) {
         sandbox.passTime(days * dayMs)
         tokens = (await refresh(sandbox, tokens.refresh_token)).json()

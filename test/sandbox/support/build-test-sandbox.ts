@@ -1,5 +1,5 @@
-// A sandbox for one test, with its own database and clock, and one seeded user and client. It closes itself after the
-// test.
+// A sandbox for one test, with its own database and clock, and one seeded user and client. The sandbox closes itself
+// after the test.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ export interface TestSandbox extends Sandbox {
   logLines: string[]
   config: SandboxConfig
   now(): Date
-  /** Moves the clock. It has no effect on a sandbox that was built with its own clock. */
+  /** Moves the clock. passTime has no effect on a sandbox that was built with its own clock. */
   passTime(ms: number): void
 }
 

@@ -1,5 +1,5 @@
-// Loaded into a sandbox process. It ends the process like kill -9 when the database has carried out a statement that
-// begins with the value of END_AFTER. The process cannot use the answer any more.
+// Loaded into a sandbox process. This file ends the process like kill -9 when the database has carried out a statement
+// that begins with the value of END_AFTER. The process cannot use the result of the statement any more.
 import { StatementSync } from 'node:sqlite'
 import pg from 'pg'
 

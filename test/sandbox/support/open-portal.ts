@@ -10,7 +10,7 @@ export interface OpenPortal {
   sandbox: TestSandbox
   portalUrl: string
   apiUrl: string
-  /** The origin of the client. Its redirect URI and cancel_url are registered. */
+  /** The origin of the client. The redirect URI and the cancel_url of this client are registered. */
   clientUrl: string
   /** All requests that the client has received. */
   arrivals: { method: string; url: string; headers: IncomingHttpHeaders; body: string }[]

@@ -1,4 +1,4 @@
-// A proxy between the sandbox and PostgreSQL. It can slow down or stop the traffic, and it records the statements.
+// A proxy between the sandbox and PostgreSQL. The proxy can slow down or stop the traffic, and records the statements.
 import { connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 

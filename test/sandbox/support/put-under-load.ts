@@ -7,7 +7,7 @@ import { callAsDeveloper, makeCreateBody } from './call-api.ts'
 import { createGroup } from './group-calls.ts'
 import type { SandboxProcess } from './start-sandbox.ts'
 
-/** A signed-in user who has given consent. It can be used with every process on the same database. */
+/** A signed-in user who has given consent. The user exists for every process on the same database. */
 export interface Visitor {
   browser: Browser
   accessToken: string

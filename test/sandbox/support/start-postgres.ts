@@ -27,7 +27,8 @@ export interface TestPostgres {
 const password = 'only-for-this-test'
 
 /**
- * Settings of a shared server. It does not wait for the disk, because its data need not survive a crash of the machine.
+ * Settings of a shared server. The server does not wait for the disk, because its data need not survive a crash of the
+ * machine.
  */
 const shared = ['fsync=off', 'full_page_writes=off', 'max_connections=500'].flatMap(setting => ['-c', setting])
 

@@ -63,7 +63,7 @@ export async function startSandbox(t: Test, options: StartOptions): Promise<Sand
     throw new Error(`the sandbox ended with ${code}: ${stderr}`)
   })
   const { portalPort, apiPort } = await Promise.race([ready, failed])
-  // The agent uses connections again, which takes a third of the time. It opens a connection for each simultaneous
+  // The agent uses connections again, which takes a third of the time. The agent opens a connection for each simultaneous
   // request.
   const agent = new Agent({ keepAlive: true })
   t.teardown(() => agent.destroy())
@@ -118,8 +118,8 @@ function spawnSandbox(
   t: Test,
   { databaseUrl, settings, prefix = [], nodeOptions, ports, isUnprivileged }: StartOptions,
 ) {
-  // tap adds NODE_OPTIONS to every process that a test starts, and writes its own files when the process ends. This
-  // would fail under a quota or as a user without rights.
+  // tap adds NODE_OPTIONS to every process that a test starts, and writes its own files when the process ends. Writing
+  // these files would fail under a quota or as a user without rights.
   const ownOptions = nodeOptions ? [`NODE_OPTIONS=${nodeOptions}`] : ['-u', 'NODE_OPTIONS']
   const isLimited = isUnprivileged || prefix.length > 0
   const child: ChildProcess = spawn('env', [...ownOptions, ...prefix, process.execPath, 'src/sandbox/main.ts'], {

@@ -43,7 +43,7 @@ const maxParameterLength = 2048
 /** Reads the query of the callback (rule callback-required-parameters). A missing parameter is an empty string. */
 export type Callback = Record<(typeof callbackParameters)[number], string>
 
-/** Throws LoginError. No parameter may come twice (RFC 6749 3.1). */
+/** Throws LoginError. No parameter of the callback may come twice (RFC 6749 3.1). */
 export function readCallback(query: Record<string, unknown>): Callback {
   const read = (name: string): string => {
     const value = query[name] ?? ''

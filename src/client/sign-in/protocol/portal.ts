@@ -7,7 +7,7 @@ import { LoginError } from './login-error.ts'
 
 /** This client's registration at the portal. */
 export type Registration = {
-  /** The portal's public address, for browsers. It is also the portal's issuer identifier (RFC 8414). */
+  /** The portal's public address, for browsers. This address is also the portal's issuer identifier (RFC 8414). */
   loginUrl: string
   /** The portal's address for this server. */
   loginInternalUrl: string
@@ -205,8 +205,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * The token response (RFC 6749 5.1, CL-17). `state` is the state that was sent and that the response must contain. It is
-   * undefined for a refresh, which sends none. Throws PublicError 502.
+   * The token response (RFC 6749 5.1, CL-17). `state` is the state that was sent and that the response must contain. For
+   * a refresh `state` is undefined, because a refresh sends no state. Throws PublicError 502.
    */
   function readTokens({ json }: Answer, state: string | undefined): Tokens {
     const invalid = (detail: string) => upstream.unexpected(`token response: ${detail}`)

@@ -85,7 +85,7 @@ t.test(
     const test = await buildForTwo(t)
     const { browser, platform, clock } = test
     await signInAs(test, 'visitor-1', 'refresh-of-the-first')
-    // The second visitor opens no page between the login and the page below. Such a page would have deleted the first
+    // The second visitor opens no page between the login and the page below, because that page would delete the first
     // visitor's cookies.
     platform.answer(
       'POST /api/exchangeToken',

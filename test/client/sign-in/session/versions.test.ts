@@ -79,7 +79,7 @@ t.test('F-25: the client accepts the payloads of these tests if they have the cu
   t.equal(platform.received(tokenRoute)[0]?.form.get('refresh_token'), 'a-refresh-token')
 })
 
-/** The list contains payloads of clients that had no versions. Those payloads were arrays of the fields. */
+/** The list contains payloads of clients that had no versions. In such clients, a payload was an array of the fields. */
 const otherVersions = {
   'the next version': (payload: object) => ({ ...payload, v: 2 }),
   'the version before': (payload: object) => ({ ...payload, v: 0 }),

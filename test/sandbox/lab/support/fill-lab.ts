@@ -1,4 +1,4 @@
-// Records as many steps in the laboratory as its arguments say. It runs as a separate process with a small heap.
+// Records as many steps in the laboratory as its arguments say. The script runs as a separate process with a small heap.
 import { randomBytes } from 'node:crypto'
 import { createHide } from '../../../../src/sandbox/lab/record/hide.ts'
 import { createLogins } from '../../../../src/sandbox/lab/record/logins.ts'
@@ -40,7 +40,7 @@ const longField = () => ({ name: `${random().repeat(1_300)}!`.slice(1) })
 for (let count = 0; count < 600; count += 1) record('exchange', {}, manyFields())
 for (let count = 0; count < 600; count += 1)
   record('authorize', { client_id: 'a'.repeat(9_000), state: random() }, longField())
-// One login that never ends.
+// This login never ends.
 let refreshToken = random()
 for (let count = 0; count < 5_000; count += 1) {
   const next = random()

@@ -24,7 +24,7 @@ const credentials = { client_id: seeded.clientId, client_secret: seeded.clientSe
 const groupContext = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
 const memberContext = 'https://standards.oftrust.net/v2/Context/Link/Role/MemberOf/'
 
-/** One function for each place. It prepares and returns a new call that the platform would accept. */
+/** One function for each place. The function prepares and returns a new call that the platform would accept. */
 export async function platformCalls(sandbox: TestSandbox) {
   const { store } = sandbox
   const browser = openBrowser(sandbox)

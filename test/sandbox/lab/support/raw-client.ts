@@ -1,4 +1,4 @@
-// A client that reads raw bytes. It returns the answer, the number of pieces, and how the connection ended.
+// A client that reads raw bytes. The client returns the answer, the number of pieces, and how the connection ended.
 import type { FastifyInstance } from 'fastify'
 import { openSocket } from '../../../support/raw-socket.ts'
 import type { PlatformCall } from './platform-calls.ts'
