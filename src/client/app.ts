@@ -77,8 +77,8 @@ export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'cloc
      */
     texts?: SomeTexts | ((request: FastifyRequest) => SomeTexts)
     /**
-     * Whether the pages of the product can serve requests, for GET /health/ready. The function must be fast. An error that
-     * it throws counts as false.
+     * Whether the pages of the product can serve requests, for GET /health/ready. The function must be fast. If the
+     * function throws an error, that counts as false.
      */
     isReady?: () => boolean
   }

@@ -11,7 +11,7 @@ type PublicErrorOptions = {
   retryAfterSeconds?: number | undefined
   /** The link that the error page offers. The default is a link to the start page. */
   nextStep?: NextStep | undefined
-  /** The title of the error page. Without one it depends on the status. */
+  /** The title of the error page. Without a title, the page has a title for its status. */
   title?: Sentence | undefined
 }
 

@@ -12,7 +12,7 @@ function createMap<V>() {
   return { clock, map: new ExpiringMap<V>(clock.read) }
 }
 
-/** Work that the test ends. `timesStarted` counts how often it was started. */
+/** Work that the test ends. `timesStarted` counts how often the work was started. */
 function createWork() {
   let timesStarted = 0
   const runs: PromiseWithResolvers<string>[] = []

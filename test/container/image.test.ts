@@ -128,7 +128,7 @@ async function runBoth() {
 }
 
 let running: ReturnType<typeof runBoth> | undefined
-/** Both containers run for all tests of this file. The last test stops them. */
+/** Both containers run for all tests of this file. The last test stops the containers. */
 function both() {
   running ??= runBoth()
   return running

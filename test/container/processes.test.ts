@@ -99,8 +99,8 @@ async function startSandbox(t: Test, clientUrl = 'http://localhost:3000', settin
 }
 
 /**
- * Stops the program like a container. Checks that it ends with 0, and that it used no more memory than compose.yaml
- * allows.
+ * Stops the program like a container. Checks that the program ends with 0, and that it used no more memory than
+ * compose.yaml allows.
  */
 async function endsWithinLimit(t: Test, { stop }: { stop: () => Promise<{ code: number | null; peakKiB: number }> }) {
   const { code, peakKiB } = await stop()

@@ -56,31 +56,34 @@ const rows: [fault: string, ours: Seen, theirs: Seen, noticed?: string][] = [
   ['list-5000', [200, 'Your applications'], [200, '<li>Application 5000</li>']],
 ]
 
-t.test('for each fault, the laboratory says where it happened and which of two clients made a mistake', async t => {
-  const both = await startBoth(t)
-  const { lab } = both
-  const forty = await startFortyLines(t, both)
+t.test(
+  'for each fault, the laboratory says where the fault happened and which of two clients made a mistake',
+  async t => {
+    const both = await startBoth(t)
+    const { lab } = both
+    const forty = await startFortyLines(t, both)
 
-  /** A whole login with the fault somewhere in it. */
-  async function meet(fault: string, clientId: string, url: string) {
-    await lab.order(fault, { clientId })
-    const browser = new HttpBrowser()
-    const page = await browser.follow(await reachCallback(browser, { ...both, publicUrl: url }))
-    const { steps, noticed } = await lab.lastLogin(clientId)
-    t.ok(
-      steps.some(step => step.fault?.name === fault),
-      `${fault} is told of a step of ${url}`,
-    )
-    return { page, noticed: noticed.map(({ id }) => id) }
-  }
+    /** A whole login with the fault somewhere in it. */
+    async function meet(fault: string, clientId: string, url: string) {
+      await lab.order(fault, { clientId })
+      const browser = new HttpBrowser()
+      const page = await browser.follow(await reachCallback(browser, { ...both, publicUrl: url }))
+      const { steps, noticed } = await lab.lastLogin(clientId)
+      t.ok(
+        steps.some(step => step.fault?.name === fault),
+        `${fault} is told of a step of ${url}`,
+      )
+      return { page, noticed: noticed.map(({ id }) => id) }
+    }
 
-  for (const [fault, ours, theirs, mistake] of rows) {
-    const reference = await meet(fault, both.clientId, both.publicUrl)
-    t.match(reference.page, { status: ours[0], text: ours[1] }, `${fault}, ours`)
-    t.same(reference.noticed, [], `${fault}: nothing is to be said of ours`)
-    const first = await meet(fault, forty.clientId, forty.ownUrl)
-    t.match(first.page, { status: theirs[0], text: theirs[1] }, `${fault}, forty lines`)
-    // The most severe notices come first.
-    t.same(first.noticed, [...(mistake ? [mistake] : []), 'short-state', 'no-pkce'], `${fault}: what has to be fixed`)
-  }
-})
+    for (const [fault, ours, theirs, mistake] of rows) {
+      const reference = await meet(fault, both.clientId, both.publicUrl)
+      t.match(reference.page, { status: ours[0], text: ours[1] }, `${fault}, ours`)
+      t.same(reference.noticed, [], `${fault}: nothing is to be said of ours`)
+      const first = await meet(fault, forty.clientId, forty.ownUrl)
+      t.match(first.page, { status: theirs[0], text: theirs[1] }, `${fault}, forty lines`)
+      // The most severe notices come first.
+      t.same(first.noticed, [...(mistake ? [mistake] : []), 'short-state', 'no-pkce'], `${fault}: what has to be fixed`)
+    }
+  },
+)

@@ -7,7 +7,7 @@ import { buildTestSandbox, makeSqliteUrl, seeded } from './support/build-test-sa
 import { callAsDeveloper } from './support/call-api.ts'
 import { startInVain, startSandbox } from './support/start-sandbox.ts'
 
-// One sandbox for several tests. The last of these tests stops it.
+// One sandbox for several tests. The last of these tests stops the sandbox.
 const databaseUrl = await makeSqliteUrl(t)
 const sandbox = await startSandbox(t, { databaseUrl, settings: { PRESTOP_DELAY: '2', API_URL: 'https://api.test' } })
 

@@ -102,7 +102,7 @@ function findDifferences(form: FormFields, application: Application): Difference
   return differences
 }
 
-/** The stored fields in the form in which the edit form would send them. */
+/** The stored fields, converted to the texts that the edit form would send. */
 function editableFields({ client, ...application }: Application): EditableFields {
   const known: EditableFields = { ...application, ...client }
   const normalized = normalize(known)

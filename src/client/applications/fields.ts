@@ -7,7 +7,7 @@ import type { applicationsTexts } from './texts.ts'
 type Label = (texts: Texts) => string
 
 type FormField = {
-  /** In characters, as the application API counts them. */
+  /** The limit in characters, as the application API counts them. */
   maxlength: number
   /** Checks a value that is not empty. `all` are the values of all fields. Returns sentences. */
   findProblems?: (value: string, all: Record<string, string>, label: Label) => Sentence[]
@@ -53,7 +53,7 @@ type RequiredName = keyof typeof applicationsTexts.form.required
 export type TypedFields = Record<FieldName, string>
 /** The fields that the API knows. `redirectUris` is a comma-separated list. */
 export type ApplicationFields = Omit<TypedFields, 'groupName'>
-/** The fields of the OAuth client. The API does not always return them. */
+/** The fields of the OAuth client. The API does not always return these fields. */
 export type Client = Pick<ApplicationFields, 'redirectUris' | 'defaultRedirectUri' | 'scopes' | 'defaultScopes'>
 
 const fieldNames = Object.keys(formFields) as FieldName[]

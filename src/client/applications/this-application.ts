@@ -20,7 +20,9 @@ export async function getApplication(request: FastifyRequest): Promise<Applicati
   return { ...readApplication(data), etag: strongEtag(etag), secretTimes: readTimes(headers['client-secrets-created']) }
 }
 
-/** The text if it is a strong ETag, the only kind that can be sent as If-Match (RFC 9110 13.1.1). It may be forged. */
+/**
+ * Returns the text if it is a strong ETag. Only strong ETags can be sent as If-Match (RFC 9110 13.1.1). It may be forged.
+ */
 export function strongEtag(text: string | undefined): string | undefined {
   return text !== undefined && /^"[\x21\x23-\x7e]{0,200}"$/.test(text) ? text : undefined
 }

@@ -55,7 +55,7 @@ export async function diagnose(
   }
 }
 
-/** The settings of another client: it needs no COOKIE_KEYS, and its origin is that of the redirect URI. */
+/** The settings of another client. COOKIE_KEYS is not needed, and the client's origin is the origin of the redirect URI. */
 function settingsOf(redirectUri: string, environment: Environment): Environment {
   const url = URL.parse(redirectUri)
   if (!url) throw new ConfigError(['--redirect-uri must be an address: http://localhost:5000/callback'])

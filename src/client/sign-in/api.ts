@@ -111,7 +111,7 @@ export function createApi(options: ApiOptions): Api {
     throw error ?? upstream.unexpectedStatus(answer)
   }
 
-  /** The JSON of the answer. Throws PublicError 502 if it does not match the schema. */
+  /** The JSON of the answer. Throws PublicError 502 if the JSON does not match the schema. */
   function check({ json }: Answer, schema: object): unknown {
     const matches = compile(schema as Record<string, unknown>)
     if (!matches(json)) throw upstream.unexpected('an answer that does not match its schema')

@@ -158,7 +158,7 @@ export function createRequireSession(options: RequireSessionOptions) {
     logEvent(request, 'access_token_refused', { level: 'warn' })
   }
 
-  /** Sets the cookies of a loaded session, and logs what has happened to it. */
+  /** Sets the cookies of a loaded session, and logs what has happened to the session. */
   function report(loaded: LoadedSession, request: FastifyRequest, reply: FastifyReply): void {
     const { session, cookies, owner = session?.owner, event, cause } = loaded
     setCookies(reply, cookies)

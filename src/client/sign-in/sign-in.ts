@@ -51,8 +51,8 @@ export type SignIn = {
   /** POST /logout */
   end: Handler
   /**
-   * Protects a scope. Call it in the scope before registering routes. An error handler that a product sets in this scope
-   * must throw a SignInRequired error again, so that the visitor can sign in.
+   * Protects a scope. Call `protect` in the scope before registering routes. An error handler that a product sets in this
+   * scope must throw a SignInRequired error again, so that the visitor can sign in.
    */
   protect: (scope: FastifyInstance) => void
   /** A preHandler for public pages that show the name of a signed-in visitor. */
@@ -76,8 +76,8 @@ export type SignInOptions = {
   /** The page after a login without `returnTo`. The server does not start without this GET route. */
   home: string
   /**
-   * Stores the tokens of a visitor who has connected, in place of earlier ones. If it throws, the tokens are revoked and the
-   * visitor reads that nothing was connected.
+   * Stores the tokens of a visitor who has connected, in place of earlier ones. If this function throws, the client
+   * revokes the tokens, and the visitor reads that nothing was connected.
    */
   onConnected?: ((connection: Connection, request: FastifyRequest) => Promise<void>) | undefined
   /** Called after each sign-in, before the answer. An error is logged and does not undo the sign-in. */

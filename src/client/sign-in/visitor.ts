@@ -17,7 +17,7 @@ export type VisitorInfo = {
   userId: string | undefined
   /**
    * The user id, or a random id for this login if the access token does not contain a user id. Forms and drafts belong to
-   * this id. Do not store data under it.
+   * this id. Do not store data under this id.
    */
   sessionOwner: string
   /** The visitor's name, or an empty string if the portal does not return it. */

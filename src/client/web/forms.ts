@@ -1,5 +1,5 @@
 // A Fastify plugin for pages with a form: `app.defineForm` protects against double submission, keeps drafts while the
-// visitor signs in again, and shows a refused form again with its errors. A plain app.post() works without it.
+// visitor signs in again, and shows a refused form again with its errors. A plain app.post() works without this plugin.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'

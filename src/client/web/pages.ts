@@ -17,7 +17,7 @@ export type PagesOptions = {
   name: string
   /** The page that signed-in visitors start from. */
   home: string
-  /** A page where visitors create something. The start page links to it. */
+  /** A page where visitors create something. The start page links to this page. */
   newPage?: string
   /** Returns the links in the header. The links may depend on the visitor. */
   links: (visitor: VisitorInfo, texts: Texts) => NextStep[]
@@ -160,7 +160,7 @@ const timeUnits = [
   ['minute', 60],
 ] as const
 
-/** How long ago a time was: "3 days ago". Undefined if it was less than a minute. */
+/** How long ago a time was: "3 days ago". Undefined if less than a minute has passed. */
 function formatAge(format: Intl.RelativeTimeFormat, time: Date, now: Date): string | undefined {
   const seconds = (time.getTime() - now.getTime()) / 1000
   const unit = timeUnits.find(([, length]) => Math.abs(seconds) >= length)

@@ -64,7 +64,9 @@ export const navigationsOnly: onRequestHookHandler = (request, _reply, done) => 
   done(new PublicError('not_a_navigation', 403, texts => texts.web.errors.needsOwnTab))
 }
 
-/** Whether another site led the visitor here. The browser then sends no Strict cookies, although it may have some. */
+/**
+ * Whether another site led the visitor here. In that case the browser sends no Strict cookies, although it may have some.
+ */
 export function isFromAnotherSite(request: FastifyRequest): boolean {
   return request.headers['sec-fetch-site'] === 'cross-site' && (request.method === 'GET' || request.method === 'HEAD')
 }

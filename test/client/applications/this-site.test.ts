@@ -1,4 +1,4 @@
-// The client itself is an application of the platform. The visitor who registered it finds it in the list.
+// The client itself is an application of the platform. The visitor who registered the client finds it in the list.
 
 import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'

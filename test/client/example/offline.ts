@@ -60,7 +60,7 @@ async function renewIfDue({ signIn }: FastifyInstance, query: Query, row: Record
   return accessToken
 }
 
-/** The job. Several processes may run it at the same time. */
+/** The job. Several processes may run the job at the same time. */
 export async function countApplications(app: FastifyInstance, pool: Pool, store: Store): Promise<void> {
   const { rows } = await pool.query('select user_id from connections')
   for (const { user_id } of rows) {

@@ -1,4 +1,4 @@
-// A login ends on a page that continues by itself. In browsers that keep no cookies, it ends with an explanation.
+// A login ends on a page that continues by itself. In a browser that keeps no cookies, a login ends with an explanation.
 
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'

@@ -320,8 +320,8 @@ t.test('PG-14: if the sender makes up field names, the page does not contain the
 })
 
 /**
- * A product that calls the API before it shows its form. The form for a new application does so, too: it lists the
- * groups.
+ * A product that calls the API before it shows its form. The form for a new application also calls the API first, to list
+ * the groups.
  */
 const asking: TestProduct = {
   ...smallProduct,

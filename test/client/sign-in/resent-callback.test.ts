@@ -34,7 +34,7 @@ t.test('CL-29: a callback that is sent again after its connection dropped signs 
   dropped.destroy()
   await once(dropped, 'close')
   const again = exchangeRaw(client, request)
-  // The third request is sent later, on its own connection. When it is answered, the second request has
+  // The third request is sent later, on its own connection. When the third request is answered, the second request has
   // arrived.
   await exchangeRaw(client, rawGet('/health/live'))
   answer()

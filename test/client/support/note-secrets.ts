@@ -1,4 +1,4 @@
-// Collects every secret while a test uses the client, and then searches the log for them.
+// Collects every secret while a test uses the client, and then searches the log for these secrets.
 import { createHash, randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'

@@ -4,7 +4,7 @@ import { start } from '../../../src/client/main.ts'
 import { smallProduct } from './small-product.ts'
 import { buildWith, noSettings } from './test-product.ts'
 
-/** Keeps the process alive until it is cleared. */
+/** This timer keeps the process alive until the timer is cleared. */
 const pool = setInterval(() => {}, 1_000)
 
 await start(process.env, {

@@ -29,8 +29,8 @@ export function readForm({ body }: Page, action: string): Record<string, string>
 }
 
 /**
- * The problem of a field. The function finds it by `aria-describedby`, as a screen reader does. Undefined if there is
- * none.
+ * The problem of a field. The function finds the problem by `aria-describedby`, as a screen reader does. Undefined if
+ * there is none.
  */
 export function faultOf({ body }: Page, field: string): string | undefined {
   const element = [...body.matchAll(/<(?:input|textarea|select)\b([^>]*)>/g)].find(

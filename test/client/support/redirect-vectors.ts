@@ -17,8 +17,8 @@ export const leaving = [
 ]
 
 /**
- * Chromium stays on the site. But the normalised path begins with two slashes, so it leaves the site if it is used
- * again.
+ * Chromium stays on the site. But the normalised path begins with two slashes. If a browser opens this path, it leaves
+ * the site.
  */
 export const leavingLater = ['/.//evil.test/', '/..//evil.test/', '/a/../..//evil.test/']
 

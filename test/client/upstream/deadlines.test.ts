@@ -74,7 +74,7 @@ t.test(
   },
 )
 
-/** Resolves when the client has closed every connection. If it never does, the test times out. */
+/** Resolves when the client has closed every connection. If the client never closes a connection, the test times out. */
 async function hangsUp(upstream: { openConnections: () => number }) {
   while (upstream.openConnections() > 0) await setImmediate()
 }

@@ -67,7 +67,7 @@ for (const [what, [certificate, code]] of Object.entries(bad)) {
     },
   )
 
-  t.test(`UP-09, F-05: if the API has a certificate ${what}, it does not get the access token`, async t => {
+  t.test(`UP-09, F-05: if the API has a certificate ${what}, the client does not send the access token`, async t => {
     const api = await startTls(t, certificate)
     const { browser, log } = await buildTestClient(t, { environment: { API_URL: api.url } })
     await signIn(browser)

@@ -77,7 +77,10 @@ export function addRequiredSetting({ folder, run }: Project, value?: string): vo
   writeFileSync(ofTests, readFileSync(ofTests, 'utf8').replace('= {}', `= { OWN_SETTING: '${value}' }`))
 }
 
-/** Only the packages of the starter's lock file. Installing them again would take longer than the rest of the test. */
+/**
+ * Only the packages of the starter's lock file. Installing these packages again would take longer than the rest of the
+ * test.
+ */
 export function linkPackages({ folder, read }: Project): void {
   const { packages } = JSON.parse(read('package-lock.json'))
   for (const path of ['node_modules/.bin', ...Object.keys(packages)].filter(path =>

@@ -140,7 +140,7 @@ for (const { name, meet } of opened) {
           link(friends[round % 2]!, userId, groupId),
           unlink(makers[1], userId, groupId),
         ])
-        // If the call of the maker comes first, it cancels the invitation. Otherwise it removes the new member.
+        // If the maker's call comes first, it cancels the invitation. If it comes later, it removes the new member.
         t.equal(ended.statusCode, 204)
         t.ok([201, 403].includes(accepted.statusCode))
         t.strictSame(await listLinks(friends[0]), [])

@@ -100,8 +100,8 @@ const dialectOf = ({ place }: Fault) =>
   place === 'me' ? 'message' : ['exchange', 'refresh', 'revoke', 'metadata', 'keys'].includes(place) ? 'oauth' : 'api'
 
 /**
- * The test tries every status at one place of each error format. At other places it tries only two: one status before and
- * one status after the platform has acted.
+ * The test tries every status at one place of each error format. At other places the test tries only two: one status
+ * before and one status after the platform has acted.
  */
 const isTried = ({ place, name }: Fault) => {
   const status = /-(\d{3})(-after)?$/.exec(name)?.[1]

@@ -246,7 +246,7 @@ t.test('the laboratory answers only to its own host names, which prevents DNS re
     t.equal(await status(host), 403, host)
 })
 
-t.test('a page of another site can neither read data of the laboratory nor change them', async t => {
+t.test('a page of another site can neither read nor change the laboratory’s data', async t => {
   const { lab, get } = await buildTestLab(t)
   const rows: [Record<string, string>, number][] = [
     [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }, 403],

@@ -42,7 +42,7 @@ async function signIn({ server, sandbox }: Awaited<ReturnType<typeof openIssuer>
   return { state, parameters: oauth.validateAuthResponse(server, client, new URL(locationOf(answer)), state) }
 }
 
-/** The error of the library, or undefined if it succeeds. */
+/** The error of the library, or undefined if the call succeeds. */
 const refusalOf = (answer: Promise<unknown>) =>
   answer.then(
     () => undefined,
@@ -87,7 +87,7 @@ for (const database of await openDatabases(t)) {
     t.match(await refusalOf(list()), { status: 401 }, 'the access token must end with the refresh token')
   })
 
-  t.test(`oauth4webapi understands why it is refused (${database.name})`, async t => {
+  t.test(`if the portal refuses a call, oauth4webapi understands the reason (${database.name})`, async t => {
     const issuer = await openIssuer(t, await database.make(t))
     const { server } = issuer
     const { state, parameters } = await signIn(issuer, oauth.generateRandomCodeVerifier())

@@ -14,7 +14,10 @@ async function isSignedIn(browser: Browser): Promise<boolean> {
   return statusCode === 200 && !body.includes('<h1>Sign in</h1>')
 }
 
-/** Uses the only session, and waits until its new end is stored. The portal answers before it stores this time. */
+/**
+ * Uses the only session, and waits until its new end is stored. The portal answers before it stores the new end of the
+ * session.
+ */
 async function use(browser: Browser, { store }: TestSandbox): Promise<boolean> {
   const findEnd = () => store.read.selectFrom('portal_sessions').select('expires_at').executeTakeFirstOrThrow()
   const { expires_at: before } = await findEnd()

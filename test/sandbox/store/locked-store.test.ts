@@ -15,7 +15,7 @@ for (const database of await openDatabases(t)) {
       const code = (await logIn(sandbox)).get('code') ?? ''
       const release = await holdLock(t, databaseUrl)
       const startedAt = performance.now()
-      // There are more writes than connections. Reads must not wait for them.
+      // There are more writes than connections. Reads must not wait for writes.
       const writes = Array.from({ length: 20 }, () => exchange(sandbox, { code }))
       const probes = Promise.all([sandbox.portal, sandbox.api].map(listener => listener.inject('/health/ready')))
       const first = await Promise.race([sandbox.api.inject({ url: '/apps/v1', headers }), ...writes])

@@ -5,8 +5,8 @@ import { LoginError } from './login-error.ts'
 import type { Portal, Registration } from './portal.ts'
 
 /**
- * The address that starts a login (rule start-parameters). With a `codeVerifier` it contains a PKCE challenge (RFC 7636).
- * Pass undefined if the portal does not support S256.
+ * The address that starts a login (rule start-parameters). With a `codeVerifier` the address contains a PKCE challenge
+ * (RFC 7636). Pass undefined if the portal does not support S256.
  */
 export function authorizationUrl(registration: Registration, state: string, codeVerifier: string | undefined): string {
   const { loginUrl, clientId, redirectUri, cancelUrl } = registration

@@ -91,8 +91,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Renews with a refresh token (RFC 6749 6). Throws RefreshRefused if it can never succeed, and LoginError or PublicError
-   * if it failed this time.
+   * Renews with a refresh token (RFC 6749 6). Throws RefreshRefused if the renewal can never succeed, and LoginError or
+   * PublicError if only this attempt failed.
    */
   async function refresh(refreshToken: string, context: RequestContext): Promise<Tokens> {
     const fields = { grant_type: 'refresh_token', refresh_token: refreshToken }

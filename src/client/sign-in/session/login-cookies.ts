@@ -8,7 +8,7 @@ export type PendingLogin = {
   returnTo: string
   /** Undefined if the portal does not support PKCE. */
   codeVerifier: string | undefined
-  /** A hash of the visitor's user id if the tokens go to the product. Undefined if they begin a session. */
+  /** A hash of the visitor's user id if the tokens go to the product. Undefined if the tokens begin a session. */
   connectsFor?: string | undefined
 }
 

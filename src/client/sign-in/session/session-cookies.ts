@@ -15,11 +15,11 @@ export type Session = {
   expiresAt: Date
   /** From this time on, the access token is renewed before it is used. */
   renewAt: Date
-  /** The name of the cookie that contains the refresh token. If it is empty, the session ends at `expiresAt`. */
+  /** The name of the cookie that contains the refresh token. If this name is empty, the session ends at `expiresAt`. */
   refreshCookieName: string
-  /** The time at which the visitor must sign in again. Renewals do not change it. */
+  /** The time at which the visitor must sign in again. Renewals do not change this time. */
   signInEndsAt: Date
-  /** The product's own data. Undefined until it has been loaded. */
+  /** The product's own data. Undefined until the product's data has been loaded. */
   data: SessionData | undefined
 }
 
@@ -59,8 +59,8 @@ const maxSessionLength = 4_964
 const maxRefreshCookieLength = 300
 
 /**
- * One or two cookies. If the session is too long, the name is left out. Throws LoginError if it is still too long, because
- * of the access token.
+ * One or two cookies. If the session is too long, the name is left out. Throws LoginError if the session is still too
+ * long, because of the access token.
  */
 export function sealSession(sealer: Sealer, session: Session): Cookie[] {
   const payload: SessionPayload = {

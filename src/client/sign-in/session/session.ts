@@ -35,7 +35,7 @@ export type LoadedSession = {
   cause?: unknown
 }
 
-// Yours: after this time a visitor signs in again. Renewals do not extend it.
+// Yours: after this time a visitor signs in again. Renewals do not extend this time.
 const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
 /** During this time, requests with the old refresh token get the result of the finished renewal. */

@@ -1,4 +1,5 @@
-// Sealed payloads with another version, and the product's own data in the session. The client must never misread them.
+// Sealed payloads with another version, and the product's own data in the session. The client must never misread such
+// payloads.
 
 import { hash } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -153,7 +154,7 @@ for (const [what, change] of Object.entries(otherVersions)) {
   })
 }
 
-/** A product that keeps a role in the session, and shows it. `loads` has one entry for each time that it was loaded. */
+/** A product that keeps a role in the session, and shows it. `loads` gets an entry each time the product loads the role. */
 function productWithRole(role: () => string | Promise<string>) {
   const loads: (string | undefined)[] = []
   const product: TestProduct = {

@@ -1,4 +1,4 @@
-// Reads the example sessions of docs/clients-in-other-languages.md, because tests run them.
+// Reads the example sessions of docs/clients-in-other-languages.md, so that tests can run these sessions.
 import { readFileSync } from 'node:fs'
 
 /** The session under one heading in the last part of the document, and the output of that session. */

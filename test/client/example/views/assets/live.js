@@ -32,8 +32,8 @@ function listen() {
     find('notes').replaceChildren(...items)
   }
   events.onerror = async () => {
-    // After a lost connection the browser tries again by itself. After an error status it gives up and does not tell the
-    // script the status. So the script asks with fetch.
+    // After a lost connection the browser tries again by itself. After an error status the browser gives up, and the
+    // script does not get the status. So the script asks with fetch.
     if (events.readyState !== EventSource.CLOSED) return
     if ((await call('/notes.json')) !== undefined) setTimeout(listen, 5000)
   }
