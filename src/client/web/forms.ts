@@ -133,8 +133,8 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
   }
 
   /**
-   * The token for a form that is shown again. It is the same token, so that the form is still carried out only once. If that
-   * token is used up, the form gets a new one.
+   * The token for a form that is shown again. By default the form keeps its token, so that the form is still carried out
+   * only once. If the token is used up, the form gets a new token.
    */
   function tokenAfter({ code, statusCode }: PublicError, formToken: string | undefined): { formToken?: string } {
     const token = unsealToken(formToken)
