@@ -52,7 +52,7 @@ export class Failed extends Error {
 /** The client lacks the feature that the check is about. */
 export class NotApplicable extends Error {}
 
-/** What the check saw proves neither a pass nor a failure. */
+/** The check does not know whether the client behaves correctly. */
 export class Undecided extends Error {}
 
 /** The reason why a plain login of this client does not work. */

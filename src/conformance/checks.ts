@@ -1,4 +1,5 @@
-// Every check, by group. A group is a folder of `checks/`, whose `rows.ts` contains its checks.
+// Every check, by group. A group is a folder in `checks/`. The file `rows.ts` in this folder contains the checks of the
+// group.
 import type { Check, Row } from './check.ts'
 import { apiAnswers } from './checks/api-answers/rows.ts'
 import { apiFaults } from './checks/api-faults/rows.ts'

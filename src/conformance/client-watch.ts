@@ -13,7 +13,7 @@ export interface Watched {
 /** A check that is running, and the ids of the checks that ran at the same time. */
 export interface Watching {
   beside: Set<string>
-  /** Stops watching, and returns what happened to the client meanwhile, if anything. */
+  /** Stops watching. Returns what happened to the client while the check ran, or undefined if it always answered. */
   end(): Promise<string | undefined>
 }
 

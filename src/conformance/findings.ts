@@ -24,7 +24,10 @@ export function expectOr(
   if (!isRight) throw new Failed(message, evidence.flatMap(describe), fix)
 }
 
-/** Fails if the client did not answer, or answered with status 500. Replaces the general fix of the check, which would be wrong. */
+/**
+ * Fails if the client did not answer, or answered with status 500. Replaces the fix of the check, because that fix is
+ * about another mistake.
+ */
 export function expectServed(page: Page, message: string): void {
   const fix =
     page.status === 0
@@ -71,7 +74,7 @@ export function isCallFor(step: LabStep, userId: string): boolean {
   return (step.listener === 'api' || step.kind === 'me') && step.about.userId === userId
 }
 
-/** Describes a page without the query of its address, which the evidence contains. */
+/** Describes a page without the query of its address. The evidence contains the whole address. */
 export function describePage({ url, status, trail }: Page): string {
   const last = trail.at(-1)?.response
   const address = url.replace(/\?.*$/s, '')

@@ -100,7 +100,7 @@ export function shortenWaits(settings: Settings, obstacle: Obstacle | undefined)
 /** Groups whose checks can pass although the client never answers the callback. */
 const groupsWithoutCallback = ['starting-a-login', 'raw-requests']
 
-/** Whether the check cannot run until a plain login works, because its result would prove nothing. */
+/** Whether the check must not run while a plain login fails, because its result would prove nothing. */
 export function mustWait(obstacle: Obstacle, { id, group, needs }: Check): boolean {
   // Every other check would wait for an answer of the callback until its time limit.
   if (obstacle.isUnanswered && obstacle.stage === 'login')
@@ -110,7 +110,7 @@ export function mustWait(obstacle: Obstacle, { id, group, needs }: Check): boole
   return Boolean(needs?.includes('page')) && !obstacle.causes.includes(id)
 }
 
-/** Whether a pass proves nothing, because the check looks at a later step of a login than the obstacle. */
+/** Whether a pass proves nothing, because the check looks at a step of the login that comes after the obstacle. */
 function provesNothing({ stage }: Obstacle, { verdict, group }: Result): boolean {
   if (verdict !== 'passed') return false
   return stage === 'start' || (stage === 'portal' && group !== 'starting-a-login')

@@ -190,7 +190,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   }
 }
 
-/** Returns the port if it is free, otherwise 0, which means any free port. */
+/** Returns the port if it is free. Otherwise returns 0, so that the system chooses a free port. */
 function whenFree(port: number, host: string): Promise<number> {
   return new Promise(resolve => {
     const server = createServer()

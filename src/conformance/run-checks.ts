@@ -28,11 +28,14 @@ export interface Result {
   reason: string
   evidence: string[]
   durationMs: number
-  /** The check crashed because of a mistake of this suite, which proves nothing about the client. Its verdict is `undecided`. */
+  /**
+   * The check crashed because of a mistake in this suite, so its result proves nothing about the client. Its verdict is
+   * `undecided`.
+   */
   isError?: boolean
   /** The client ended, broke a connection, or left a request without an answer. */
   isLost?: boolean
-  /** Advice in a run without --strict, which is counted separately and changes no exit code. */
+  /** A check of advice in a run without --strict. It is counted separately, and does not change the exit code. */
   isApart?: boolean
   /** A plain login does not work, and the check needs one. Its verdict is `undecided`. */
   isNotRun?: boolean

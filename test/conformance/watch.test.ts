@@ -1,4 +1,4 @@
-// --watch: after the run the command continues, and repeats the failed checks whenever the client is restarted.
+// --watch: after the run, the command continues. It repeats the failed checks each time the client is restarted.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'

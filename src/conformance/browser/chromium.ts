@@ -27,7 +27,7 @@ export async function launchChromium(wanted: string, path: string): Promise<Play
     )
   if (!existsSync(executablePath)) throw new NoChromium(`--browser: there is no file ${executablePath}`)
   try {
-    // Without this, Playwright disables the back-forward cache, which a normal browser has.
+    // A normal browser has a back-forward cache, and Playwright would disable it.
     return await chromium.launch({ executablePath, ignoreDefaultArgs: ['--disable-back-forward-cache'] })
   } catch (error) {
     throw new NoChromium(`${executablePath} did not start as a browser: ${(error as Error).message}`)

@@ -1,10 +1,11 @@
-// Whether browsers count two addresses as one site: same scheme and registrable domain, whatever the port.
+// Whether browsers count two addresses as one site: they have the same scheme and registrable domain. The port does not
+// matter.
 import { isIP } from 'node:net'
 import { getDomain, getPublicSuffix } from 'tldts'
 
 export type SiteRelation = 'same-origin' | 'same-site' | 'cross-site'
 
-/** `a` is an origin as `URL.origin` writes it, or `null` for an opaque one, which has no site. */
+/** `a` is an origin as `URL.origin` writes it. It is `null` for an opaque origin, which belongs to no site. */
 export function relate(a: string, b: URL): SiteRelation {
   if (a === 'null') return 'cross-site'
   if (a === b.origin) return 'same-origin'

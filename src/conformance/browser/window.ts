@@ -1,4 +1,4 @@
-// One window of a real Chromium with its own cookies, which records all its requests.
+// One window of a real Chromium. The window has its own cookies, and records all its requests.
 import { setTimeout as wait } from 'node:timers/promises'
 import type * as Playwright from 'playwright-core'
 import type { Exchange } from './browser.ts'
@@ -126,7 +126,7 @@ function isPage(request: Playwright.Request): boolean {
   return request.isNavigationRequest() && request.resourceType() === 'document'
 }
 
-/** Ignores styles and images, because they prove nothing about a login. */
+/** Ignores styles and images, because they do not show whether a login works. */
 function isTelling(request: Playwright.Request): boolean {
   return isPage(request) || ['fetch', 'xhr'].includes(request.resourceType())
 }

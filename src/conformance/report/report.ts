@@ -22,9 +22,9 @@ export interface Report {
 
 /**
  * How a result counts: its verdict, unless the list of known failures or a crash of the check says otherwise. `known
- * failure`: a listed check failed. `no longer fails`: a listed check passed. `not run`: the check did not run, because a
- * plain login does not work. `undecided advice`: an undecided check of advice in a run without --strict, which does not
- * change the exit code.
+ * failure`: a listed check failed. `no longer fails`: a listed check passed. `not run`: the check did not run, because
+ * a plain login does not work. `undecided advice`: a check of advice is undecided in a run without --strict. It does
+ * not change the exit code.
  */
 export type Standing = Verdict | 'known failure' | 'no longer fails' | 'undecided advice' | 'not run' | 'crashed'
 

@@ -92,7 +92,7 @@ function summaryOf(report: Report, most: number): string[] {
     ...listSome('Warned', named(of('warned')), most),
     ...listSome('Advice not followed', named(of('not followed')), most),
     ...listSome(
-      'Crashed, which is a mistake of this suite: please report it',
+      'Crashed because of a mistake in this suite: please report it',
       named(results.filter(({ isError }) => isError)),
       most,
     ),

@@ -82,7 +82,7 @@ export const start = {
 
 export const loginCookie = {
   'CL-07': decision(
-    'Unfinished logins have only few and small cookies, which do not exceed the limits of the browser and of a request.',
+    'Unfinished logins have only a few small cookies, so the cookies do not exceed the limits of the browser and of a request.',
   ),
   'CL-08': decision('The cookie of a login is Secure, HttpOnly and SameSite=Lax, and has no Domain.'),
   'login-cookie-short': decision('The cookie of a login lives for ten minutes at most.'),
@@ -373,7 +373,7 @@ export const cookies = {
   ),
   'CK-10': decision('Unknown, malformed, repeated or foreign cookies never cause status 500.'),
   'CK-12': decision(
-    'Any replica of the client can answer any request of a login or a session, whichever replica answered before.',
+    'Every replica of the client can answer every request of a login or a session, even if another replica answered before.',
   ),
   'survives-restart': should(decision('Sessions and unfinished logins survive a restart of the client.')),
   'CL-20': decision(
@@ -432,7 +432,7 @@ export const renewal = {
     'The client renews a session only when its token expires, and never at every request, even if tokens are valid only for a short time.',
   ),
   'CK-09': decision(
-    'The refresh token is in a separate cookie with a fixed end, which lives longer than the access token.',
+    'The refresh token is in a separate cookie. This cookie has a fixed end, and lives longer than the access token.',
   ),
   'token-ends-early': decision(
     'After a 401 of the API, the client renews once or offers the login, even before the end of expires_in.',
@@ -535,7 +535,7 @@ export const pages = {
   ),
   'PG-07': decision('Every value is escaped for its place on the page.'),
   'scripts-without-errors': advice(
-    'Pages cause no script errors, and load nothing that their Content-Security-Policy forbids.',
+    'Pages cause no script errors, and do not try to load what their Content-Security-Policy forbids.',
   ),
   'PG-08': decision('No other site can show a page of the client in a frame.'),
   'PG-03': decision(
@@ -641,5 +641,5 @@ export const log = {
   'SE-04': decision('Addresses, logs and error pages contain no secrets.'),
   'LG-02': decision('When the client logs an error, it leaves out any request or answer that the error contains.'),
   'LG-03': decision('A line break in a request begins no new line of the log.'),
-  'LG-06': decision('The log contains neither session cookies nor names and texts of people.'),
+  'LG-06': decision('The log contains no session cookies, and no names or texts of people.'),
 } satisfies Record<string, Rule>

@@ -90,7 +90,9 @@ export const faults = {
     'If a connection is reset in the middle of an answer, the visitor gets a page, and the client keeps no part of the answer.',
   ),
   'F-10': decision('The client creates no session from an incomplete answer.'),
-  'F-11': decision('The client treats a web page in place of JSON as a failure of the platform.'),
+  'F-11': decision(
+    'If the platform sends a web page where JSON is expected, the client treats this as a failure of the platform.',
+  ),
   'F-12': decision(
     'The client stops reading an endless, huge or compressed answer at a limit, and keeps its memory small.',
   ),
@@ -123,7 +125,9 @@ export const faults = {
     'If a program is killed during a creation, at most one application exists. When the visitor sends the form again, the client finds this application.',
   ),
   'F-29': decision('An operator can restart or replace replicas one by one at any time, and visitors can continue.'),
-  'F-40': decision('When a visitor closes a tab during a request, the client finishes the request or does nothing.'),
+  'F-40': decision(
+    'When a visitor closes a tab during a request, the client carries out the whole request or no part of it.',
+  ),
   'F-41': decision('When a visitor sends a form twice, the client creates one application.'),
   'F-42': decision(
     'If a form was opened before a sign-out or by another visitor, the client does nothing and shows the reason.',

@@ -1,4 +1,4 @@
-// Steps from the portal to the callback of the client, which a check can change.
+// The steps from the portal to the callback of the client. A check can change these steps.
 import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext, Start } from '../context.ts'
 import { expect } from '../findings.ts'

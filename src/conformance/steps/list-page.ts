@@ -48,7 +48,7 @@ export async function compareUnder(
   return { empty, full, ...(await visitUnder(context, fault, options, 5, browser)) }
 }
 
-/** Ends the check if the client made no call that got the fault, because the page then proves nothing. */
+/** Ends the check if no call of the client got the fault, because the page would then prove nothing. */
 async function expectMet(context: CheckContext, fault: string, page: Page): Promise<void> {
   const isMet = () => context.arrived('api', 'trap').some(step => step.fault?.name === fault)
   // If an answer hangs, the sandbox records the request only after the client has closed the connection.
@@ -83,7 +83,7 @@ export function expectFittingAnswer({ page, empty, full }: Compared): void {
   )
 }
 
-/** The visible text of an answer, without a given text and without numbers and ids, which differ from visit to visit. */
+/** The visible text of an answer without a given text. Leaves out numbers and ids, because they differ from visit to visit. */
 export function shownIn(page: Page, without = ''): string {
   const shown = shownText(page)
   return (without === '' ? shown : shown.replaceAll(without, ''))

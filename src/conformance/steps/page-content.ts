@@ -120,7 +120,7 @@ export function showsInside(answer: Answer): boolean {
   return inside.some(pattern => pattern.test(text))
 }
 
-/** Whether the element is a script or a style: their text may contain names of the client's own files, which are no internals. */
+/** Whether the element is a script or a style. These may contain names of the client's own files, and this is not a mistake. */
 function isCode(element: Element): boolean {
   return element.tagName === 'style' || isScript(element)
 }

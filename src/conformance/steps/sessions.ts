@@ -99,7 +99,7 @@ export async function expiredSession(
 ): Promise<{ browser: Browser; person: Person; page: Page }> {
   const visitor = person ?? (await context.person())
   let [opened, tries] = [await openBriefly(context, visitor), 1]
-  // A token that expired before the visitor arrived proves nothing about the visit.
+  // If the login took longer than the token is valid, the following visit proves nothing.
   while (opened.tookMs > shortLife * 1000 && tries++ < 3) opened = await openBriefly(context, visitor)
   await endToken(context, visitor)
   return { ...opened, person: visitor }

@@ -1,4 +1,4 @@
-// A situation: the steps of a person on two sites, which our browser and Chromium both make.
+// A situation: the steps of a person on two sites. Our browser and Chromium both carry out these steps.
 import type { Page as Window } from 'playwright-core'
 import { createBrowser } from '../../../src/conformance/browser/browser.ts'
 import type { Answers, Seen, Sites } from './start-sites.ts'

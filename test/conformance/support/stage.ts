@@ -39,7 +39,7 @@ export async function openStage(options: string[] = [], { hasReplica = true, has
     clientSecret: platform.clientSecret.reveal(),
     key: randomBytes(32),
   }
-  /** Starts two instances of a client, which share only their key. */
+  /** Starts two instances of a client that share only their key. */
   async function withClient<Said>(
     build: (settings: Settings) => Server,
     checks: Check[],

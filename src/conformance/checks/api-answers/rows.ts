@@ -100,8 +100,8 @@ async function linksUnder(context: CheckContext, { browser, empty }: OpenedList,
 }
 
 /**
- * The new links of a page that may be those of the application. An error page has links of its own, for example to sign in
- * again, and they say nothing about the id.
+ * The new links of a page that may be those of the application. Ignores the links of an error page, for example to sign
+ * in again, because they do not come from the id.
  */
 function linksOfApplications({ settings, url }: CheckContext, empty: Page, page: Page): string[] {
   if (page.status >= 400) return []

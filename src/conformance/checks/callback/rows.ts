@@ -274,7 +274,7 @@ export const callback: Row[] = [
   },
   {
     id: 'session-new',
-    title: 'A login creates a new session, whatever cookies were there before',
+    title: 'A login creates a new session, whatever cookies the browser had before',
     rule: 'CL-20',
     why: 'Otherwise an attacker can set a known session id in the browser before the login, and use the session afterwards.',
     fix: 'Create a new session at every login. Never adopt an id that came with the request.',
@@ -386,7 +386,8 @@ async function expectRawExchange(context: CheckContext): Promise<void> {
   const { browser, callback } = await beginLogin(context)
   const cookie = cookieHeader(context, browser, callback.href)
   await context.request(callback.href, { headers: { ...navigationHeaders, ...(cookie && { cookie }) } })
-  if ((await context.exchanges()).length === 0) throw new Undecided('A plain callback exchanges nothing, either.')
+  if ((await context.exchanges()).length === 0)
+    throw new Undecided('The client also makes no exchange for a plain callback.')
 }
 
 /** Another value of the same length, with a digit for each digit and a letter of the same case for each letter. */

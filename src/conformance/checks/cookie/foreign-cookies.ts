@@ -131,7 +131,7 @@ export const foreignCookies: Row[] = [
     id: 'cookie-duplicate',
     title: 'When the browser sends two cookies with the same name, the client answers with a page',
     rule: 'CK-10',
-    why: 'Another website on the host can set a second cookie with a longer path, which browsers send first.',
+    why: 'Another website on the host can set a second cookie with a longer path. Browsers send this cookie first.',
     fix: 'Treat the session as missing, and redirect the visitor to the login at most once.',
     needs,
     async run(context) {

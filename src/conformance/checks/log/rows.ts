@@ -107,7 +107,7 @@ export const log: Row[] = [
     title: 'The client does not print the access token or the refresh token',
     rule: 'bearer-not-leaked',
     why: 'Anybody who has a bearer token can act as the visitor.',
-    fix: 'Log neither token responses nor the Authorization header of calls.',
+    fix: 'Do not log token responses or the Authorization header of calls.',
     needs,
     async run(context) {
       const { browser } = await signIn(context)

@@ -60,7 +60,10 @@ async function startUnder(
   }
 }
 
-/** Ends the check if the client has not asked for the document, because a login then proves nothing. */
+/**
+ * Ends the check if the client has not asked for the document, because a login does not show how the client uses the
+ * document.
+ */
 async function expectMet(context: CheckContext, met: { fault: string }): Promise<void> {
   await context.platform.settle()
   // If an answer hangs, the sandbox records the request only after the client has closed the connection.
@@ -298,7 +301,8 @@ export const metadata: Row[] = [
       expect((await context.exchanges()).length === 0, 'The client exchanged the code of a callback without iss.', page)
       const plain = await beginLogin(context)
       await followCallback(context, plain.browser, plain.callback)
-      if ((await context.exchanges()).length === 0) throw new Undecided('A plain callback exchanges nothing, either.')
+      if ((await context.exchanges()).length === 0)
+        throw new Undecided('The client also makes no exchange for a plain callback.')
     },
   },
   {

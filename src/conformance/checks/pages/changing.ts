@@ -139,7 +139,7 @@ export const changing: Row[] = [
           }
         if (await worksFromItsPage(context, application, found)) works++
       }
-      // A form that does nothing from its own page proves nothing.
+      // If a form does nothing even from its own page, a refusal of the forged form proves nothing.
       if (works === 0) throw new Undecided('No form about an application changes anything, even from its own page.')
     },
   },

@@ -117,7 +117,7 @@ export const creating: Row[] = [
   },
   {
     id: 'create-reload',
-    title: 'Reloading the page after a creation creates nothing more',
+    title: 'Reloading the page after a creation does not create another application',
     rule: 'PG-16',
     why: 'If the client answers the POST with a page, Reload sends the POST again.',
     fix: 'Answer the POST with 303 to another page.',

@@ -233,7 +233,7 @@ export const pages: Row[] = [
       const isOffered =
         page.forms.some(({ action }) => action.split('?')[0] === there) ||
         page.links.some(({ url }) => url.split('?')[0] === there)
-      expect(isOffered, `Neither a form nor a link of the page leads to ${context.settings.logout!.path}.`, page)
+      expect(isOffered, `The page has no form and no link that leads to ${context.settings.logout!.path}.`, page)
     },
   },
   {

@@ -146,7 +146,7 @@ const rows: Row[] = [
       const { window } = visitor
       const places = [await readableByScripts(window)]
       if (!(await isSignedIn(context, visitor)))
-        throw new Undecided('In Chromium nobody is signed in after a login, which chromium-login reports.')
+        throw new Undecided('In Chromium, nobody is signed in after a login. The check chromium-login reports this.')
       places.push(await readableByScripts(window))
       const tokens = await tokensOf(context)
       for (const place of places)
@@ -235,7 +235,7 @@ const rows: Row[] = [
     needs: ['page', 'create', 'browser'],
     async run(context) {
       const count = await createBy(context, button => button.dblclick())
-      if (count === 0) throw new Undecided('Nothing was created, which chromium-create reports.')
+      if (count === 0) throw new Undecided('The API created no application. The check chromium-create reports this.')
       expect(count === 1, `A double click created ${count} applications.`)
     },
   },
@@ -275,7 +275,7 @@ const rows: Row[] = [
       if (await shows()) expect(false, `After signing out, ${placeOf(window)} still shows data of the visitor.`)
       const isAtPortal = () => window.asked.some(({ url }) => url.startsWith(context.platform.portalUrl))
       window.asked.length = 0
-      // If Back opens the portal, it begins a new login, which the check logout-not-silent judges.
+      // If Back opens the portal, the portal begins a new login. The check logout-not-silent judges this case.
       for (let back = 0; back < 3 && !isAtPortal(); back++) {
         await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
         expect(

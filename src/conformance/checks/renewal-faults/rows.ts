@@ -420,7 +420,7 @@ const refusals: Row[] = [
         const renewals = context.arrived('refresh').filter(({ response }) => response.status >= 400)
         expect(
           pages.some(one => asksToSignIn(context, one)),
-          `Two visits end with ${pages.map(describePage).join(' and ')}, and neither asks to sign in.`,
+          `Two visits end with ${pages.map(describePage).join(' and ')}, and none of these pages offers to sign in.`,
           ...pages,
         )
         expect(

@@ -150,7 +150,7 @@ export const renewal: Row[] = [
     id: 'refresh-delivered-after-401',
     title: 'The client keeps the new tokens of a renewal that it made because the API refused the access token',
     rule: 'RF-09',
-    why: 'An access token can end before its expires_in. If the client loses the new tokens, the next page uses the old refresh token, which revokes all tokens and ends the session.',
+    why: 'An access token can end before its expires_in. If the client loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if a 401 of the API caused the renewal.',
     needs,
     async run(context) {
@@ -164,7 +164,7 @@ export const renewal: Row[] = [
     id: 'refresh-delivered-after-form',
     title: 'The client keeps the new tokens of a renewal that it made because the API refused a creation with 401',
     rule: 'RF-09',
-    why: 'An access token can end while the visitor fills in a form. If the client loses the new tokens, the next page uses the old refresh token, which revokes all tokens and ends the session.',
+    why: 'An access token can end while the visitor fills in a form. If the client loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is the redirect after a form.',
     needs: ['page', 'create'],
     async run(context) {
@@ -268,7 +268,7 @@ export const renewal: Row[] = [
     id: 'refresh-fixed-end',
     title: 'A renewal does not extend the lifetime of the cookie that contains the refresh token',
     rule: 'CK-09',
-    why: 'If each renewal extends the lifetime, the cookie never expires, and neither does a stolen copy of it.',
+    why: 'If each renewal extends the lifetime, the cookie and a stolen copy of the cookie never expire.',
     fix: 'Store the time of the login together with the refresh token. After each renewal, set Max-Age to the time that is left.',
     needs,
     async run(context) {

@@ -1,4 +1,4 @@
-// Signing out: which requests do it, what ends at the client and at the portal, and which page follows.
+// Signing out: which requests sign a visitor out, what ends at the client and at the portal, and which page follows.
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'

@@ -7,7 +7,7 @@ import { type Fault, fault, memoryOf } from './fault.ts'
 const isList = ({ method, url }: Call) => method === 'GET' && url.endsWith('/apps/v1')
 const isCreation = ({ method, url }: Call) => method === 'POST' && url.endsWith('/apps/v1')
 
-/** Calls the platform, and passes on the response headers, which the correct client ignores. */
+/** Calls the platform, and passes on the response headers. The correct client ignores these headers. */
 function callWithHeaders(visit: Visit, request: Call, hear: (headers: Headers) => void): Promise<[number, unknown]> {
   return call(
     {
