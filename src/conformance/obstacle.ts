@@ -90,8 +90,8 @@ async function tryLogin(parts: RunParts): Promise<Obstacle | undefined> {
 }
 
 /**
- * If the client does not answer a plain login, the checks wait five seconds for each further answer instead of twenty,
- * because a run against a client that hangs would take many minutes.
+ * If the client does not answer a plain login, the checks wait five seconds for each further answer instead of twenty.
+ * Otherwise a run against a client that hangs would take many minutes.
  */
 export function shortenWaits(settings: Settings, obstacle: Obstacle | undefined): Settings {
   return obstacle?.isUnanswered ? { ...settings, patienceMs: Math.min(settings.patienceMs, 5000) } : settings

@@ -1,5 +1,5 @@
-// The report for CI systems: JUnit's XML, one suite per group. The report has a failure or an error exactly when the exit
-// code is not 0: a warning is a pass with a text, a known failure is skipped, and an undecided check is an error.
+// The report for CI systems: JUnit's XML, one suite per group. The report has a failure or an error exactly when the
+// exit code is not 0. A warning is a pass with a text, a known failure is skipped, and an undecided check is an error.
 
 import { groups } from '../checks.ts'
 import { describeRule } from '../rules/rules.ts'

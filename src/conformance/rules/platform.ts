@@ -11,7 +11,7 @@ export const portalStart = {
   'AZ-03': rfc(
     6749,
     '4.1.2.1',
-    'For any other fault of the start, the portal sends the visitor to redirect_uri with error, error_description and state: by a redirect if the visitor is signed in and has allowed the application, otherwise by a link on a page.',
+    'For any other fault of the start, the portal sends the visitor to redirect_uri with error, error_description and state. If the visitor is signed in and has allowed the application, the portal redirects. Otherwise it shows a page with a link.',
   ),
   'AZ-04': platform(
     'At the start grant_type is `authorization` and response_type is `code`. Other values are refused.',

@@ -1,5 +1,5 @@
-// Another correct client, which differs from the small client in every decision: sessions in memory, other addresses,
-// JSON in place of pages, a token in each form, Lax cookies and redirects, no PKCE and no renewal.
+// Another correct client. This client differs from the small client in every decision: sessions in memory, other
+// addresses, JSON in place of pages, a token in each form, Lax cookies and redirects, no PKCE and no renewal.
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { Settings } from './visit.ts'

@@ -28,7 +28,7 @@ export const callback: Row[] = [
       const steps = context.arrived('exchange', 'api').slice(-2)
       expectOr(
         isSignedIn
-          ? 'Answer the callback with status 200 and a page with a meta refresh, or make the cookie of the session SameSite=Lax: browsers send no Strict cookie after redirects that another site began.'
+          ? 'Answer the callback with status 200 and a page with a meta refresh, or make the cookie of the session SameSite=Lax. Browsers send no Strict cookie after redirects that another site began.'
           : adviceForLogin(context),
         visits < 2 && !landed.fault && landed.url.startsWith(`${client}/`),
         visits < 2
@@ -360,7 +360,7 @@ function adviceForLogin(context: CheckContext): string {
   const [call] = context.arrived('api').slice(-1)
   if (call)
     return `The API answered ${call.response.status}: send Authorization: Bearer with the access token of the exchange.`
-  return 'The exchange worked, but the client did not call the API: does the browser keep the cookie of the session (see Set-Cookie), and does --page name a page that calls the API?'
+  return 'The exchange worked, but the client did not call the API. Check whether the browser keeps the cookie of the session (see Set-Cookie), and whether --page names a page that calls the API.'
 }
 
 function isCallback({ settings }: CheckContext, { url }: Page): boolean {

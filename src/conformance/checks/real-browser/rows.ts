@@ -19,7 +19,7 @@ import {
 } from '../../steps/real-browser.ts'
 
 const strictCookie =
-  'Answer the callback with status 200 and a page with a meta refresh: browsers send no SameSite=Strict cookie after redirects that another site began. If the callback answers with a redirect, the next page has no session.'
+  'Answer the callback with status 200 and a page with a meta refresh. Browsers send no SameSite=Strict cookie after redirects that another site began. If the callback answers with a redirect, the next page has no session.'
 
 /** Sends the create form with its button. Returns how many applications the API created. */
 async function createBy(context: CheckContext, press: (button: Locator) => Promise<void>): Promise<number> {

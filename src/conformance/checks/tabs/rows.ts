@@ -470,11 +470,11 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
     const wrong = visits.find(one => one.visitor === other && one.page.body.includes(visitor.application))
     expect(
       calls.length <= most,
-      `A page of visitor ${other.person.firstName} was loaded with the token of visitor ${visitor.person.firstName}: ${pagesAtOnce} pages of ${visitor.person.firstName} can make ${most} calls of the list, and ${calls.length} calls with this visitor's token arrived.`,
+      `A page of visitor ${other.person.firstName} was loaded with the token of visitor ${visitor.person.firstName}: ${pagesAtOnce} pages of ${visitor.person.firstName} can make ${most} calls of the list, but ${calls.length} calls with the token of ${visitor.person.firstName} arrived.`,
       ...(wrong ? [wrong.page] : []),
       ...calls.slice(-1),
     )
-    // If fewer calls arrived than pages were loaded, some pages share the answer to one call.
+    // If the client loaded more pages than it made calls, some pages share the answer to one call.
     const isShared = steps.filter(({ kind }) => kind === 'api').length < visits.length
     const [owner, reader] = [visitor.person.firstName, other.person.firstName]
     expect(

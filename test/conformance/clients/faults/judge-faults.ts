@@ -36,9 +36,9 @@ export function listPairs(): Pair[] {
 }
 
 /**
- * Judges pairs in parallel, because some clients wait for an answer that never comes. Begins no pair after
- * `mostMs`. If a check does not find a fault, judges the pair again while no other pair is judged: on a busy
- * machine, a client may reach a time limit before its fault shows.
+ * Judges pairs in parallel, because some clients wait for an answer that never comes. Begins no pair after `mostMs`. If
+ * a check does not find a fault, judges the pair again, alone. On a busy machine, a client may reach a time limit
+ * before its fault shows.
  */
 export async function judgePairs(pairs: Pair[], { mostMs = Number.POSITIVE_INFINITY, sideBySide = 8 } = {}) {
   const end = performance.now() + mostMs
