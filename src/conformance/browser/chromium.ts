@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'
 import type * as Playwright from 'playwright-core'
 
-/** Chromium is missing, or the package that drives it. The message says how to install what is missing. */
+/** Chromium or the package that drives it is missing. The message says how to install what is missing. */
 export class NoChromium extends Error {}
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome', 'chrome.exe']

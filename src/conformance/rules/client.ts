@@ -270,7 +270,7 @@ export const exchange = {
   'credentials-in-body': rfc(
     6749,
     '2.3.1',
-    'The client secret goes into the body, never into the address.',
+    'The client sends its secret in the body of a request, never in the address.',
     'The parameters can only be transmitted in the request-body and MUST NOT be included in the request URI.',
   ),
   'one-authentication': rfc(

@@ -160,7 +160,7 @@ export const cookie: Row[] = [
     id: 'cookie-unguessable',
     title: 'Nobody can guess the cookies of a session',
     rule: 'session-unguessable',
-    why: 'Anybody who guesses a session cookie is signed in as its visitor.',
+    why: 'Anybody who guesses the cookie of a session is signed in as the visitor of this session.',
     fix: 'Use at least 16 random bytes for the session id, or seal the value of the cookie.',
     needs,
     async run(context) {

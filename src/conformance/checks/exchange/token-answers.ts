@@ -64,7 +64,7 @@ const usable: { id: string; rule: RuleId; fault: string; what: string; why: stri
     fault: 'refresh-token-missing',
     what: 'without a refresh token',
     why: 'refresh_token is optional.',
-    fix: 'Accept the response without a refresh token, and end the session with its access token.',
+    fix: 'Accept the response without a refresh token, and end the session when the access token expires.',
   },
 ]
 

@@ -13,7 +13,7 @@ import { isSame, signOut } from '../../steps/sign-out.ts'
 /** A text that no page contains unless a visitor typed it. */
 const typed = 'Typed-by-the-former-visitor-4711'
 
-/** Opens every page that the next person could open. If `landed` is given, this page after the login comes first. */
+/** Opens every page that the next person could open. Begins with `landed`, the page after the login, if it is given. */
 async function lookAround(context: CheckContext, browser: Browser, landed?: Page): Promise<Page[]> {
   const { page, create } = context.settings
   const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }

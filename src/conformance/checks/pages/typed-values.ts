@@ -79,7 +79,7 @@ async function expectAllKept(
   expect(lost.length === 0, `The form comes back without what was typed into ${lost.join(', ')}.`, page)
 }
 
-const why = 'Visitors do not notice that one field is empty again, or have to type a long text twice.'
+const why = 'Visitors may not notice that a field is empty again, or they have to type a long text twice.'
 const fix =
   'Write every value that was sent into the form: also into textareas, lists of choices and fields without an error.'
 

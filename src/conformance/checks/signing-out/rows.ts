@@ -51,7 +51,7 @@ const needs: Row['needs'] = ['logout', 'page']
 export const signingOut: Row[] = [
   {
     id: 'logout-ends-session',
-    title: 'A visitor who signs out is signed out',
+    title: 'After a visitor has signed out, the client no longer treats the visitor as signed in',
     rule: 'CK-13',
     why: 'Otherwise the next person at the computer can act as this visitor.',
     fix: 'Delete every cookie of the session, with the same name, Path and Domain with which it was set.',
@@ -170,7 +170,7 @@ export const signingOut: Row[] = [
       title: `A visitor can sign out although the portal ${what}`,
       rule: 'CK-13',
       why: 'A failure at the portal must not keep the visitor signed in at the client.',
-      fix: 'Revoke with a short deadline, and sign the visitor out whatever the result is.',
+      fix: 'Revoke the tokens with a short deadline, and sign the visitor out whatever the portal answers.',
       needs,
       async run(context) {
         const { browser, page: landed } = await context.signedIn()
