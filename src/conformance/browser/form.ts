@@ -62,7 +62,7 @@ function toForm(form: Element, owned: Element[], url: string, base: string): For
   const controls = enabled.flatMap(element =>
     isSubmitButton(element) ? [toControl(readButton(element, url, base))] : readControl(element),
   )
-  // Of several radio buttons with one name, the last one that is checked counts.
+  // If several radio buttons with the same name are checked, the last one counts.
   const chosen = new Map(
     controls.filter(({ type, values }) => type === 'radio' && values.length > 0).map(one => [one.name, one]),
   )

@@ -22,7 +22,7 @@ const longestPair = 4096
 const longestAttribute = 1024
 const prefixes = ['__Host-Http-', '__Host-', '__Secure-', '__Http-']
 
-/** Splits a line. Names of attributes are in lower case. Of several attributes with one name, the last one counts. */
+/** Splits a line. Names of attributes are in lower case. If several attributes have the same name, the last one counts. */
 export function splitSetCookie(line: string): { name: string; value: string; attributes: Map<string, string> } {
   const [pair = '', ...rest] = line.split(';')
   // A line without "=" has no name: all of it is the value.

@@ -6,7 +6,7 @@ const longestLine = 300
 /** Words with which errors begin in the logs of most languages. */
 const error = /\b(error|exception|traceback|panic|fatal|unhandled|uncaught|undefined method|segfault)\b|Error:|^\s+at /i
 
-/** Undefined if the client printed nothing. Of a long output, returns the part after the first error, or the end. */
+/** Undefined if the client printed nothing. If the output is long, returns the part after the first error, or the end. */
 export function describeOutput(output: string, secretsOf: () => string[]): string | undefined {
   if (output.trim() === '') return undefined
   const lines = withoutSecrets(output, secretsOf()).trimEnd().split(/\r?\n/)

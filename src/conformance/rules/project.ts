@@ -133,7 +133,7 @@ export const faults = {
     'If a form was opened before a sign-out or by another visitor, the client does nothing and shows the reason.',
   ),
   'F-43': decision(
-    'After a restart of the portal, a form of an earlier page is still valid, or the portal shows how to start again.',
+    'After a restart of the portal, a form that the portal sent before the restart is still valid, or the portal shows how to start again.',
   ),
   'F-44': decision(
     'Whatever format an answer of the API has, the visitor gets a page. The page leaves out missing values or explains the problem.',

@@ -18,7 +18,7 @@ export interface Rule {
   section?: string
   /** The rule in our own words. */
   sentence: string
-  /** Exact words of the RFC or of ASVS, if a check rests on them. */
+  /** Exact words of the RFC or of ASVS, if a check is based on them. */
   quote?: string
 }
 

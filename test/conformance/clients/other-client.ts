@@ -253,7 +253,7 @@ function isLocal(path: string): boolean {
   return /^\/(?!\/)[\w/.?=&%-]*$/.test(path) && !path.includes('//') && !path.includes('..') && path.length < 300
 }
 
-/** Of several cookies with one name, the last one counts. */
+/** If several cookies have the same name, the last one counts. */
 function cookiesOf({ headers }: IncomingMessage): Map<string, string> {
   const pairs = (headers.cookie ?? '').split(';').map(pair => pair.trim().split(/=(.*)/s))
   return new Map(pairs.map(([name = '', value = '']) => [name, value]))

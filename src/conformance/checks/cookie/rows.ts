@@ -82,7 +82,7 @@ export const cookie: Row[] = [
     id: 'cookie-max-age',
     title: 'A cookie of the session lives as long as the access token',
     rule: 'CK-01',
-    why: 'A cookie that lives longer than the token belongs to a session that has ended. If a cookie lives for a shorter time, the session ends too early.',
+    why: 'If a cookie lives longer than the token, the browser still sends it after the session has ended. If a cookie lives for a shorter time, the session ends too early.',
     fix: 'Set Max-Age to the expires_in of the token response, in seconds.',
     needs,
     async run(context) {

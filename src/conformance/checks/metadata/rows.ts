@@ -100,7 +100,7 @@ const failures: Row[] = [
     expect(begun.stoppedAt !== undefined, `The client begins no login: it answers with ${describePage(begun)}.`, begun)
     await expectLogin(context, 'Nobody can sign in.')
     await context.dropFaults()
-    await expectLogin(context, 'After the document is available again, nobody can sign in.')
+    await expectLogin(context, 'The document is available again, but nobody can sign in.')
   },
 }))
 

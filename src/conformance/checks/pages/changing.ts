@@ -140,7 +140,7 @@ export const changing: Row[] = [
         if (await worksFromItsPage(context, application, found)) works++
       }
       // If a form does nothing even from its own page, a refusal of the forged form proves nothing.
-      if (works === 0) throw new Undecided('No form about an application changes anything, even from its own page.')
+      if (works === 0) throw new Undecided('No form about an application changes anything, not even from its own page.')
     },
   },
   {
@@ -206,7 +206,7 @@ export const changing: Row[] = [
         for (const hostile of hostileIds(id)) await expectOwnPaths(context, application, found.form, hostile)
         if (await worksFromItsPage(context, { ...application, browser }, found)) works++
       }
-      if (works === 0) throw new Undecided('No form about an application changes anything, even with its own id.')
+      if (works === 0) throw new Undecided('No form about an application changes anything, not even with the right id.')
     },
   },
 ]

@@ -83,7 +83,7 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
     id: 'error-headers',
     title: 'An answer with a status of 400 or above has security headers if the pages have them',
     rule: 'PG-09',
-    why: 'An error page shows values of the request, and the code that makes it is often not the code of the pages.',
+    why: 'An error page shows values of the request, and often comes from other code than the normal pages.',
     fix: 'Set the headers at one place that every answer passes, before the routes and the error handler.',
     names: ['nosniff', 'policy', 'frame'],
   },

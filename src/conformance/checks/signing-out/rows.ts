@@ -208,7 +208,7 @@ export const signingOut: Row[] = [
       const renewal = context.arrived('refresh').find(({ fault }) => fault?.name === 'refresh-late-after')
       if (!renewal) throw new NotApplicable('the client does not renew when the API refuses an access token')
       if (endOf(out) >= endOf(late) || !tokensOf(renewal))
-        throw new Undecided('The renewal did not end after the visitor had signed out.')
+        throw new Undecided('The renewal ended before the visitor had signed out, or the renewal failed.')
       const { page, steps } = await visitPage(context, browser)
       const calls = steps.filter(({ kind, response }) => (kind === 'api' || kind === 'me') && response.status < 400)
       expect(calls.length === 0, 'After the late answer, the next page is signed in.', late, page, ...calls)
