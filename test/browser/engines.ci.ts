@@ -26,7 +26,7 @@ const leftOut =
 type Visit = Both & { tab: Tab }
 
 const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
-  async 'main job'(t, { tab, publicUrl, portalUrl, front, ...both }) {
+  async 'main task'(t, { tab, publicUrl, portalUrl, front, ...both }) {
     t.not(new URL(publicUrl).hostname, new URL(portalUrl).hostname, 'client and portal must be on two sites')
     await tab.goto(publicUrl)
     await tab.click('link', 'Sign in')
