@@ -264,14 +264,14 @@ export const metadata: Row[] = [
   ),
   {
     id: 'metadata-no-revocation',
-    title: 'If there is no metadata, the client revokes no token when somebody signs out',
+    title: 'If the metadata lists no revocation endpoint, the client revokes no token when somebody signs out',
     rule: 'revocation-listed',
     why: 'The specification of the platform has no revocation. The client would send its secret to an address that may not exist.',
     fix: 'Revoke tokens only if the last document that you could read lists a revocation_endpoint.',
     needs: ['start', 'page', 'logout'],
     ...alone,
     async run(context) {
-      const met = await startUnder(context, 'metadata-404')
+      const met = await startUnder(context, 'metadata-members', { members: { revocation_endpoint: null } })
       const browser = context.browser()
       const landed = await context.signIn(browser)
       await expectMet(context, met)
