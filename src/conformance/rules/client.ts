@@ -588,6 +588,22 @@ export const pages = {
     'The client answers an invalid request with a status from 400 to 499, so that 500 means a fault of the client (RFC 9110, 15.5).',
   ),
   'bounded-bodies': should(decision('The client reads the body of a request up to a limit, and refuses a longer one.')),
+  'bounded-headers': decision(
+    'The client reads the headers of a request up to a limit below 1.5 MB, and refuses longer ones.',
+  ),
+  'one-content-length': rfc(
+    9112,
+    '6.3',
+    'The client refuses a request with two different Content-Length headers.',
+    'If a message is received without Transfer-Encoding and with an invalid Content-Length header field, then the message framing is invalid and the recipient MUST treat it as an unrecoverable error',
+  ),
+  'no-space-before-colon': rfc(
+    9112,
+    '5.1',
+    'The client refuses a request with a space between the name of a header and the colon.',
+    'A server MUST reject, with a response status code of 400 (Bad Request), any received request message that contains whitespace between a header field name and colon.',
+  ),
+  'no-server-version': decision('No answer names the version of the server or of a framework.'),
   'DO-10': should(
     decision(
       'If a visitor does not finish a login, the client soon frees the memory and the connections of that login.',

@@ -23,7 +23,7 @@ type Handler = (visit: Visit) => Promise<Answer>
 /** Not yet listening. */
 export function buildClient(settings: Settings, parts: Parts = right): Server {
   const memory: Visit['memory'] = new Map()
-  const server = createServer({ requestTimeout: 20_000 }, async (request, response) => {
+  const server = createServer({ requestTimeout: 20_000, ...parts.serverOptions }, async (request, response) => {
     try {
       const visit = readVisit(request, { settings, parts, memory })
       const answer = await parts.around(visit, () => answerTo(visit, request))
@@ -40,10 +40,11 @@ export function buildClient(settings: Settings, parts: Parts = right): Server {
   })
   // The answer to a request that the HTTP parser refuses.
   server.on('clientError', (_error, socket) => {
+    if (!socket.writable) parts.onLost(server)
     if (!socket.writable) return void socket.destroy()
     const headers = { connection: 'close', 'content-length': '0', ...parts.parserHeaders() }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-    socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join('\r\n')}\r\n\r\n`)
+    socket.end(`HTTP/1.1 ${parts.parserStatus}\r\n${lines.join('\r\n')}\r\n\r\n`)
   })
   return server
 }

@@ -1,6 +1,6 @@
 // The parts of the small client in which real clients make mistakes, each implemented correctly. A fault replaces one part.
 import { createHash, randomBytes } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
+import type { Server, ServerOptions, ServerResponse } from 'node:http'
 import { type Application, type Group, goOn } from './pages.ts'
 import { type Call, call, callPortal, isRecord } from './platform.ts'
 import { seal, unseal } from './seal.ts'
@@ -369,6 +369,11 @@ export const right = {
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
   }),
+  serverOptions: {} as ServerOptions,
+  /** Runs when a visitor has broken the connection. */
+  onLost: (_: Server): void => {},
+  /** The status of an answer to a request that the HTTP parser refuses. */
+  parserStatus: '400 Bad Request',
   /** The headers of an answer to a request that the HTTP parser refuses. */
   parserHeaders: (): Record<string, string> => ({
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

@@ -7,6 +7,7 @@ import { typedAddress } from '../../steps/callback.ts'
 import { expectOwnStatus, type Odd, requestText, sendOdd } from '../../steps/raw.ts'
 import { bodies } from './bodies.ts'
 import { forgeries } from './forgeries.ts'
+import { limits } from './limits.ts'
 
 /** Invalid requests of one kind. `what` begins the title of the check. */
 const families: {
@@ -280,4 +281,5 @@ export const rawRequests: Row[] = [
   },
   ...bodies,
   ...forgeries,
+  ...limits,
 ]

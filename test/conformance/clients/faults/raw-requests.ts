@@ -1,6 +1,6 @@
 import { right } from '../parts.ts'
 import { Refusal, type Visit } from '../visit.ts'
-import { answerWith, crashIf, type Fault, fault, sessionWith } from './fault.ts'
+import { answerWith, crashIf, type Fault, fault, headersWith, sessionWith } from './fault.ts'
 
 /** Behaves like a process that has ended: the client stops listening. */
 const ends: Pick<typeof right, 'statusFor' | 'onCrash'> = {
@@ -117,6 +117,35 @@ export const rawRequests: Fault[] = [
       (visit.headers['sec-fetch-site'] === undefined &&
         visit.headers.origin?.endsWith(new URL(visit.settings.publicUrl).host)) ||
       right.isFromHere(visit),
+  }),
+  fault('unclear-requests-answered-as-others', ['raw-two-lengths', 'raw-space-before-colon'], {
+    parserStatus: '200 OK',
+  }),
+  fault('headers-without-a-bound', 'raw-headers-endless', { serverOptions: { maxHeaderSize: 64 * 1024 * 1024 } }),
+  fault('broken-connection-ends-the-process', 'raw-reset', {
+    onLost(server) {
+      server.close()
+      server.closeAllConnections()
+    },
+  }),
+  fault('every-content-type-is-a-form', ['raw-logout-other-type', 'raw-create-other-type'], {
+    bodyTypes: ['application/x-www-form-urlencoded', 'text/plain', 'application/json'],
+    formOf: (visit, body) =>
+      visit.headers['content-type'] === 'application/json' ? `${new URLSearchParams(JSON.parse(body))}` : body,
+  }),
+  fault('forms-of-a-megabyte', 'raw-body-long', { longestBody: 1024 * 1024 }),
+  fault(
+    'server-with-its-version',
+    'raw-server-version',
+    headersWith(() => ({ server: 'Example/1.19' })),
+  ),
+  fault(
+    'framework-with-its-version',
+    'raw-server-version',
+    headersWith(() => ({ 'x-powered-by': 'Example 4.2' })),
+  ),
+  fault('parser-answers-with-their-version', 'raw-server-version', {
+    parserHeaders: () => ({ ...right.parserHeaders(), server: 'Example/1.19' }),
   }),
   fault('answers-of-the-parser-without-headers', 'raw-nosniff', { parserHeaders: () => ({}) }),
 ]

@@ -1,0 +1,266 @@
+// Requests that are too large, have an ambiguous length or another content type, and connections that break.
+import { connect as connectPlain, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
+import { type RawAnswer, sendBytes } from '../../raw-connection.ts'
+import { ownForm, sendForm } from '../../steps/application-pages.ts'
+import { cookieHeader, typedAddress } from '../../steps/callback.ts'
+import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { expectStillThere, type Odd, requestText } from '../../steps/raw.ts'
+import { readSetCookie } from '../../steps/set-cookies.ts'
+
+const formType = 'application/x-www-form-urlencoded'
+
+/** Content types that browsers can send without a question to the client, or that only a script sends. */
+const otherTypes = ['text/plain', 'application/json', 'text/plain; a=application/x-www-form-urlencoded']
+
+/** Bytes. A form of an application has less than 10 KB. */
+const tooLongForm = 500_000
+
+/** Bytes. Common servers accept up to 1 MB of headers by default. */
+const tooLongHeaders = 1_500_000
+
+/** Whether the client has refused the request: it answered with a fitting status, or closed the connection. */
+function isRefused({ status, isClosed }: RawAnswer): boolean {
+  return isClosed || [400, 411, 413, 414, 417, 431, 501].includes(status)
+}
+
+/** The development server of PHP repeats the Host header of the request in its answers. A client cannot change how this server reads requests. */
+function isDevelopmentServer({ exchange }: RawAnswer): boolean {
+  return headerOf(exchange, 'host') !== undefined
+}
+
+/** Sends requests that the client must refuse. Ends the check if the client refuses the same request in its correct form, too. */
+async function expectAllRefused(context: CheckContext, plain: string, all: Odd[], advice: string) {
+  const { client } = context.settings
+  const control = await sendBytes(client, { head: plain })
+  if (control.status === 0 || isRefused(control)) throw new Undecided('The client did not answer a normal request.')
+  for (const odd of all) {
+    const answer = await sendBytes(client, odd)
+    expect(
+      isRefused(answer),
+      answer.status === 0
+        ? `The client neither refuses ${odd.what} nor closes the connection.`
+        : `The client answers ${odd.what} with status ${answer.status}, ${advice}.`,
+      answer.exchange,
+    )
+  }
+  await expectStillThere(context, all.at(-1)!.what, [])
+}
+
+/** A POST that the client answers without a session, with `lines` before the other headers. */
+function post({ settings }: CheckContext, lines: string[], body = ''): string {
+  const path = settings.logout?.method === 'POST' ? settings.logout.path : settings.create || settings.login
+  const own = [
+    `host: ${new URL(settings.client).host}`,
+    `origin: ${settings.client}`,
+    'sec-fetch-site: same-origin',
+    `content-type: ${formType}`,
+    'connection: close',
+  ]
+  return `POST ${path} HTTP/1.1\r\n${[...own, ...lines].join('\r\n')}\r\n\r\n${body}`
+}
+
+/** Like expectAllRefused, for POST requests with these headers. */
+async function expectHeadersRefused(context: CheckContext, all: string[][], advice: string) {
+  const plain = post(context, ['content-length: 3'], 'a=b')
+  if (isDevelopmentServer(await sendBytes(context.settings.client, { head: plain })))
+    throw new NotApplicable('the client runs on the development server of PHP, which must not be used in production')
+  const odd = all.map(lines => ({ what: `a POST with ${lines.join(' and ')}`, head: post(context, lines, 'a=b') }))
+  await expectAllRefused(context, plain, odd, advice)
+}
+
+/** Opens a connection, writes `text`, and resets the connection after `afterMs`. */
+async function sendAndReset(origin: string, text: string, afterMs: number): Promise<void> {
+  const { protocol, hostname, port } = new URL(origin)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const at = { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
+  const socket: Socket = protocol === 'https:' ? connectTls({ ...at, servername: host }) : connectPlain(at)
+  socket.on('error', () => {})
+  socket.write(text, 'latin1')
+  await wait(afterMs)
+  if (protocol === 'https:') socket.destroy()
+  else socket.resetAndDestroy()
+}
+
+export const limits: Row[] = [
+  {
+    id: 'raw-two-lengths',
+    title: 'The client refuses a request with two different Content-Length headers',
+    rule: 'one-content-length',
+    why: 'A proxy in front of the client may believe the other length. An attacker can then hide a second request in the body of the first.',
+    fix: 'Use a server that answers such a request with status 400, and do not switch off this protection.',
+    async run(context) {
+      const all = [
+        ['content-length: 3', 'content-length: 0'],
+        ['content-length: 0', 'content-length: 3'],
+        ['Content-Length: 3', 'content-length: 30'],
+        ['content-length: 3, 0'],
+      ]
+      await expectHeadersRefused(context, all, 'so it has believed one of the two lengths')
+    },
+  },
+  {
+    id: 'raw-space-before-colon',
+    title: 'The client refuses a request with a space between the name of a header and the colon',
+    rule: 'no-space-before-colon',
+    why: 'A proxy in front of the client may read such a header differently. An attacker can then hide a second request in the body of the first.',
+    fix: 'Use a server that answers such a request with status 400, and do not switch off this protection.',
+    async run(context) {
+      const all = [
+        ['content-length: 3', 'transfer-encoding : chunked'],
+        ['content-length : 3'],
+        ['content-length: 3', 'x-any : a'],
+      ]
+      await expectHeadersRefused(context, all, 'so it has read the request in spite of this header')
+    },
+  },
+  {
+    id: 'raw-headers-endless',
+    title: `The client refuses headers of ${tooLongHeaders / 1e6} MB`,
+    rule: 'bounded-headers',
+    why: 'The server keeps all headers of a request in memory, before the client can refuse the request.',
+    fix: 'Set the limit of the server for headers to 16 KB or 32 KB, and answer longer headers with status 431.',
+    async run(context) {
+      const plain = requestText(context, 'GET', context.settings.login)
+      const long = 'a'.repeat(tooLongHeaders)
+      const many = Object.fromEntries(
+        Array.from({ length: tooLongHeaders / 6000 }, (_, at) => [`x-many-${at}`, long.slice(0, 6000)]),
+      )
+      await expectAllRefused(
+        context,
+        plain,
+        [
+          ['one header', { 'x-long': long }],
+          ['many headers', many],
+          ['one cookie', { cookie: `a=${long}` }],
+        ].map(([what, headers]) => ({
+          what: `${what} of together ${tooLongHeaders / 1e6} MB`,
+          head: requestText(context, 'GET', context.settings.login, { headers: headers as Record<string, string> }),
+        })),
+        'so it has read all of them',
+      )
+    },
+  },
+  {
+    id: 'raw-reset',
+    title: 'After visitors broke their connections in the middle of requests and answers, the client still answers',
+    rule: 'stays-up',
+    why: 'Browsers and phones break connections all the time. Writing to a broken connection is an error that can end the process.',
+    fix: 'Handle the error that reading from or writing to a broken connection raises. Do not let the signal SIGPIPE end the process.',
+    async run(context) {
+      const { login, client } = context.settings
+      const pageText = requestText(context, 'GET', '/', { headers: { connection: 'keep-alive' } })
+      const loginText = requestText(context, 'GET', login, { headers: { connection: 'keep-alive' } })
+      const upload = post(context, ['content-length: 20000'], 'name=half')
+      const texts = [pageText.repeat(20), loginText.repeat(20), upload, loginText.slice(0, 40)]
+      for (const afterMs of [1, 5, 20, 60])
+        await Promise.all(texts.flatMap(text => Array.from({ length: 5 }, () => sendAndReset(client, text, afterMs))))
+      await wait(200)
+      await expectStillThere(context, 'broken connections', [])
+    },
+  },
+  {
+    id: 'raw-logout-other-type',
+    title: 'A POST to the sign-out path signs nobody out if its content type is not the type of a form',
+    rule: 'PG-18',
+    why: 'Such a request comes from a script, never from a form of the client. Parsers of other content types are more code that an attacker can reach.',
+    fix: 'Compare the content type, without its parameters, with application/x-www-form-urlencoded, and answer any other type with status 415.',
+    needs: ['page', 'logout'],
+    async run(context) {
+      const { method, path } = context.settings.logout!
+      if (method !== 'POST') throw new NotApplicable('signing out is not a POST')
+      const { browser } = await context.signedIn()
+      const cookie = cookieHeader(context, browser, path)
+      for (const type of otherTypes) {
+        const body = type === 'application/json' ? '{"a":"b"}' : 'a=b'
+        const headers = { ...ownForm(context), cookie, 'content-type': type }
+        const answer = await context.request(path, { method, headers, body })
+        const isTakenBack = setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
+        expect(!(statusOf(answer) < 400 && isTakenBack), `A POST as ${type} deletes the cookies.`, answer)
+        expect(await context.isSignedIn(browser), `A POST as ${type} signs the visitor out.`, answer)
+      }
+    },
+  },
+  {
+    id: 'raw-create-other-type',
+    title: 'A POST creates no application if its content type is not the type of a form',
+    rule: 'PG-18',
+    why: 'Such a request comes from a script, never from a form of the client. Parsers of other content types are more code that an attacker can reach.',
+    fix: 'Compare the content type, without its parameters, with application/x-www-form-urlencoded, and answer any other type with status 415.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      const { action, fields } = open.form
+      const filled = [
+        ...fields.filter(([name]) => !(name in open.values)),
+        ...(Object.entries(open.values) as [string, string][]),
+      ]
+      const cookie = cookieHeader(context, open.browser, action)
+      for (const type of otherTypes) {
+        const body =
+          type === 'application/json' ? JSON.stringify(Object.fromEntries(filled)) : `${new URLSearchParams(filled)}`
+        const headers = { ...ownForm(context), cookie, 'content-type': type }
+        const answer = await context.request(action, { method: 'POST', headers, body })
+        expect((await created(context, open.person)).length === 0, `A POST as ${type} created an application.`, answer)
+      }
+      // Ends the check unless the same fields create an application when they are sent as a form.
+      await sendForm(context, open.browser, { action, fields: filled }, ownForm(context))
+      if ((await created(context, open.person)).length === 0) await submitCreate(context, await openCreateForm(context))
+    },
+  },
+  {
+    id: 'raw-body-long',
+    title: `The client refuses a form of ${tooLongForm / 1000} KB`,
+    rule: 'bounded-bodies',
+    why: 'The client keeps a form in memory and reads it field by field. A few senders of long forms can keep the client busy.',
+    fix: 'Set the limit for a form to 64 KB or less, and answer a longer form with status 413.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      const { action, fields } = open.form
+      const filled = [
+        ...fields.filter(([name]) => !(name in open.values)),
+        ...(Object.entries(open.values) as [string, string][]),
+      ]
+      const long: [string, string][] = [...filled, ['unknown', 'a'.repeat(tooLongForm)]]
+      const { answer, status } = await sendForm(context, open.browser, { action, fields: long }, ownForm(context))
+      await context.platform.settle()
+      const calls = context.arrived('api').filter(({ request }) => request.method === 'POST')
+      expect(calls.length === 0, 'The client sent the long form to the API.', answer)
+      expect(status !== 422, 'The client read the fields of the long form: it answered with status 422.', answer)
+      await submitCreate(context, await openCreateForm(context))
+    },
+  },
+  {
+    id: 'raw-server-version',
+    title: 'No answer names the version of the server or of a framework',
+    rule: 'no-server-version',
+    why: 'An attacker who knows the version knows which of its published weaknesses to try.',
+    fix: 'Remove the headers Server and X-Powered-By, or take the version out of them.',
+    async run(context) {
+      const { login, callback, page, create, client } = context.settings
+      const paths = [...new Set(['/', login, callback, page, create, '/no-such-page-of-conformance'])].filter(Boolean)
+      const answers = []
+      for (const path of paths) answers.push(await context.request(path, { headers: typedAddress }))
+      answers.push((await sendBytes(client, { head: post(context, ['content-length: 3'], 'a=b') })).exchange)
+      answers.push((await sendBytes(client, { head: post(context, ['content-length: abc'], 'a=b') })).exchange)
+      for (const answer of answers)
+        for (const name of [
+          'server',
+          'x-powered-by',
+          'via',
+          'x-generator',
+          'x-aspnet-version',
+          'x-aspnetmvc-version',
+        ]) {
+          const value = headerOf(answer, name)
+          const isVersion = name === 'via' ? /\(.*\d.*\)/.test(value ?? '') : /\d\.\d|\/\s*v?\d/i.test(value ?? '')
+          expect(!isVersion, `${answer.request.url} is answered with ${name}: ${value}.`, answer)
+        }
+    },
+  },
+]
