@@ -1,15 +1,15 @@
-// Puts a button beside everything worth copying. The pages work without it: ids select as a whole.
+// Adds a “Copy” button to each text that visitors copy, such as an id or a secret. Without this script, one click selects a whole id.
 const status = document.createElement('p')
 status.className = 'unseen'
 status.setAttribute('role', 'status')
-// First, because the style sheet gives the last element of the page no space below.
+// Not as the last element: the style sheet removes the space below the last element of the page.
 if (navigator.clipboard) document.querySelector('main').prepend(status)
 
 for (const source of navigator.clipboard ? document.querySelectorAll('[data-copy]') : []) {
   const what = source.dataset.copy
   const button = document.createElement('button')
   button.type = 'button'
-  // The text that most visitors come for has the button that stands out.
+  // The button next to the main text of the page stands out.
   button.className = 'copyMain' in source.dataset ? 'small copy' : 'quiet small copy'
   button.textContent = 'Copy'
   button.setAttribute('aria-label', `Copy ${what}`)

@@ -1,5 +1,5 @@
-// A button beside each password that shows what was typed. It is hidden again before the form is sent, so that the
-// browser does not keep it as an ordinary text.
+// Adds a button to each password field. The button shows and hides the password. Before the form is sent, the script
+// hides the password, so that the browser does not store it like an ordinary text.
 for (const input of document.querySelectorAll('input[type="password"]')) {
   const button = document.createElement('button')
   button.type = 'button'

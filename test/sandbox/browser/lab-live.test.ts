@@ -89,7 +89,7 @@ t.test(
     await other.page.goto(labUrl)
     await other.page.getByText('Live', { exact: true }).waitFor()
     t.equal(await rows.count(), 2)
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByText('Live. 3 logins changed during the pause.').waitFor()
     await rows.nth(4).waitFor()
     t.ok(
@@ -100,9 +100,9 @@ t.test(
 
     await page.getByRole('button', { name: 'Pause' }).click()
     await startMany(sandbox, 1_020)
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Continue' }).click()
     await page
-      .getByText('1000 logins changed during the pause. 20 logins came and had to be dropped: there were too many.')
+      .getByText('1000 logins changed during the pause. 20 logins began and were dropped, because there were too many.')
       .waitFor()
     t.equal(await rows.count(), 50)
   },

@@ -1,5 +1,5 @@
-// Keeps “2 minutes ago” true while a page is open, and shows the exact time by the visitor's own clock. pages/age.ts has the
-// same words.
+// Updates times such as “2 minutes ago” while a page is open, and adds the exact time in the visitor's time zone.
+// pages/age.ts has the same words.
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const units = [
   [24 * 3600, 'day'],
@@ -21,5 +21,5 @@ function showAges() {
 
 showAges()
 setInterval(showAges, 10_000)
-// Also what comes onto the page later.
+// Also update times that are added to the page later.
 new MutationObserver(showAges).observe(document.getElementById('main'), { childList: true, subtree: true })

@@ -1,17 +1,18 @@
-// The page of faults: finds faults while the visitor types, and orders and cancels them in place. Without this script its forms do the same.
+// The page of faults: finds faults while the visitor types, and orders and cancels faults without loading the page again.
+// Without this script, the forms of the page do the same.
 const status = document.getElementById('announced')
 const finder = document.getElementById('find-faults')
 const pauseMs = 200
 
 function announce(text) {
-  // The same text again is announced only if it was gone.
+  // Screen readers announce the same text a second time only if it was removed in between.
   status.textContent = ''
   requestAnimationFrame(() => {
     status.textContent = text
   })
 }
 
-/** Resolves to the page that the laboratory answers with, whatever its status. */
+/** Sends a request, and resolves to the page in the answer, whatever the status of the answer. */
 async function load(url, options) {
   const response = await fetch(url, options)
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')
@@ -63,7 +64,7 @@ async function send(form) {
   }
 }
 
-/** The focus stays on the button, or goes to the first wrong field. */
+/** Shows the result of an order. The focus stays on the button or, if the order was refused, goes to the first wrong field. */
 function showOrdered(form, { page, isRefused }) {
   const { fault } = form.dataset
   const entry = document.getElementById(`fault-${fault}`)
@@ -87,7 +88,7 @@ function showOrdered(form, { page, isRefused }) {
   announce(isRefused ? `Not ordered. ${problems.join(' ')}` : `Ordered ${fault}.`)
 }
 
-/** The button is gone, so the focus goes to the next one, or to the heading. */
+/** Shows that a fault was cancelled. Its button no longer exists, so the focus goes to the next button, or to the heading. */
 function showCancelled({ page }) {
   replace('ordered', page)
   const ordered = document.getElementById('ordered')
@@ -106,7 +107,10 @@ document.addEventListener('submit', event => {
   }
 })
 
-/** Shows how often the ordered faults have happened, unless somebody is just about to cancel one. */
+/**
+ * Shows how often the ordered faults have happened. If the focus is in the list, nothing changes, because the visitor may
+ * be about to cancel a fault.
+ */
 async function refresh() {
   const ordered = document.getElementById('ordered')
   if (ordered.contains(document.activeElement)) return
@@ -119,7 +123,7 @@ const events = new EventSource('/live')
 events.addEventListener('changes', () => {
   if (isWaiting || !document.querySelector('#ordered form.cancel')) return
   isWaiting = true
-  // A busy client must not make the page ask without end.
+  // Wait, so that a client with many requests does not make the page load all the time.
   setTimeout(() => {
     isWaiting = false
     refresh().catch(() => {})

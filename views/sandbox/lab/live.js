@@ -1,5 +1,5 @@
-// Keeps an open page current. What is in use stays as it is: focus, typed text, open details, and the place on the page. Without
-// this script, “Reload” does the same.
+// Updates an open page. The focus, typed text, open details and the scroll position stay as they are. Without this
+// script, the visitor reloads the page with “Reload”.
 const bar = document.getElementById('live')
 const main = document.getElementById('main')
 const statusLine = document.getElementById('live-status')
@@ -8,20 +8,23 @@ const pauseButton = document.getElementById('live-pause')
 const reloadLink = document.getElementById('live-reload')
 const { login: loginId } = bar.dataset
 
-// Each open page loads the sandbox under test, so a busy client must not make it ask without end.
+// Each open page sends requests to the sandbox under test. So a page waits between two requests, even if a client is busy.
 const shortestWaitMs = 1000
 const reconnectMs = 2000
-// Screen readers hear of news at most this often.
+// The shortest time between two announcements to screen readers.
 const newsMs = 10_000
-/** As many rows as a page has (pages/list.ts). */
+/** The number of rows on a page (pages/list.ts). */
 const mostRows = 50
 
-/** What the page has heard of. The laboratory says what came after it. */
+/** The cursor of the last change that the page knows. The laboratory reports the changes after it. */
 let after = bar.dataset.after
 let events
 let reconnection
 let isPaused = false
-/** What the connection is after: the visitor's pause, or a loss. Undefined once it has told what came meanwhile. */
+/**
+ * Why the page was not connected: the visitor paused it, or the connection was lost. Undefined after the laboratory has
+ * reported the changes of that time.
+ */
 let interruption
 
 function connect() {
@@ -56,9 +59,9 @@ function hear({ changed, dropped, isRestarted, cursor }) {
   const reports = []
   if (since === 'loss') reports.push('Connected again.')
   if (since === 'pause' && !loginId) reports.push(`${inWords(changed.length, 'login')} changed during the pause.`)
-  if (dropped > 0) reports.push(`${inWords(dropped, 'login')} came and had to be dropped: there were too many.`)
+  if (dropped > 0) reports.push(`${inWords(dropped, 'login')} began and were dropped, because there were too many.`)
   say(reports.length > 0 ? `Live. ${reports.join(' ')}` : statusLine.textContent || 'Live')
-  // The visitor has just asked for what came during the pause.
+  // After a pause, also show new rows at once, because the visitor has just asked for them.
   if (!isOurs) return
   if (since === 'pause') load({ showsNew: true })
   else loadSoon()
@@ -74,7 +77,7 @@ function say(text) {
 
 let lastNews = 0
 let laterNews
-/** Tells screen readers, with the latest text if several come within a short time. */
+/** Announces a text to screen readers. If several texts come within a short time, only the latest is announced. */
 function tellNews(text) {
   clearTimeout(laterNews)
   const wait = Math.max(0, lastNews + newsMs - Date.now())
@@ -84,23 +87,23 @@ function tellNews(text) {
   }, wait)
 }
 
-/** Asks for this page again and puts it in place. `showsNew`: also rows that are not on the page yet. */
+/** Loads this page again, and updates the document. With `showsNew`, rows that are not on the page yet are added, too. */
 async function load({ showsNew }) {
   try {
     const response = await fetch(location.href)
     const html = await response.text()
     if (isPaused && !showsNew) return
     if (response.ok) update(new DOMParser().parseFromString(html, 'text/html').getElementById('main'), { showsNew })
-    else if (response.status === 404) say('This is no longer kept. The last thousand logins are.')
+    else if (response.status === 404) say('This login is no longer kept. The laboratory keeps only the last thousand.')
   } catch {
-    // The stream notices that the connection is lost, and asks again.
+    // Do nothing: the event stream also notices that the connection is lost, and connects again.
   }
 }
 
 let isWaiting = false
 let isStale = false
 
-/** Loads the page now, or once if it was loaded a moment ago. */
+/** Loads the page now. If it was loaded a moment ago, loads it once after the wait, however many changes arrive until then. */
 async function loadSoon() {
   if (isWaiting) {
     isStale = true
@@ -119,17 +122,17 @@ async function loadSoon() {
 
 function update(next, wish) {
   const known = new Set([...main.querySelectorAll('[id]')].map(({ id }) => id))
-  // Counted first, because rows may move from there to this page.
+  // Count the new rows first, because the update may move rows out of `next`.
   const newRows = [...next.querySelectorAll('#logins[data-held] > li')].filter(({ id }) => !known.has(id)).length
   const focused = document.activeElement
   patchChildren(main, next, wish)
-  // An element that was moved has lost the focus.
+  // An element loses the focus when it is moved.
   if (focused !== document.activeElement && main.contains(focused)) focused.focus({ preventScroll: true })
   if (loginId) tellNews('This login has a new step.')
   else offerNew(wish.showsNew ? 0 : newRows)
 }
 
-/** Says how many logins are new, with a button that shows them. So no row moves by itself. */
+/** Shows a button with the number of new logins. Only this button adds their rows, so that no row moves by itself. */
 function offerNew(count) {
   const offer = document.getElementById('show-new')
   if (!offer) return
@@ -139,7 +142,7 @@ function offerNew(count) {
   tellNews(inWords(count, 'new login'))
 }
 
-// From here on: making one element like another.
+// The functions below change an element until it equals another.
 
 /** Elements are the same if they have the same id, or no id and the same name at the same place. */
 function patchChildren(old, next, wish) {
@@ -158,7 +161,7 @@ function patchChildren(old, next, wish) {
   while (place) {
     const rest = place
     place = place.nextSibling
-    // What the visitor is in stays until they leave it.
+    // An element that contains the focus stays until the focus leaves it.
     if (!rest.contains(document.activeElement)) rest.remove()
   }
 }
@@ -168,7 +171,7 @@ function patch(old, next, wish) {
     if (old.data !== next.data) old.data = next.data
     return
   }
-  // The script has changed the words of the same time.
+  // Another script (ages.js) has changed the text of this element, so compare only the time itself.
   if (old.nodeName === 'TIME') {
     if (old.dateTime !== next.dateTime) old.replaceWith(next)
     return
@@ -181,7 +184,7 @@ function patch(old, next, wish) {
   patchChildren(old, next, wish)
 }
 
-/** What the visitor types or chooses is not changed. */
+/** True for a field whose text or choice must stay as the visitor has left it. */
 function isInUse(element) {
   if (element.nodeName === 'INPUT' || element.nodeName === 'TEXTAREA') return true
   if (element.nodeName !== 'SELECT') return false
@@ -189,7 +192,7 @@ function isInUse(element) {
   return element === document.activeElement || element.selectedIndex !== Math.max(0, original)
 }
 
-/** A list whose rows would move. That of requests without a client moves nothing while it is closed. */
+/** True for a list in which a new row would move the others. The closed list of requests without a client moves nothing. */
 function isHeld(element) {
   return element.id === 'logins' || (element.id === 'logins-of-nobody' && element.closest('details').open)
 }
@@ -206,13 +209,13 @@ main.addEventListener('click', async event => {
   const known = new Set([...main.querySelectorAll('#logins > li')].map(({ id }) => id))
   await load({ showsNew: true })
   const first = [...main.querySelectorAll('#logins > li')].find(({ id }) => !known.has(id))
-  // The button has gone, so the focus goes to what it has shown.
+  // The button is hidden now, so the focus goes to the first row that it has added.
   first?.querySelector('a').focus()
 })
 
 pauseButton.addEventListener('click', () => {
   isPaused = !isPaused
-  pauseButton.textContent = isPaused ? 'Go on' : 'Pause'
+  pauseButton.textContent = isPaused ? 'Continue' : 'Pause'
   if (isPaused) {
     disconnect()
     say('Paused')
@@ -223,7 +226,8 @@ pauseButton.addEventListener('click', () => {
   }
 })
 
-// A page that nobody sees asks for nothing. It also leaves its connection to other pages: browsers have only six for a host.
+// A hidden page needs no changes. It closes its connection for the benefit of other pages, because a browser opens only
+// six connections to a host.
 document.addEventListener('visibilitychange', () => {
   if (isPaused) return
   if (document.hidden) disconnect()

@@ -150,7 +150,10 @@ export function loginCalls({
   function requireLogin(request: FastifyRequest): RecordedLogin {
     const login = logins.find((request.params as { id: string }).id)
     if (!login)
-      throw new LabError(404, 'There is no such login. The last thousand are remembered, until the sandbox stops.')
+      throw new LabError(
+        404,
+        'There is no such login. The laboratory remembers the last thousand logins, until the sandbox stops.',
+      )
     return login
   }
 

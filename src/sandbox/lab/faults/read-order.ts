@@ -58,7 +58,7 @@ export const orderBody = {
       anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],
       default: 1,
       description:
-        'How often the fault happens. Each request uses it up once, even if several requests arrive at the same time.',
+        'How often the fault happens. It happens to exactly this number of requests, even if several requests arrive at the same time.',
     },
     options: {
       type: 'object',

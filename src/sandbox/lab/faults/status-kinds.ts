@@ -69,7 +69,7 @@ export function statusKinds(dialect: Dialect): Kinds {
       when: ['before', 'after'],
       options: {
         status: wholeNumberFrom(200, 599, { about: 'The status.' }),
-        body: bodyText({ about: 'The body. The statuses 204 and 304 have none.', default: '' }),
+        body: bodyText({ about: 'The body. Answers with the status 204 or 304 have no body.', default: '' }),
         type: oneOf(bodyTypes, { about: 'The content type.', default: bodyTypes[0] }),
         seconds: numberFrom(0, longestSeconds, { about: 'The delay of the answer.', default: 0, unit: 'seconds' }),
       },
