@@ -26,7 +26,7 @@ export interface Sandbox {
   /** The faults of the laboratory, for tests in the same process. */
   faults: Lab['faults'] | undefined
   store: Store
-  /** The result of the SEED_ settings. Undefined without such settings. */
+  /** What the SEED_ settings have changed. Undefined without such settings. */
   seedReport: SeedReport | undefined
   /** Runs when the sandbox has started. */
   sweeper: Sweeper
@@ -56,7 +56,7 @@ export async function buildSandbox(
   const store = await openStore(config.databaseUrl, {
     clock,
     onLost: error => logger.warn({ code: 'store-connection-lost', cause: error.message }, 'lost a connection'),
-    // An existing database that is empty may have lost all its data.
+    // If the file existed before, the database may have lost all its data.
     onNew: wasThere =>
       logger[wasThere ? 'warn' : 'info']({ code: 'new-database' }, 'the database was empty: tables and keys are new'),
   })

@@ -231,7 +231,7 @@ function readTrustedProxies(env: Environment, problems: string[]): string[] {
     .filter(entry => entry !== '')
   if (!entries.every(isNetwork))
     problems.push(
-      'TRUSTED_PROXIES must be IP addresses or networks such as 10.1.0.0/16, comma-separated, never all (/0)',
+      'TRUSTED_PROXIES must be IP addresses or networks such as 10.1.0.0/16, comma-separated, but not the network of all addresses (/0)',
     )
   return entries
 }

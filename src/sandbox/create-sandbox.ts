@@ -85,8 +85,8 @@ export async function createSandbox(options: SandboxOptions = {}) {
   const openRequests = trackOpenRequests(sandbox)
 
   /**
-   * Resolves when all requests so far are recorded. It waits for open requests at most `longestMs`. Without `longestMs`, it
-   * ignores requests that have been open for more than a second.
+   * Resolves when all requests so far are recorded. The function waits for open requests, but at most `longestMs`
+   * milliseconds. Without `longestMs`, it ignores requests that have been open for more than a second.
    */
   async function untilNoted(longestMs?: number): Promise<void> {
     const end = performance.now() + (longestMs ?? 200)
@@ -101,7 +101,7 @@ export async function createSandbox(options: SandboxOptions = {}) {
     ...addresses,
     client,
     user,
-    /** For the environment of the client. */
+    /** Settings for the environment of the client. */
     env: {
       LOGIN_URL: addresses.portalUrl,
       API_URL: addresses.apiUrl,
@@ -151,7 +151,7 @@ export async function createSandbox(options: SandboxOptions = {}) {
   }
 }
 
-/** If a request has been open for longer than this, a fault keeps it open. */
+/** A request that has been open for longer than this is probably kept open by a fault. */
 const hangingMs = 1000
 
 /** Returns a function that lists when the open requests to portal and API began. */

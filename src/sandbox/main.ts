@@ -46,7 +46,7 @@ async function start(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
 }
 
-/** Secrets print as [redacted]. An e-mail address is personal. */
+/** Secrets print as [redacted]. The e-mail address is left out, because it is personal. */
 function forLog(config: SandboxConfig) {
   return { ...config, seed: config.seed && { ...config.seed, userEmail: '[redacted]' } }
 }

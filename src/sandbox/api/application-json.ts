@@ -45,7 +45,7 @@ export function toAppJson(application: Application) {
   }
 }
 
-/** `clientSecrets` only if they were made just now: the store has only their hashes. */
+/** `clientSecrets`: secrets that were created just now. Otherwise the JSON contains none, because the store has only their hashes. */
 export function toClientJson(application: Application, clientSecrets?: string[]) {
   return {
     clientId: application.id,
@@ -92,7 +92,7 @@ function toMemberLink(link: Invitation & { groupName: string }, status: 'maker' 
   }
 }
 
-// The link from the group is made with the application and never changes.
+// The link from the group is created together with the application and never changes.
 function toDeveloperLink({ id, linkId, groupId, createdAt, createdBy }: Application) {
   return {
     '@context': contexts.DeveloperOf,

@@ -1,4 +1,4 @@
-// The routes of applications (rule api-operations). Each has a schema, calls the domain, and answers with a schema.
+// The routes of applications (rule api-operations). Each route has schemas for its requests and answers, and calls the domain.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   addSecret,
@@ -109,10 +109,10 @@ function entityTagOf({ version }: Pick<Application, 'version'>): string {
 }
 
 /**
- * The condition of If-Match (RFC 9110 13.1.1). The condition holds if the header is missing, is `*`, or names the version.
- * The comparison is strong: a weak tag never matches. Splitting the list at commas is safe, because our tags contain no
- * comma. A tag from elsewhere contains quotation marks only at its beginning and its end, so no piece of the
- * tag equals one of ours.
+ * The condition of If-Match (RFC 9110 13.1.1). The condition holds if the header is missing, is `*`, or names the
+ * version. The comparison is strong: a weak tag never matches. Splitting the list at commas is safe, because our tags
+ * contain no comma. A tag of another server may contain commas, but quotation marks only at its two ends. So no piece of
+ * it equals one of our tags.
  */
 function conditionOf({ headers }: FastifyRequest): { isKnownVersion: (version: number) => boolean } {
   const tags = headers['if-match']?.split(',').map(tag => tag.trim())

@@ -9,8 +9,8 @@ import { ApiError } from './api-error.ts'
 const maxDepth = 20
 
 /**
- * An empty body is accepted as undefined: callers send their content type with every request, even without a body. A route
- * that needs a body reports that it is missing.
+ * An empty body is accepted as undefined: callers send their content type with every request, even without a body. A
+ * route that needs a body reports a missing one.
  */
 export function readJsonBodies(scope: FastifyInstance): void {
   const parse = scope.getDefaultJsonParser('error', 'error')
@@ -36,7 +36,7 @@ export function readJsonBodies(scope: FastifyInstance): void {
   )
 }
 
-/** Call this only with valid JSON. If a text has an open string, the pattern takes very long to search for its end. */
+/** Call this only with valid JSON. If a text has a string without an end, the pattern takes very long to search for the end. */
 function isTooDeep(json: string): boolean {
   let depth = 0
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
@@ -50,9 +50,9 @@ function isTooDeep(json: string): boolean {
 type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => FieldProblems
 
 /**
- * The data of the body, with or without the envelope. `Data` is the type of its schema. For routes with `attachValidation`:
- * they call this after checking what the caller may do. Throws ApiError 400 if there is no body, and InvalidFields with all
- * problems of the fields.
+ * The data of the body, with or without the envelope. `Data` is the type of its schema. Routes with `attachValidation`
+ * call this function after they have checked what the caller may do. Throws ApiError 400 if there is no body, and
+ * InvalidFields with all problems of the fields.
  */
 export function readData<Data>(request: FastifyRequest, findProblems: FindProblems): Data {
   requireBody(request)

@@ -28,8 +28,8 @@ const copyButtons = readAsset('copy-buttons.js')
 const anyToken = whoMay({ kinds: ['portal', 'client', 'application'] })
 const onlyUsers = whoMay()
 const toRemove = whoMay({ refusal: refusalToRemove })
-// Only people may change the members of a group: on the portal's page, or with a token from that page. A client that they
-// have signed in to cannot add members.
+// Only people may change the members of a group: on the portal's page, or with a token from that page. The token that a
+// client gets at a login cannot add members.
 const portalTokensOnly = whoMay({
   kinds: ['portal'],
   refusal: () => "Permission denied. Use an access token from the portal's own page.",

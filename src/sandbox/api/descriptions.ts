@@ -58,7 +58,7 @@ const exampleUser = '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed'
 
 const exampleSecret = 'kX2vJm0Qh7sWc5Tz9rLb3NfYp8GdVa1Ue6Ro4Ai_0Hs'
 
-/** Used in the example answers of that page. */
+/** Values for the example answers on the page that describes the calls. */
 const samples = {
   ...Object.fromEntries(Object.entries(contexts).map(([type, context]) => [`${type}.@context`, context])),
   'DeveloperOf.from': exampleGroup,

@@ -30,11 +30,14 @@ const refusals = {
   },
 }
 
-/** For an answer that shows one application. */
+/** An answer that shows one application, with its ETag. */
 const withTag = (description: string, schema: string, headers: object = {}) => ({
   ...answer(description, schema),
   headers: {
-    ETag: { type: 'string', description: 'For If-Match (RFC 9110 8.8.3). Every write of the application changes it.' },
+    ETag: {
+      type: 'string',
+      description: 'The value for If-Match (RFC 9110 8.8.3). Every write of the application changes it.',
+    },
     ...headers,
   },
 })
@@ -200,7 +203,7 @@ export const listMembershipsCall = {
   },
 }
 
-/** The refusals that every call can get, and those whose statuses are given. */
+/** The refusals that every call can get, and the refusals with the given statuses. */
 function refuse(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries([400, 401, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]))
 }

@@ -95,7 +95,7 @@ export const apiSchemas: Record<string, Schema> = {
   NewClient: object({ ...client, clientSecrets: { ...listOf(secret), minItems: 1, maxItems: 1 } }),
   AppAccessToken: object({
     id: uuid,
-    token: { ...text, description: 'A JWT; access_token is the same.' },
+    token: { ...text, description: 'A JWT. The member access_token has the same value.' },
     access_token: text,
     expires_in: { type: 'integer', description: 'Seconds.' },
     token_type: only('Bearer'),

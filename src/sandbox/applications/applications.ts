@@ -1,4 +1,5 @@
-// What may be done with applications and their OAuth clients, and why not. Ids come from outside and are not checked yet.
+// Reads, creates, changes and removes applications and their OAuth clients, if the caller may do this. Ids come from
+// outside and are not checked yet.
 import { randomUUID } from 'node:crypto'
 import { requireRoomForApplication, requireRoomForGrowth } from '../groups/limits.ts'
 import { Refusal } from '../observe/refusal.ts'
@@ -146,7 +147,7 @@ export async function changeApplication(
   })
 }
 
-/** The application's client ends at the same moment. Throws Refusal. */
+/** Removes an application. Its OAuth client stops working at the same moment. Throws Refusal. */
 export async function removeApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   id: string,
@@ -161,8 +162,8 @@ export async function removeApplication(
 }
 
 /**
- * The new secret is shown here and never again. The previous secret stays valid, so that a running client can switch to the
- * new one later. Throws Refusal.
+ * Returns the new secret, which no later call can show. The previous secret stays valid, so that a running client can
+ * switch to the new one later. Throws Refusal.
  */
 export async function addSecret(
   { store, clock }: Pick<Services, 'store' | 'clock'>,

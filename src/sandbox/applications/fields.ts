@@ -186,7 +186,7 @@ export function mergeFields(present: ApplicationFields, change: ChangedApplicati
   return { ...pickFields(present), ...texts, redirectUris, defaultRedirectUri }
 }
 
-/** Only the fields that the developer fills in. */
+/** Returns only the fields that the developer fills in. */
 export function pickFields(application: ApplicationFields): ApplicationFields {
   const names = Object.keys(fields) as (keyof ApplicationFields)[]
   return Object.fromEntries(names.map(name => [name, application[name]])) as unknown as ApplicationFields

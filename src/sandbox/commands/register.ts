@@ -40,7 +40,9 @@ export const registerClient = defineCommand({ usage, failure: 'Nothing was regis
       'Only the running sandbox can use a database in memory. Register the client with POST /lab/v1/applications.',
     )
   if ([portalUrl, apiUrl].some(url => new URL(url).port === '0'))
-    throw new NothingDone('The ports of the sandbox are not known. Set PORTAL_PORT and API_PORT to the present ones.')
+    throw new NothingDone(
+      'The ports of the sandbox are not known. Set PORTAL_PORT and API_PORT to the ports that it uses.',
+    )
   return onStore(config, async store => {
     const userId = await findOwner(store, config, email)
     const created = await inSentences(async () => {

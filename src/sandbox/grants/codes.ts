@@ -150,8 +150,8 @@ async function explainRefusal(
     const isSame = isSameUri && isSameState && isSameChallenge
     // Math.abs allows the clock of another instance to be a little ahead, but not by days.
     const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= graceMs
-    // If this is not a replay, somebody else has the code, too. The portal cannot know which of the two is the client (RFC
-    // 6749 4.1.2).
+    // If this is not a retry of the same client, two callers have the code. The portal cannot know which of them is the
+    // client (RFC 6749 4.1.2).
     if (!isReplay) await store.write(db => revokeGrant(db, grant.grantId, clock()))
     return new Refusal('code-used', { isReplay })
   }

@@ -1,4 +1,4 @@
-// Consents: a user allows an application to sign them in, or takes that back.
+// Consents: a user allows an application to sign them in, declines, or withdraws the consent.
 import { Refusal } from '../observe/refusal.ts'
 import type { ProvenUser } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
@@ -36,7 +36,7 @@ export async function decline({ store }: Pick<Services, 'store'>, question: Ques
   if (!isFirst) throw new Refusal('answered-already')
 }
 
-/** Allows an application without a login. `clientId` is not checked yet. Throws Refusal. */
+/** Stores the consent of a user to an application, outside a login. `clientId` is not checked yet. Throws Refusal. */
 export async function allowApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, clientId }: { userId: string; clientId: string },

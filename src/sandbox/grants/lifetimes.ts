@@ -1,4 +1,4 @@
-// How long tokens and codes live: as the settings say, unless this client has its own lifetimes.
+// How long the tokens and codes of a client live. The settings decide, unless the client has its own lifetimes.
 import type { Lifetimes } from '../services.ts'
 
 export type ClientLifetimes = ReturnType<typeof createLifetimes>

@@ -14,7 +14,7 @@ export interface LoginRequest {
   application: Application
   redirectUri: string
   cancelUrl: string
-  /** Undefined if the request has no state. Then the redirect to the client has no state either. */
+  /** If the request has no state, this is undefined, and the redirect to the client contains no state. */
   state: string | undefined
   /** The PKCE challenge (S256). Undefined if the request has no challenge. */
   codeChallenge: string | undefined
@@ -32,11 +32,13 @@ export const loginParameters = {
     client_id: { type: 'string', description: 'Client ID of the application.' },
     redirect_uri: {
       ...uri,
-      description: 'Where the browser comes back to. It must equal a registered redirect URI, byte for byte.',
+      description:
+        'The address to which the portal sends the browser back. It must equal a registered redirect URI, byte for byte.',
     },
     cancel_url: {
       ...uri,
-      description: 'Where the browser goes if the person declines. It needs the origin of a registered redirect URI.',
+      description:
+        'The address to which the browser goes if the person declines. Its origin must be that of a registered redirect URI.',
     },
     state: {
       type: 'string',

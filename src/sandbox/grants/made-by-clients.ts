@@ -45,8 +45,8 @@ export async function renewMadeByClient(
 }
 
 /**
- * Removes an application that the client has made. For an application that the client has not made, it ends only the
- * client's secrets. Throws Refusal.
+ * Removes an application that the client has made. If somebody else has made the application, only the secrets that the
+ * client has made end. Throws Refusal.
  */
 export async function removeMadeByClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -62,7 +62,7 @@ export async function removeMadeByClient(
   })
 }
 
-/** Stays locked until the transaction ends, so that nothing changes in between. Throws Refusal. */
+/** Finds what the client has made, and locks the application until the transaction ends. Throws Refusal. */
 async function claimMade(db: Db, { userId, ids, now }: { userId: string; ids: MadeIds; now: Date }) {
   const { applicationId } = ids
   const isClaimed = isId(applicationId) && (await claimApplication(db, applicationId, { userId, now })) !== undefined

@@ -1,4 +1,5 @@
-// Tokens of a client: issued for a family, renewed with a refresh token, and revoked. Also the access tokens from the portal's own page.
+// Tokens of a client: issued for a family, renewed with a refresh token, and revoked. This file also makes the access
+// tokens of the portal's own page.
 import type { StepNotes } from '../observe/notes.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
@@ -64,7 +65,7 @@ export async function renewTokens(
 
 /**
  * For ten seconds, the token that was replaced last gets the same answer again. Any other replaced token may have been
- * stolen, and nobody knows which of the two callers is the client. So the family ends.
+ * stolen, and the portal cannot know whether the client or the thief sends it. So the family ends.
  */
 async function repeatOrRevoke(
   { store }: Pick<Services, 'store'>,

@@ -103,7 +103,7 @@ export async function acceptInvitation(
   })
 }
 
-/** The kind of link that was ended. */
+/** The kind of link that a call has ended. */
 export type EndedLink = 'membership' | 'invitation'
 
 /**

@@ -12,8 +12,8 @@ export const limits = {
   bytesInGroup: 256 * 1024,
   openInvitations: 20,
   /**
-   * Invitations from one person to another, counted in all groups together. The limit protects a person who declines from
-   * being invited again and again.
+   * Invitations from one person to another, counted in all groups together. Without this limit, somebody could send a new
+   * invitation each time that the other person declines.
    */
   invitationsADay: 20,
 }

@@ -35,7 +35,7 @@ export function limitConnections(most: number, logger: FastifyBaseLogger) {
         return
       }
       socket.destroy()
-      // Once a minute: a flood of connections must not fill the log.
+      // Write this line at most once a minute: a flood of connections must not fill the log.
       if (performance.now() - warnedAt < 60_000) return
       warnedAt = performance.now()
       logger.warn({ code: 'connections-full', most }, 'MAX_CONNECTIONS are open: new ones are closed at once')

@@ -36,7 +36,7 @@ function reasonOf(statusCode: number): Reason {
   return reasons[statusCode] ?? 'internal'
 }
 
-/** Every dialect needs words for these faults, in addition to its own refusals. */
+/** Errors that can happen in every dialect. Each dialect needs words for them, in addition to the words for its own refusals. */
 export type FaultReason =
   | 'busy'
   | 'store-unavailable'
@@ -62,8 +62,8 @@ export function faultOf(error: unknown): { statusCode: number; reason: FaultReas
 export const retryAfterFaultSeconds = 2
 
 /**
- * Notes the reason and writes one line to the log, with a code that begins with the dialect. A page itself shows the
- * request id and the link to the laboratory. Every other refusal has the request id and the link as headers.
+ * Notes the reason and writes one line to the log, with a code that begins with the dialect. An error page contains the
+ * request id and the link to the laboratory. Every other refusal has them in its headers.
  */
 export function reportRefusal(
   reply: FastifyReply,

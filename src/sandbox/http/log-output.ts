@@ -21,7 +21,7 @@ export function openLogOutput() {
     isFailing = false
   })
   setInterval(() => isFailing && output.write(''), retryMs).unref()
-  // Drop what is not written yet. Pino would try to write these lines at exit, and would never stop trying if
+  // Drop the lines that are not written yet. Pino would try to write these lines at exit, and would never stop trying if
   // nobody reads or the disk is full.
   process.prependListener('exit', () => output.destroy())
   return {

@@ -26,7 +26,7 @@ export function trackMethods(scope: FastifyInstance): (refuse: () => never) => v
         url: url.slice(scope.prefix.length) || '/',
         method: others,
         schema: { hide: true },
-        // The request is recorded as the same step, with the wrong method.
+        // With the same config, a request with the wrong method is a step of the same kind.
         config,
         // Refuse the request before its body is read, because the body does not matter.
         onRequest: async (_request, reply) => {

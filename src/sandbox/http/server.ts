@@ -32,7 +32,7 @@ const ajv: FastifyServerOptions['ajv'] = {
     removeAdditional: false,
     useDefaults: false,
     allErrors: true,
-    // Adds to each error the schema that it is about.
+    // Each error then contains the schema that the value does not match.
     verbose: true,
   },
   onCreate(instance) {
@@ -82,7 +82,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     return503OnClosing: false,
     ajv,
   })
-  // The schemas of answers only describe them. Tests check that the answers match.
+  // The schemas of answers are only for the API description: Fastify does not check answers with them. Tests check that the answers match.
   server.setSerializerCompiler(() => JSON.stringify)
   server.removeContentTypeParser('text/plain')
   // Node sends the answers of a connection in the order of its requests. So the sandbox makes an answer only

@@ -78,7 +78,7 @@ export interface Lab {
 
 export interface LabOptions {
   addresses: Omit<LabAddresses, 'labUrl'>
-  /** Public addresses. Links use the first one. */
+  /** Public addresses. Links use the first address. */
   labUrls: string[]
   token: Secret | undefined
   clock: () => Date

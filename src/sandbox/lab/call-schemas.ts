@@ -42,7 +42,7 @@ const refusals = {
   503: answer('The sandbox is too busy, or cannot reach its database. See Retry-After.', 'Error'),
 }
 
-/** The refusals that every call can get, and those whose statuses are given. */
+/** The refusals that every call can get, and the refusals with the given statuses. */
 export function refuse(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries(
     [400, 401, 403, 422, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]),

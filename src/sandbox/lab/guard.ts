@@ -7,7 +7,10 @@ import { LabError } from './lab-error.ts'
 
 const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
-/** For a route of a page that accepts forms, but only from the laboratory's own pages. Register such a route where forms are parsed. */
+/**
+ * For a route of a page that accepts forms, but only from the laboratory's own pages. Register such a route in a scope
+ * that parses forms.
+ */
 export const takesForms: { config: object } = { config: { takesForms: true } }
 
 /**

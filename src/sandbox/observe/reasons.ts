@@ -249,7 +249,7 @@ export const reasons = {
     reference: 'RFC 6750 3.1; RFC 7009',
   },
   'not-allowed': {
-    found: 'The token is valid, but does not allow this.',
+    found: 'The token is valid, but does not allow this request.',
     why: 'An application belongs to a group, and only the members of the group may change it.',
     fix: 'Is the person a member of the group that the application belongs to? An app access token reads only its own application.',
     reference: 'RFC 6750 3.1; the API’s own description',

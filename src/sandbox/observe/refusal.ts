@@ -21,7 +21,7 @@ export interface RefusalDetails {
   problems?: Record<string, string>
 }
 
-/** Thrown inside a transaction, it rolls the transaction back. */
+/** If a Refusal is thrown inside a transaction, the transaction is rolled back. */
 export class Refusal extends Error {
   readonly reason: Reason
   readonly details: RefusalDetails

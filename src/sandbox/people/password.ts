@@ -36,8 +36,8 @@ const mostAccounts = 5
 /**
  * Counts failures for the account and for the source. While either count is full, even the right password is refused. A
  * browser with a mark for the account has its own count, so that strangers cannot lock out the person who uses it. When
- * that count is full, the failures count as those of any other browser do. Throws Refusal (password-wrong,
- * too-many-failures) and Busy.
+ * that count is full, further failures of this browser count like those of any other browser. Throws Refusal
+ * (password-wrong, too-many-failures) and Busy.
  */
 export async function checkPassword(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
@@ -143,8 +143,9 @@ export async function makeResetToken(
   const windowMs = resetLinkMinutes * 60_000
   const token = makeFormToken(keyRing.sealingKey, resetPurpose, link, new Date(clock().getTime() + windowMs))
   // Requests are counted for source and account together, so that a stranger does not use up the owner's attempts. A new
-  // password ends every link, so it begins a new count. All addresses without an account share one count per source: a
-  // stranger cannot fill the table. The window is as long as a link is valid, so at the limit the last link still works.
+  // password ends every link, so it begins a new count. All addresses without an account share one count per source, so
+  // that a stranger cannot fill the table. The window is as long as a link is valid, so at the limit the last link still
+  // works.
   const key = `resets of ${hashAccount({ userId, passwordHash })} from ${source}`
   const bucket: Bucket = { key, limit: mostResetLinks, windowMs }
   const retryAfterSeconds = await findBackOff(store.read, [bucket], clock())
@@ -153,7 +154,10 @@ export async function makeResetToken(
   return { token, isForSomebody: credentials !== undefined }
 }
 
-/** The account whose password the link resets. Throws Refusal (link-expired) if the portal did not make it, or if it has expired or was used. */
+/**
+ * The account whose password the link resets. Throws Refusal (link-expired) if the portal did not make the link, or if
+ * the link has expired or was used.
+ */
 export async function readResetToken(
   { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,
   token: unknown,

@@ -8,7 +8,7 @@ import { findPersonProblems, isTicked } from './rules.ts'
 const signUpsAnHour = 100
 const hourMs = 3_600_000
 
-/** `fields` come from outside, of any type. Throws Refusal, Busy, and errors of the store. */
+/** `fields` come from outside and may have any type. Throws Refusal, Busy, and errors of the store. */
 export async function registerUser(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
   fields: Record<string, unknown>,

@@ -14,9 +14,9 @@ interface Waiter {
 }
 
 /**
- * The returned function runs the work when it is its turn, or throws Busy. Sources take turns: a source with one task does
- * not wait behind fifty tasks of another. If no place is free, a source with fewer places takes a place from the source
- * with the most. The latest task of the latter then gets Busy.
+ * The returned function runs the work when it is its turn, or throws Busy. Sources take turns: a source with one task
+ * does not wait behind fifty tasks of another. If no place is free, the source with the most places must give one to a
+ * source with fewer, and its latest task gets Busy.
  */
 export function createTurns(): <T>(source: string, work: () => Promise<T>) => Promise<T> {
   let running = 0

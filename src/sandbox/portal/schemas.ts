@@ -80,7 +80,7 @@ const oauthError = {
   properties: {
     error: { type: 'string', description: 'A code of RFC 6749 5.2.' },
     error_description: text,
-    error_uri: { type: 'string', format: 'uri', description: 'Where the laboratory says what happened.' },
+    error_uri: { type: 'string', format: 'uri', description: 'The page of the laboratory that says what happened.' },
     state: { type: 'string', description: 'As it was sent.' },
   },
 } as const satisfies JSONSchema

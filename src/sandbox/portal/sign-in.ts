@@ -19,7 +19,7 @@ import { findVisitor, readMark, signBrowserIn, signBrowserOut } from './session.
 export interface SignInPurpose {
   /** A local path of the portal. */
   returnTo: string
-  /** The application that they are signing in to, if there is one. */
+  /** The application that the visitor is signing in to, if there is one. */
   applicationName: string | undefined
   /** Origins that the path may redirect to. */
   formTargets: string[]
@@ -185,7 +185,7 @@ function showMissingCookies(
 
 export const signedOutPath = '/signed-out'
 
-/** Signing out of the portal in this browser. Applications that the visitor signed in to are not signed out. */
+/** Signing out of the portal in this browser. The visitor stays signed in to applications. */
 export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyRing'>) {
   /**
    * Applications link here, because they cannot end this session. While the session lasts, the next login asks for no

@@ -49,7 +49,7 @@ export function userCallRoutes(services: CallServices) {
     return toPersonJson(user)
   }
 
-  /** POST /api/register, by the rules of the page. */
+  /** POST /api/register, with the same rules as the page for new accounts. */
   async function register(request: FastifyRequest, reply: FastifyReply) {
     const { userId } = await registerUser(services, requireBodyFields(request), services.sourceOf(request))
     const user = await findUser(store.read, userId)
@@ -70,7 +70,7 @@ export function userCallRoutes(services: CallServices) {
     return { redirectUrl: codeUrl(login, { code, userId, issuer: addresses.portalUrl }), userId }
   }
 
-  /** POST /api/authorizeApplication, as on the consent page. */
+  /** POST /api/authorizeApplication, with the same effect as “Allow” on the consent page. */
   async function allow(request: FastifyRequest): Promise<ConsentAnswer> {
     const call = readFields<ConsentRequest>(request)
     const { userId, clientId } = call.take('userId', 'clientId')
@@ -151,7 +151,7 @@ function answerOf(error: unknown): MessageAnswer | undefined {
   return answer ?? answerToUntrustedStart(error)
 }
 
-/** While no redirect URI is trusted, the script gets the words that a visitor would read. */
+/** Until the redirect URI is trusted, the script gets the words that a visitor would read. */
 function answerToUntrustedStart(refusal: Refusal): MessageAnswer | undefined {
   const { reason, details } = refusal
   const isStart =

@@ -35,7 +35,7 @@ import { hashToken } from '../tokens/opaque-token.ts'
 export interface SeedReport {
   /** Names of the settings that took effect now. */
   applied: string[]
-  /** Sentences that say what was refused, because somebody else owns it or there is no room. */
+  /** Sentences about settings that could not be applied, because the record belongs to somebody else or there is no room. */
   refused: string[]
   /** Clauses that say what people have changed. Their changes stay unless seeding is forced. */
   outdated: string[]
@@ -59,8 +59,9 @@ export async function seedStore(
 ): Promise<SeedReport> {
   const password = seed.userPassword.reveal()
   for (;;) {
-    // Hash the password before the transaction, because the transaction must be short. Only the slow hash of the applied
-    // password is stored, so verifying the password against it, as at a sign-in, shows whether the setting has changed.
+    // Hash the password before the transaction, because the transaction must be short. The store has only the slow hash
+    // of the applied password. So the setting is verified against this hash, as at a sign-in, to see whether it has
+    // changed.
     const known = await findSeededUser(store.read, seed.userEmail)
     const isPasswordChanged = !known || !(await passwords.verify(password, known.passwordHash))
     const passwordHash = isPasswordChanged ? await passwords.hash(password) : known.passwordHash

@@ -81,7 +81,7 @@ interface ClientSecretTable {
   generation: number
   hash: string
   created_at: number
-  /** Empty, like made_by_client, if an earlier version made the secret: that version did not store this. */
+  /** Empty, like made_by_client, if an earlier version made the secret, because that version did not store the maker. */
   created_by: string
   made_by_client: string | null
 }

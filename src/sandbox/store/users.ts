@@ -24,7 +24,7 @@ export interface NewUser {
   passwordHash: string
 }
 
-/** RFC 5321 4.5.3.1.3 allows this much between the angle brackets. */
+/** The longest address that RFC 5321 4.5.3.1.3 allows between the angle brackets. */
 export const longestEmail = 254
 
 /**

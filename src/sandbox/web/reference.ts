@@ -201,7 +201,7 @@ function makeSample(schema: Schema, document: OpenApi, samples: Samples, name = 
     })
     return Object.fromEntries(members)
   }
-  // The only object with any names holds the problems of fields, by the name of the field.
+  // Only one object has no fixed names: it holds the problems, by the name of the field.
   if (additionalProperties) return { name: ['Enter a name.'] }
   if (items) return [makeSample(items, document, samples, name)]
   if (type === 'array') return []

@@ -96,7 +96,7 @@ const textOrNull = { type: ['string', 'null'] }
 const values = {
   type: 'object',
   additionalProperties: { anyOf: [ref('Value'), listOf(ref('Value'))] },
-  description: 'By name. A name that was sent more than once has a list.',
+  description: 'The values by name. If a name was sent more than once, its values are a list.',
 }
 
 const summary = {

@@ -15,7 +15,7 @@ import { type LoginOutcome, outcomes, statusOf } from './login-status.ts'
 import { findNotices, notices } from './notices/notices.ts'
 import { verdictOf } from './verdict.ts'
 
-/** Which logins to list. Conditions that are left out select all. */
+/** Which logins to list. A condition that is left out excludes no login. */
 export interface LoginQuery {
   clientId?: string | undefined
   /** Only requests without a client. */
@@ -49,7 +49,7 @@ export const loginQueryParameters = {
   },
 } as const
 
-/** Reads these parameters. Invalid values are ignored, for pages. The schema of a call refuses them before. */
+/** Reads these parameters. Ignores invalid values, because a page must not fail. For a call, the schema has refused such values already. */
 export function readLoginQuery(given: Record<string, string | undefined>): LoginQuery {
   const minutes = Number(given.minutes)
   return {
@@ -89,8 +89,8 @@ export async function searchLogins(
       word,
       isIn,
       /**
-       * The notices with this word. The notices of a login are searched only if there are such notices, because that takes
-       * longest.
+       * The ids of the notices that contain this word. Finding the notices of a login takes longest, so this happens only
+       * if the set is not empty.
        */
       inNotices: new Set(notices.filter(({ id, found }) => isIn(id) || isIn(found)).map(({ id }) => id)),
       // A value with the name `searched` is always hidden, so only its hash is compared.

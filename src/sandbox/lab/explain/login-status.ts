@@ -60,8 +60,8 @@ export function isAskedAgain({ kind, reason }: RecordedStep): boolean {
 }
 
 /**
- * Whether the visitor declined. A later exchange is refused for the same reason, but is a mistake of the client and does
- * not count.
+ * Whether the visitor declined. The portal refuses a later exchange for the same reason. Such an exchange does not count
+ * here, because it is a mistake of the client.
  */
 export function isDeclined({ kind, reason }: RecordedStep): boolean {
   return kind !== 'exchange' && reason === 'consent-declined'

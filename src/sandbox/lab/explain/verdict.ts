@@ -156,7 +156,7 @@ function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin
 
 /**
  * The refusals that a fault of an earlier step can cause, by the place of the fault. For example, after a redirect with
- * another state the client may send that state. But if its secret is wrong, the fault is not the cause.
+ * another state the client may send that state. But a fault in the redirect is never the cause of a wrong client secret.
  */
 const causedBy: [place: RegExp, reasons: RegExp][] = [
   [/^redirect-/, /^(state-|code-|consent-|field-missing|verifier-|client-unknown)/],

@@ -83,7 +83,7 @@ const contentKinds: Kinds = {
   },
 }
 
-/** More than a client should read of a list, and more than the buffers of a connection hold. */
+/** A client should not read a list of this size, and it does not fit into the buffers of a connection. */
 const largeMiB = 32
 
 function* spacesBefore(body: string): Generator<string> {

@@ -12,8 +12,8 @@ import { tokenKinds } from './token-kinds.ts'
 
 export interface Fault {
   /**
-   * `<place>-<kind or preset>`. If a kind is possible both before and after the platform has acted, the name of the fault
-   * after that ends in `-after`.
+   * `<place>-<kind or preset>`. If the platform has acted, and the same kind is also possible before it acts, the name
+   * ends in `-after`.
    */
   name: string
   place: Place
@@ -72,7 +72,7 @@ export const catalogue: ReadonlyMap<string, Fault> = new Map(
   (Object.keys(places) as Place[]).flatMap(faultsAt).map(fault => [fault.name, fault]),
 )
 
-/** The catalogue's entry in an answer. `acted` says the same as `when`; programs rely on it. */
+/** The catalogue's entry in an answer. `acted` has the same value as `when`, and stays because programs read it. */
 export function describeFault({ name, place, kind, when, does, goodClient, fixed, options }: Fault) {
   return {
     fault: name,

@@ -103,8 +103,9 @@ export function actAtEdge(
   }
 
   /**
-   * Before the portal has acted, it has not authenticated the client. So this function authenticates the client itself,
-   * if one of the faults is for one client.
+   * Finds the client and the login of a request. Before the portal has acted, it has not authenticated the client, so
+   * this function does, if one of the faults is only for one client. The start of a login proves no client, but a fault
+   * at the start harms only the browser that sent the request, so the claimed client is enough.
    */
   async function findSource(
     request: FastifyRequest,
@@ -117,10 +118,6 @@ export function actAtEdge(
     return { clientId, isOfState: state => isOfState(request, state, back) }
   }
 
-  /**
-   * The start of a login proves no client. A fault at the start harms only the browser that sent the request, so the
-   * claimed client is enough.
-   */
   async function findClient(request: FastifyRequest): Promise<string | undefined> {
     return platform.clientOf(request) ?? (await platform.provenClientOf(request))
   }

@@ -26,7 +26,7 @@ const atStart =
 
 const keepSession = 'The client keeps the session and the refresh token, and offers to try again.'
 
-/** For an answer that is lost, late or unreadable, and so does not say whether the request was carried out. */
+/** Advice for an answer that is lost, late or unreadable. The client cannot know whether the request was carried out. */
 const unusable = new Set([
   ...['cut', 'drip', 'half', 'empty', 'html', 'not-an-object', 'gzip', 'gzip-bomb', 'endless-body', 'endless-header'],
   'slow-header',
@@ -111,7 +111,7 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   'large-access-token': 'The client stores the token in a place that is large enough, or says why it cannot sign in.',
   'early-end-of-access-token':
     'The client renews the access token after the first 401, and does not rely on expires_in alone.',
-  'short-session': 'The client ends the session when expires_in is over, and asks the visitor to sign in again.',
+  'short-session': 'The client ends the session when expires_in has passed, and asks the visitor to sign in again.',
   'opaque-access-token': 'The client sends the access token unchanged, and never parses it.',
 
   members: 'The client compares issuer and addresses with its settings, and uses only what the portal offers.',

@@ -8,7 +8,7 @@ export type When = 'before' | 'after'
 export interface Kind {
   /** What the client sees, in one sentence. */
   does: string
-  /** At a place that only reads, only the first of these is possible. */
+  /** If the calls of a place change nothing, only the first entry is used there. */
   when: readonly [When, ...When[]]
   options?: Options
   /** Short names for this kind with fixed options: `exchange-503` is the kind `status` with the status 503. */
@@ -20,7 +20,7 @@ export interface Preset {
   /** Replaces the sentence of the kind. */
   does: string
   fixed: Record<string, unknown>
-  /** Undefined if the preset has the times of the kind. */
+  /** If this is missing, the `when` of the kind applies. */
   when?: Kind['when']
 }
 
@@ -54,10 +54,10 @@ export interface Answer {
 /** There is no answer: the kind has handled the connection itself. */
 export const noAnswer: unique symbol = Symbol('no answer')
 
-/** Undefined means: continue as if there were no fault. */
+/** With undefined, the platform's answer is sent as if there were no fault. */
 export type FaultResult = Answer | typeof noAnswer | undefined
 
-/** The longest time that a fault delays or continues an answer. */
+/** A fault delays an answer, or keeps sending one, for at most this time. */
 export const longestSeconds = 60
 
 /**
@@ -74,7 +74,7 @@ export interface Connection {
   write(bytes: string): Promise<void>
   /** Sends RST, so that the client certainly sees an error. */
   reset(): void
-  /** For an answer that is never complete: also resets a client that reads nothing. */
+  /** Call this for an answer that is never complete: when the fault ends, the connection is reset, even if the client reads nothing. */
   resetAtEnd(): void
 }
 

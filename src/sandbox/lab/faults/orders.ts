@@ -35,7 +35,7 @@ export interface RequestSource {
 
 export type OrderedFaults = ReturnType<typeof createOrderedFaults>
 
-/** States are kept as hashes only. */
+/** `hashState` makes the hash by which a request of the login is recognised. Only this hash is kept, never the state. */
 export function createOrderedFaults({ clock, hashState }: { clock: () => Date; hashState: (state: string) => string }) {
   /** Oldest first. */
   let all: OrderedFault[] = []
@@ -86,7 +86,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
 
     find: (id: string): OrderedFault | undefined => dropOld().find(one => one.id === id),
 
-    /** Returns how many were removed. */
+    /** Returns the number of removed faults. */
     remove(isMeant: (one: OrderedFault) => boolean): number {
       const before = dropOld().length
       all = all.filter(one => !isMeant(one))
@@ -101,8 +101,8 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
     isEmpty: (): boolean => all.length === 0,
 
     /**
-     * The first of the candidates that matches this client and login. A request that a candidate lets pass counts as a match,
-     * too. The function is synchronous, so that two requests never share one fault.
+     * The first of the candidates that matches this client and login. If a candidate must first let some requests pass,
+     * this request counts as one of them. The function is synchronous, so that two requests never share one fault.
      */
     take(candidates: readonly OrderedFault[], source: RequestSource, requestId: string): OrderedFault | undefined {
       for (const one of candidates) {
@@ -131,7 +131,7 @@ function isMeant({ clientId, state }: Order, source: RequestSource): boolean {
   return (clientId === undefined || clientId === source.clientId) && (state === undefined || source.isOfState(state))
 }
 
-/** An ordered fault in an answer. The answer shows whether there is a state, but not its value. */
+/** An ordered fault as JSON, which shows whether the order has a state, but not the value of the state. */
 export function describeOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: OrderedFault) {
   const { orderedAt, since, consumed, requestIds } = rest
   return {

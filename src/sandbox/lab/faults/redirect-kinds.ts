@@ -68,7 +68,7 @@ export const redirectKinds: Kinds = {
   },
 }
 
-/** The option that names the parameter, and a short name for each. */
+/** The option that names the parameter, and a preset for each of these parameters. */
 function about(names: string[], ending: string, does: (name: string) => string) {
   const presets: [string, Preset][] = names.map(name => [
     `${hyphens(name)}-${ending}`,

@@ -23,7 +23,7 @@ interface Message {
   words: string
 }
 
-/** The steps of a login as the page draws them. `leftOutAtEnd` counts the steps that were not kept after the last one. */
+/** The steps of a login as the page draws them. `leftOutAtEnd` is the number of steps after the last row that were not kept. */
 export function diagramOf(login: RecordedLogin, addresses: LabAddresses) {
   const { steps } = login
   return {

@@ -16,7 +16,10 @@ interface PageSources extends LoginReader {
 export function pageRoutes({ namesOf, ...reader }: PageSources) {
   const { logins, addresses } = reader
   return {
-    /** The portal's error pages and refused calls link here by step, because their login is not known yet when they are sent. */
+    /**
+     * Error pages and refused calls of the portal link to this address, which names a step: when they are sent, the id of
+     * the login is not known yet.
+     */
     async showRequest(request: FastifyRequest, reply: FastifyReply) {
       const found = logins.findStep((request.params as { id: string }).id)
       if (found)

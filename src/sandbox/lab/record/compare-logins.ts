@@ -106,7 +106,10 @@ export function createLoginComparison() {
     completed.set(key, ofSession)
   }
 
-  /** The login and its neighbours in one portal session, from the first to the last. None of them led to a call. */
+  /**
+   * The login and its neighbours in one portal session, from the first to the last. In none of these logins did the
+   * client make a later call.
+   */
   function unusedAround(login: Login): Completed[] {
     const ofSession = completed.get(sessionOfLogin.get(login.id) ?? '')
     const own = ofSession?.byLogin.get(login.id)

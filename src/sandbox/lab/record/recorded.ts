@@ -40,7 +40,7 @@ export interface HiddenState extends Hidden {
 }
 
 export type Value = string | Hidden | HiddenState
-/** Values by name. A name that was sent more than once has a list. */
+/** Values by name. If a name was sent more than once, its values are a list. */
 export type Values = Record<string, Value | Value[]>
 
 export interface RecordedCheck {

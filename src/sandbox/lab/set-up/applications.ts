@@ -77,7 +77,7 @@ export function applicationCall(services: ApplicationServices) {
     },
     async handler(request: FastifyRequest<{ Body: ApplicationBody }>, reply: FastifyReply) {
       const { body } = request
-      // Everything that can be refused is checked before a person is made.
+      // Check the fields before a person is created, so that a call with wrong fields creates nobody.
       const data = await inLabWords(async () => readFields(body))
       const { owner, person } = await findOwner(services, body)
       const suite = body.suite ?? owner.suite ?? ''

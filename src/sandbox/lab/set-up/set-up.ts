@@ -17,7 +17,7 @@ export interface SetUpServices extends Pick<Services, 'addresses' | 'store' | 'k
 /** Part of the schema of every set-up call. */
 export const setUpCall = { tags: ['Set-up'], querystring: queryOf() }
 
-/** The suite of tests that something is made for. Several suites share a sandbox, and each resets only its own. */
+/** The test suite for which a call makes a record. Several suites share a sandbox, and each resets only its own. */
 export const suiteProperty = {
   type: 'string',
   maxLength: 64,

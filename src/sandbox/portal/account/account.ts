@@ -13,7 +13,7 @@ import { showSignInPage } from '../sign-in.ts'
 
 const visitorName = 'accountVisitor'
 
-/** Only in a scope that has called requireVisitor. */
+/** Works only in a scope that has called requireVisitor. */
 export function visitorOf(request: FastifyRequest): SignedInUser {
   return request.getDecorator<SignedInUser>(visitorName)
 }
@@ -52,7 +52,7 @@ interface Question {
   texts: string[]
   /** What does not end. */
   stays?: string
-  /** What the visitor recognises the thing by, such as when it was created. */
+  /** Facts by which the visitor recognises the person or thing, such as the time of its creation. */
   facts?: [label: string, value: Date | string][]
   /** The address that the form is sent to, and its hidden fields. */
   action: string

@@ -10,7 +10,10 @@ export interface ClientNotices {
   notices: (Omit<Noticed, 'steps'> & { count: number; loginId: string })[]
 }
 
-/** `logins` is the newest first. A notice is listed once for each client, with its newest login and their number. */
+/**
+ * Lists a notice once for each client, with the number of logins that have it and the id of the newest of them. `logins`
+ * must begin with the newest.
+ */
 export function groupNotices(
   logins: { login: Pick<RecordedLogin, 'id' | 'clientId'>; notices: Noticed[] }[],
 ): ClientNotices[] {

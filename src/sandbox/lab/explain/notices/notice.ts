@@ -4,8 +4,8 @@ import type { OtherLogins } from '../../record/compare-logins.ts'
 import type { RecordedLogin, RecordedStep, StepReason } from '../../record/recorded.ts'
 
 /**
- * `error` if a login is refused because of it, or can be taken over. `warning` if it makes a theft or a failure more likely.
- * `info` if this portal accepts it and others may not.
+ * `error`: because of the mistake, a login is refused or can be taken over. `warning`: the mistake makes a theft or a
+ * failure more likely. `info`: this portal accepts the mistake, but others may not.
  */
 export const severities = ['error', 'warning', 'info'] as const
 export type Severity = (typeof severities)[number]
@@ -33,7 +33,7 @@ export function isServerCall({ kind }: RecordedStep): boolean {
   return kind === 'exchange' || kind === 'refresh' || kind === 'revoke' || kind === 'api'
 }
 
-/** For `find` of a notice that is only about a refusal. */
+/** Makes the `find` of a notice that needs only the reason of a refusal. */
 export function refusedFor(...reasons: StepReason[]): (login: Pick<RecordedLogin, 'steps'>) => RecordedStep[] {
   return ({ steps }) => steps.filter(({ reason }) => reason !== undefined && reasons.includes(reason))
 }

@@ -100,7 +100,7 @@ export const tokenNotices: Notice[] = [
     id: 'flat-body',
     severity: 'info',
     found: 'The fields of an application were sent without the envelope.',
-    why: 'The API accepts both, but its description has the envelope, and only the envelope names the data model of the fields.',
+    why: 'The API accepts fields with and without the envelope, but its description has the envelope, and only the envelope names the data model of the fields.',
     fix: 'Send {"context": …, "type": "App", "data": { … }} with the fields in data.',
     reference: 'rule create-envelope',
     find: login =>
