@@ -10,7 +10,7 @@ export const startTexts = {
   welcomeWithoutName: 'Welcome',
   /** The link to the site's home. */
   goHome: 'Go to your applications',
-  homeText: 'Look up a client ID, change an application, or get a new client secret.',
+  homeText: 'Find a client ID, edit an application, or renew a secret.',
   /** The link to the page for a new application. */
   goNew: 'New application',
   newText: 'Register an application, and get its client ID and its client secret.',

@@ -28,7 +28,7 @@ const textChanges: [line: string, bare: string][] = [
   ["  heading: 'Register and manage your applications',\n", ''],
   ['Each application gets a client ID and a client secret, with which it can sign people in. ', ''],
   [
-    'Look up a client ID, change an application, or get a new client secret.',
+    'Find a client ID, edit an application, or renew a secret.',
     'The next page asks the API of the platform how many applications you have.',
   ],
   [

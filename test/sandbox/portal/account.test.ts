@@ -355,7 +355,7 @@ for (const database of databases) {
       const { body } = await browser.get('/account/token')
       t.match(
         body,
-        `<bdi>Back up &amp; &lt;restore&gt;</bdi></strong> <span class="soft">ends in <code>${named.slice(-4)}<`,
+        `<bdi>Back up &amp; &lt;restore&gt;</bdi></strong> <span class="soft">last characters <code>${named.slice(-4)}<`,
       )
       t.notMatch(body, named.slice(-5), 'the list must show no more than the last four characters')
       const [, ask = ''] = /href="(\/account\/token\/[0-9a-f-]{36}\/end)"/.exec(body) ?? []

@@ -321,7 +321,7 @@ for (const database of databases) {
     for (const name of ['', '  ', 'x'.repeat(201), 'nul\0', '<b>two\nlines']) {
       const page = await change(maker, path, { change: 'rename', name })
       t.equal(page.statusCode, 422, JSON.stringify(name))
-      t.match(page.body, /id="name"[^>]* aria-describedby="name-problem" aria-invalid="true"/)
+      t.match(page.body, /id="name"[^>]* aria-describedby="name-hint name-problem" aria-invalid="true"/)
       t.match(page.body, '<h1><bdi>Weather</bdi></h1>', 'nothing was changed')
     }
     const renamed = await follow(

@@ -228,7 +228,7 @@ async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: 
   await look('group-taken-out')
   await open('Rename the group')
   await look('group-rename')
-  await press('Rename')
+  await press('Save the name')
   await look('group-renamed')
 }
 

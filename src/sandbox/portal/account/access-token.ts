@@ -71,7 +71,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
       texts: ['The token stops working at once. A program that uses it needs a new token.'],
       facts: [
         ...(token.name ? [['What it is for', token.name] satisfies [string, string]] : []),
-        ...(token.end ? [['Ends in', token.end] satisfies [string, string]] : []),
+        ...(token.end ? [['Last characters', token.end] satisfies [string, string]] : []),
         ['Created', token.createdAt],
         ['Valid until', token.expiresAt],
       ],
