@@ -18,8 +18,7 @@ export const webTexts = {
   /** A page that opens the next page by itself. */
   continue: {
     title: 'One moment',
-    /** The address of the next page. */
-    text: (path: string) => `Opening ${path}`,
+    text: 'The page that you wanted opens by itself.',
     ifNotOpened: 'If this page stays open, press Continue.',
     link: 'Continue',
   },
