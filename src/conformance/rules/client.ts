@@ -587,6 +587,7 @@ export const pages = {
   'bad-request-status': advice(
     'The client answers an invalid request with a status from 400 to 499, so that 500 means a fault of the client (RFC 9110, 15.5).',
   ),
+  'short-checks': decision('The client checks every value of a request in a short time, whatever the value is.'),
   'bounded-bodies': should(decision('The client reads the body of a request up to a limit, and refuses a longer one.')),
   'bounded-headers': decision(
     'The client reads the headers of a request up to a limit below 1.5 MB, and refuses longer ones.',

@@ -16,6 +16,7 @@ import { changing } from './changing.ts'
 import { creating } from './creating.ts'
 import { errorHeaders } from './error-headers.ts'
 import { pageTexts } from './page-texts.ts'
+import { slowValues } from './slow-values.ts'
 import { typedValues } from './typed-values.ts'
 
 /** A header that a page behind the login needs. */
@@ -350,6 +351,7 @@ export const pages: Row[] = [
   ...creating,
   ...changing,
   ...typedValues,
+  ...slowValues,
   ...errorHeaders,
 ]
 

@@ -365,4 +365,29 @@ export const pages = [
       return session
     },
   }),
+  ...(
+    [
+      ['name-with-nested-repetitions', 'name', /^(\w+\s?)+$/],
+      ['addresses-with-nested-repetitions', 'redirectUris', /^((https?:\/\/[^,]+,?)+\s*)+$/],
+      ['scopes-with-nested-repetitions', 'scopes', /^([a-z]+[ ,]?)*$/],
+    ] as const
+  ).map(([name, field, pattern]) =>
+    fault(name, 'create-slow-values', {
+      formOf(_visit, body) {
+        pattern.test(new URLSearchParams(body).get(field) ?? '')
+        return body
+      },
+    }),
+  ),
+  fault('path-with-nested-repetitions', 'query-slow-values', {
+    localPath(text, visit) {
+      return right.localPath(/^(\/?[\w-]+)+$/.test(text ?? '') ? text : null, visit)
+    },
+  }),
+  fault('search-with-nested-repetitions', 'query-slow-values', {
+    around(visit, next) {
+      if (visit.url.pathname === '/applications') /^(\w+\s?)+$/.test(visit.query.get('q') ?? '')
+      return next()
+    },
+  }),
 ]

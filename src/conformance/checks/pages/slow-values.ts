@@ -1,0 +1,147 @@
+// Values that make a regular expression or a comparison of a client need minutes.
+import type { Page } from '../../browser/browser.ts'
+import { type Check, type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect, waitedMs } from '../../findings.ts'
+import { typedAddress } from '../../steps/callback.ts'
+import { findCreateForm, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
+
+/** Milliseconds. A client needs a few milliseconds for a value, and a busy machine some hundreds. */
+const longestMs = 3000
+
+/**
+ * The repetitions of each value, in the order in which the check sends them. The time that an exponential regular
+ * expression needs grows by a factor of four to eight from one number to the next. The check stops at the first slow answer, so
+ * that the client is busy only for seconds.
+ */
+const repetitions = [20, 23, 25, 27, 29, 31]
+
+/** Each value repeats a text, and ends with a character that does not fit. */
+const families: Record<string, (count: number) => string> = {
+  'a letter': count => `${'a'.repeat(count)}!`,
+  'an address and a comma': count => `${'https://a.example/x,'.repeat(count)}!`,
+  'an address and a comma before a wrong address': count =>
+    `${'https://a.example/x,'.repeat(count)}https://a.example/#x`,
+  'an address and a line break before a wrong address': count =>
+    `${'https://a.example/x\n'.repeat(count)}https://a.example/#x`,
+  'a letter and a comma': count => `${'a,'.repeat(count)}!`,
+  'a letter and a space': count => `${'a '.repeat(count)}!`,
+  'an address and a space': count => `${'https://a.example/x '.repeat(count)}!`,
+  'an address and a line break': count => `${'https://a.example/x\n'.repeat(count)}!`,
+  'a letter in the host of an address': count => `https://${'a'.repeat(count)}!`,
+  'a label in the host of an address': count => `https://${'a.'.repeat(count)}!`,
+  'a segment in the path of an address': count => `https://a.example${'/a'.repeat(count)} !`,
+  'a letter in the path of an address': count => `https://a.example/${'a'.repeat(count)} !`,
+  'a pair in the query of an address': count => `https://a.example/?${'a=a&'.repeat(count)} !`,
+  'a segment of a path': count => `${'/a'.repeat(count)}\\`,
+  'a letter in the segment of a path': count => `/${'a'.repeat(count)}\\`,
+  'a digit': count => `${'1'.repeat(count)}!`,
+  'a space': count => `${' '.repeat(count)}!`,
+  'a hyphen and a letter': count => `${'a-'.repeat(count)}!`,
+}
+
+/** The families that the check also sends in one field after the other, because a client may stop at the first wrong field. */
+const inEachField = Object.keys(families).slice(0, 12)
+
+const rule: Check['rule'] = 'short-checks'
+const why =
+  'Some regular expressions need twice as long for each further character. One request with 40 characters then keeps the client busy for hours.'
+const fix =
+  'Write no regular expression in which two repetitions can match the same text, such as (a+)+ or (\\w+\\s?)+. Split lists at the separator, parse addresses with a parser of addresses, and limit the length before you check a value.'
+
+const isTyped = (type: string) => ['text', 'url', 'search', 'tel', 'textarea', 'email'].includes(type)
+
+/** Sends the form with these values. Returns the form for the next request. */
+async function sendValues(context: CheckContext, open: OpenForm, values: Record<string, string>, what: string) {
+  const page = await open.browser.submit(open.page, open.form, { ...open.values, ...values })
+  await expectFast(page, what, () => open.browser.visit(context.url(context.settings.create)))
+  const form = findCreateForm(page)
+  return form ? { ...open, page, form } : openFormIn(context, open.browser, open.person)
+}
+
+/** Fails if the page took long. Is undecided if a plain page takes long, too. */
+async function expectFast(page: Page, what: string, plain: () => Promise<Page>) {
+  const tookMs = waitedMs(page)
+  if (tookMs < longestMs) return
+  const seconds = `${(tookMs / 1000).toFixed(1)} seconds`
+  // The client may still be busy with the value. Only a page that comes soon after proves that the machine is not slow.
+  const later = [await plain(), await plain()]
+  if (page.status > 0 && later.every(one => waitedMs(one) > longestMs / 3))
+    throw new Undecided(`The client needed ${seconds}, but it answers other requests slowly, too.`)
+  expect(false, `${what} kept the client busy for ${seconds}: ${describePage(page)}.`, page)
+}
+
+export const slowValues: Row[] = [
+  {
+    id: 'create-slow-values',
+    title: 'The client checks the values of a form for a new application in a short time, whatever they are',
+    rule,
+    why,
+    fix,
+    needs: ['create', 'page'],
+    longestMs: 120_000,
+    async run(context) {
+      let open = await openCreateForm(context)
+      const fields = open.form.controls
+        .filter(({ type, choices, name }) => isTyped(type) && !choices && !/group/i.test(name))
+        .map(({ name }) => name)
+      // The API refuses all of these forms, so that none of them creates an application.
+      await context.order('create-422-fields', { times: 'always' })
+      const send = async (family: string, names: string[]) => {
+        for (const count of repetitions) {
+          const value = families[family]!(count)
+          const where = names.length > 1 ? 'all fields' : `the field ${names[0]}`
+          open = await sendValues(
+            context,
+            open,
+            Object.fromEntries(names.map(name => [name, value])),
+            `${count} times ${family} in ${where}`,
+          )
+        }
+      }
+      for (const family of Object.keys(families)) await send(family, fields)
+      // On a slow machine the check leaves out the rest, so that the run does not take minutes longer.
+      const isInTime = () => context.elapsedMs() < 20_000
+      for (const family of inEachField) for (const name of fields) if (isInTime()) await send(family, [name])
+    },
+  },
+  {
+    id: 'query-slow-values',
+    title: 'The client checks the values of a query in a short time, whatever they are',
+    rule,
+    why: `${why} Nobody has to be signed in for a request of the login path or of the callback.`,
+    fix,
+    longestMs: 120_000,
+    async run(context) {
+      const { login, callback, returnTo, page } = context.settings
+      const browser = context.browser()
+      const names: [path: string, names: string[]][] = [
+        [login, [returnTo]],
+        [callback, ['state', 'code', 'iss', 'error', 'error_description', 'subject', 'client_id', 'redirect_uri']],
+        ...(page ? [[page, ['q', 'query', 'search', 'filter', 'page', 'sort']] as [string, string[]]] : []),
+      ]
+      const visit = (path: string) => context.request(path, { headers: typedAddress, timeoutMs: 12_000 })
+      for (const [path, all] of names)
+        for (const [family, of] of Object.entries(families))
+          for (const count of repetitions) {
+            const query = new URLSearchParams(Object.fromEntries(all.map(name => [name, of(count)])))
+            const first = await visit(`${path}?${query}`)
+            if (first.durationMs < longestMs) continue
+            // The client may have been busy with a value of another check, so the same request has to be slow twice.
+            await context.pause(2000)
+            const answer = await visit(`${path}?${query}`)
+            if (answer.durationMs < longestMs) continue
+            const again = () => browser.visit(context.url(login), { stopAt: () => true })
+            const later = [await again(), await again()]
+            if (!('fault' in answer.response) && later.every(one => waitedMs(one) > longestMs / 3))
+              throw new Undecided('The client answers slowly, but it answers other requests slowly, too.')
+            const seconds = (answer.durationMs / 1000).toFixed(1)
+            expect(
+              false,
+              `${count} times ${family} in the query of ${path} kept the client busy for ${seconds} seconds.`,
+              answer,
+            )
+          }
+    },
+  },
+]
