@@ -9,6 +9,7 @@ import { bodyOf, describePage, expect, expectOr, expectServed } from '../../find
 import { describeExchange } from '../../report/describe.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { attackersForm, created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { shownText } from '../../steps/page-content.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 
 const needs: Check['needs'] = ['create', 'page']
@@ -204,6 +205,41 @@ export const creating: Row[] = [
     },
   },
   {
+    id: 'create-no-session-says-so',
+    title: 'After a form that arrived without a session, the visitor sees the typed text again or a message',
+    rule: 'PG-14',
+    why: 'If the client only redirects to the login, the visitor believes that the application was created, and the typed text is lost.',
+    fix: 'Show the filled form with a message and a link to the login. Or keep the form until the visitor has signed in, and then show it again.',
+    needs,
+    async run(context) {
+      const typed = `Typed before the session ended ${Date.now()}`
+      const open = await openCreateForm(context, typed)
+      for (const { name } of open.browser.cookies.list(context.settings.client)) open.browser.cookies.delete(name)
+      const page = await open.browser.submit(open.page, open.form, open.values)
+      expectServed(page, `The form was answered with ${describePage(page)}.`)
+      if ((await created(context, open.person)).length > 0)
+        throw new NotApplicable('the form created an application, which create-no-session reports')
+      // A page with a text of its own, and not the page that follows a login, tells the visitor about the end of the session.
+      const isThroughPortal = page.trail.some(({ request }) => request.url.startsWith(context.platform.portalUrl))
+      if (!isThroughPortal) {
+        const isSilent = page.status < 400 && !page.body.includes(typed) && (await isOrdinary(context, page))
+        expect(!isSilent, `The form was answered with ${describePage(page)}, which says nothing about it.`, page)
+        return
+      }
+      if (page.url.startsWith(context.platform.portalUrl))
+        throw new Undecided('The portal asked for the password again, so the suite cannot follow the login.')
+      const later = await open.browser.newTab().visit(context.url(context.settings.create))
+      const hasForm = [page, later].some(one =>
+        one.forms.some(({ fields }) => fields.some(([, text]) => text === typed)),
+      )
+      expect(
+        hasForm || !(await isOrdinary(context, page, open.browser)),
+        `The form led through the login to ${describePage(page)}. This page says nothing about the form, and the typed text is lost.`,
+        page,
+      )
+    },
+  },
+  {
     id: 'create-by-get',
     title: 'A GET request creates no application, whatever its query contains',
     rule: 'PG-04',
@@ -366,4 +402,10 @@ function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): str
   if (page.status >= 400)
     return `The client refused its own form with ${page.status}: compare what it checks (Origin, Sec-Fetch-Site, a hidden token, the fields) with the request in the evidence.`
   return 'The client accepted the form, but did not call POST /apps/v1: make this call before you answer the form.'
+}
+
+/** Whether the page has the same text as when it is opened again, so that it contains no message about an earlier request. */
+async function isOrdinary(context: CheckContext, page: Page, browser = context.browser()): Promise<boolean> {
+  const again = await browser.newTab().visit(page.url, { stopAt: url => url.origin === context.platform.portalUrl })
+  return shownText(again).trim() === shownText(page).trim()
 }

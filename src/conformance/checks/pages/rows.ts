@@ -7,7 +7,7 @@ import { describePage, expect, expectServed, headerOf, setCookiesOf, statusOf } 
 import type { Person } from '../../platform.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { crawl, makeApplication } from '../../steps/applications.ts'
-import { cookieHeader } from '../../steps/callback.ts'
+import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { addressesIn, foreignLoads, runsScript, showsInside } from '../../steps/page-content.ts'
 import { sessionOf } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
@@ -140,6 +140,38 @@ export const pages: Row[] = [
         .slice(before)
         .some(({ about }) => about.userId === person.id)
       expect(isThere, `The link opened ${describePage(page)}, and the client made no call for the visitor.`, page)
+    },
+  },
+  {
+    id: 'page-cookie-from-another-site',
+    title: 'If a request from another site contains the session cookies, the client shows the page',
+    rule: 'PG-13',
+    why: 'Browsers send Strict cookies when a link on a page of the client leads to another site, and this site redirects back. Lax cookies come with every link of another site.',
+    fix: 'Look for the session first. Only if there is none, check whether the request comes from another site.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const { page } = context.settings
+      const visit = async (site: string) => {
+        await context.platform.settle()
+        const before = context.arrived('api', 'me').length
+        const headers = { ...typedAddress, 'sec-fetch-site': site, cookie: cookieHeader(context, browser, page) }
+        const answer = await context.request(page, { headers })
+        await context.platform.settle()
+        const calls = context.arrived('api', 'me').slice(before)
+        return { answer, isShown: calls.some(({ about }) => about.userId === person.id) }
+      }
+      if (!(await visit('none')).isShown) throw new Undecided('The page is not shown for a typed address either.')
+      for (const site of ['cross-site', 'same-site']) {
+        const { answer, isShown } = await visit(site)
+        const location = headerOf(answer, 'location')
+        const said = `status ${statusOf(answer)}${location === undefined ? '' : ` and a redirect to ${location.split('?')[0]}`}`
+        expect(
+          isShown,
+          `With Sec-Fetch-Site: ${site} and the session cookies, the client answers with ${said}.`,
+          answer,
+        )
+      }
     },
   },
   ...headers.map(

@@ -167,6 +167,32 @@ export const tabs: Row[] = [
     },
   },
   {
+    id: 'tabs-callback-typed-again',
+    title: 'When a visitor who is signed in opens the used callback from the history, the visitor stays signed in',
+    rule: 'CL-29',
+    why: 'A browser sends Strict cookies with an address that is typed or opened from the history. A client that then deletes the session signs the visitor out without a reason.',
+    fix: 'Answer a repeated callback without deleting the session cookies, and keep the session on the server.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      await followCallback(context, browser, callback)
+      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      const stopAt = (url: URL) => url.origin === context.platform.portalUrl
+      const other = new URL(callback)
+      other.searchParams.set('code', 'A'.repeat(30))
+      for (const [what, address] of [
+        ['the used callback', `${callback}`],
+        ['the used callback again', `${callback}`],
+        ['the used callback with another code', `${other}`],
+      ] as const) {
+        // Stops before the portal, which would sign the visitor in again without a question.
+        const page = await browser.newTab().visit(address, { stopAt })
+        expectServed(page, `${what} was answered with ${describePage(page)}.`)
+        expect(await context.isSignedIn(browser), `After ${what}, the visitor is no longer signed in.`, page)
+      }
+    },
+  },
+  {
     id: 'tabs-reload-after-login',
     title:
       'When a visitor reloads the page after the login, the visitor stays signed in and the client makes no second exchange',

@@ -390,4 +390,22 @@ export const pages = [
       return next()
     },
   }),
+  fault('link-of-another-site-signs-in-again', 'page-cookie-from-another-site', {
+    async around(visit, next) {
+      const isLink = visit.headers['sec-fetch-site'] === 'cross-site' && visit.url.pathname === '/applications'
+      return isLink && right.readSession(visit) ? right.askToSignIn(visit) : next()
+    },
+  }),
+  fault('form-without-a-session-leads-to-the-login', 'create-no-session-says-so', {
+    async around(visit, next) {
+      const isLost = visit.method === 'POST' && visit.url.pathname === '/applications' && !right.readSession(visit)
+      return isLost ? { status: 303, headers: { location: '/login?returnTo=%2Fapplications%2Fnew' } } : next()
+    },
+  }),
+  fault('form-without-a-session-leads-to-the-start', 'create-no-session-says-so', {
+    async around(visit, next) {
+      const isLost = visit.method === 'POST' && visit.url.pathname === '/applications' && !right.readSession(visit)
+      return isLost ? { status: 303, headers: { location: '/' } } : next()
+    },
+  }),
 ]

@@ -66,6 +66,13 @@ export const tabs = [
       return login
     },
   }),
+  fault('used-callback-ends-the-session', 'tabs-callback-typed-again', {
+    findLogin(visit, state) {
+      const login = right.findLogin(visit, state)
+      if (!login) right.dropSession(visit)
+      return login
+    },
+  }),
   fault('second-login-refused', 'tabs-login-while-signed-in', {
     arrive(visit, login) {
       return right.readSession(visit) ? { status: 500, body: 'already signed in' } : right.arrive(visit, login)
