@@ -4,7 +4,7 @@
 const soon = (seconds?: number) => (seconds ? `in ${seconds} seconds` : 'soon')
 
 export const upstreamTexts = {
-  /** By the codes of upstream.ts. */
+  /** The texts by the error codes of upstream.ts. */
   portal: {
     busy: (seconds?: number) => `The login portal is busy. Try again ${soon(seconds)}.`,
     certificate:

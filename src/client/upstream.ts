@@ -25,7 +25,7 @@ export type Call = {
   context: RequestContext
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
-  /** Headers of the browser are never passed on (only the request id and the trace). */
+  /** The call also sends the request id and the trace of the browser's request, but no other header of the browser. */
   headers?: Record<string, string>
   body?: string
   /**

@@ -129,7 +129,7 @@ export async function buildSandbox(
   }
 }
 
-/** The laboratory is loaded only if the settings ask for it, because it is a quarter of the source code. */
+/** The laboratory is loaded only if the settings ask for it, because a quarter of the source code belongs to it. */
 const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
   (await import('./lab/open-lab.ts')).openLab(...given)
 

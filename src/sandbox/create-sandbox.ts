@@ -32,7 +32,7 @@ export type FaultRequest = string | FaultOrder
 
 export type RunningSandbox = Awaited<ReturnType<typeof createSandbox>>
 
-/** Resolves when all listeners answer. Close it at the end of the test. */
+/** Resolves when all listeners answer. Close the sandbox at the end of the test. */
 export async function createSandbox(options: SandboxOptions = {}) {
   const { redirectUris = ['http://localhost:3000/exchangeToken'], clock = () => new Date(), onStep } = options
   const client = { id: options.clientId ?? randomUUID(), secret: options.clientSecret ?? makeSecret(), redirectUris }

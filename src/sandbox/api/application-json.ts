@@ -12,8 +12,9 @@ export function toCollection<T>(items: T[]) {
 }
 
 /**
- * The JSON of a collection, in portions. The next portion is made when the reader has room for it. A long list in one piece
- * would delay all other callers. A caller who requests many lists and does not read them could fill the memory.
+ * The JSON of a collection, in portions. The stream makes the next portion when the reader has room for it. A long list
+ * in one piece would delay all other callers. A caller who requests many lists and does not read them could fill the
+ * memory.
  */
 export function writeCollection<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): Readable {
   // Make each piece only when the stream asks for it.

@@ -12,7 +12,7 @@ export function apiDescription({ apiUrl }: Pick<Addresses, 'apiUrl'>): Descripti
     title: 'Application API',
     version: '1.0',
     description:
-      'Applications that the caller develops, each with its OAuth client, and the groups that they belong to. ' +
+      'Applications that the caller develops, their OAuth clients, and their groups. ' +
       'You get an access token from a login at the portal, or from your account page there. A token that is listed with an application’s credentials can only read ' +
       'that application. Unknown fields of a body are ignored. If a field appears ' +
       'twice, the last one counts.',
@@ -89,7 +89,7 @@ export function apiCallsPage({ portalUrl, labUrl }: Addresses) {
     title: 'API reference',
     home: { href: '/', label: 'Application API' },
     brand: 'Application API',
-    about: 'List, create, change and remove the applications that you develop, and the groups that they belong to.',
+    about: 'List, create, change and remove the applications that you develop, and their groups.',
     tokenUrl: `${portalUrl}/account/token`,
     variables: [
       { name: 'USER_ID', is: 'Your user ID. It is on your account page at the login portal.' },

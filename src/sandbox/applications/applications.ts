@@ -124,8 +124,8 @@ interface Condition {
 }
 
 /**
- * If two callers change the same version at once, exactly one succeeds. If they name no version, the later one wins, field
- * by field. Throws Refusal.
+ * If two callers change the same version at once, exactly one succeeds. If the calls name no version, each field gets the
+ * value of the latest call that changes it. Throws Refusal.
  */
 export async function changeApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,

@@ -107,9 +107,9 @@ export async function acceptInvitation(
 export type EndedLink = 'membership' | 'invitation'
 
 /**
- * A member leaves, the group's maker removes a member, or either side ends an invitation. When the last member leaves, the
- * group ends. Pages use `only`, because each of their buttons names one kind of link: if an invitation was accepted after
- * the page was shown, its button must not end the membership. Throws Refusal.
+ * A member leaves, the group's maker removes a member, or either side ends an invitation. When the last member leaves,
+ * the group ends. Pages use `only`, because each of their buttons names one kind of link: if an invitation is accepted
+ * after the page was shown, the button that cancels the invitation must not end the membership. Throws Refusal.
  */
 export async function endLink(
   { store }: Pick<Services, 'store'>,

@@ -1,5 +1,5 @@
-// The laboratory, with its own port. The laboratory shows what clients did and why it failed, orders faults, and makes
-// people and clients for tests.
+// The laboratory, with its own port. The laboratory shows what clients did and why requests failed, causes ordered
+// faults, and makes people and clients for tests.
 import formbody from '@fastify/formbody'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { type Description, describeRoutes, type Schema } from '../http/describe.ts'
@@ -194,7 +194,7 @@ function introduction({ labUrl }: LabAddresses, token: Secret | undefined): Desc
     title: 'Laboratory of the sandbox',
     version: '1.0',
     description:
-      'Shows what clients did at the sandbox and why it failed, orders faults, and makes people and clients for tests. ' +
+      'Shows what clients did at the sandbox and why requests failed, causes ordered faults, and makes people and clients for tests. ' +
       'Every call that changes something must send Content-Type: application/json. Unknown fields are refused.',
     url: labUrl,
     tags: ['What happened', 'Faults', 'Set-up'],

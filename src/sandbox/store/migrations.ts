@@ -117,7 +117,8 @@ const applicationVersions: Migration = {
 }
 
 /**
- * Limits what one client can store: the newest 100 replaced tokens of a family, and the order of a person's grants.
+ * Limits what one client can store: keeps the newest 100 replaced tokens of a family, and numbers a person's grants, so
+ * that the oldest can end.
  */
 export const boundsOfGrants: Migration = {
   name: 'bounds of grants',

@@ -238,7 +238,7 @@ t.test('a code that was not exchanged is explained by two hosts only if the logi
     fix: /^Open the client at http:\/\/localhost:3000/,
   })
   for (const referer of ['http://localhost:3000/', 'https://elsewhere.test/', 'nothing', ''])
-    t.match(verdict(begunAt(referer)), { sentence: /exchanged it\.$/, fix: /^Look at what answers at/ }, referer)
+    t.match(verdict(begunAt(referer)), { sentence: /exchanged it\.$/, fix: /^Check which program answers at/ }, referer)
 })
 
 t.test('the verdict names an ordered fault as the cause only if the fault can cause the failure', async t => {
@@ -305,7 +305,7 @@ t.test(
         found.causes.map(({ cause }) => cause),
         [/Strict/, /Secure/, /127\.0\.0\.1/, /too large/, /keys/],
       )
-      for (const { check } of found.causes) t.match(check, /^(Look|Compare|Measure)/)
+      for (const { check } of found.causes) t.match(check, /^(Look|Compare|Measure|Check)/)
     }
     const used = (atMs: number) => {
       const { withCode, exchange, api } = steps({ session, atMs })

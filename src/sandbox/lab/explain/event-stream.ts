@@ -1,4 +1,4 @@
-// GET /lab/v1/events: every step as it comes in, as server-sent events.
+// GET /lab/v1/events: sends each step as a server-sent event when the step is recorded.
 import { PassThrough } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { clientIdInQuery, queryOf, refuse } from '../call-schemas.ts'

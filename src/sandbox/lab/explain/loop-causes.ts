@@ -20,7 +20,7 @@ const secureCookie: LoopCause = {
 const twoHosts: LoopCause = {
   cause: 'The login begins at localhost and comes back to 127.0.0.1, or the other way round.',
   check:
-    'Compare the address that you open with the redirect URI: a browser keeps the cookies of the two hosts apart. Use one of them everywhere.',
+    'Compare the address that you open with the redirect URI: a browser keeps the cookies of the two hosts apart. Use only one of the two hosts.',
 }
 const largeCookie: LoopCause = {
   cause: 'The session cookie is too large.',
@@ -30,7 +30,7 @@ const largeCookie: LoopCause = {
 const changedKeys: LoopCause = {
   cause: 'The client cannot read the cookie any more, because its keys have changed.',
   check:
-    'Look whether the client makes new keys at each start, or whether two processes have different keys. Set the same keys for all of them.',
+    'Check whether the client makes new keys at each start, or whether two processes have different keys. Set the same keys for all processes.',
 }
 
 /** Leaves out causes that the redirect URI excludes. */

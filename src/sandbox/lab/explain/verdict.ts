@@ -130,7 +130,7 @@ function explainUnusedCode(
 ): { found: string; fix: string } {
   const address = firstOf(response.location, 'redirect_uri')
   const callback = typeof address === 'string' ? address : 'the redirect URI'
-  const look = `Look at what answers at ${callback}: it must send the code to /api/exchangeToken.`
+  const look = `Check which program answers at ${callback}: this program must send the code to /api/exchangeToken.`
   const begun = firstOf(steps.find(({ kind }) => kind === 'authorize')?.request.headers ?? {}, 'referer')
   if (typeof begun !== 'string' || !isLoopback(begun) || !isLoopback(callback)) return { found: '', fix: look }
   const { origin, hostname } = new URL(callback)

@@ -16,9 +16,7 @@ import {
 } from './kind.ts'
 
 const both: Kind['when'] = ['before', 'after']
-/**
- * If a place only reads, these faults happen after the platform has made its answer. So these faults damage the real body.
- */
+/** If the calls of a place change nothing, these faults happen after the platform has made its answer, and damage the real body. */
 const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
 

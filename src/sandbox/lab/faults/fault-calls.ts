@@ -19,7 +19,7 @@ export function faultCalls(faults: OrderedFaults) {
         summary: 'Order a fault',
         description:
           'A fault is named by `fault`, or by `place`, `kind` and `when`. The fault lets `skip` matching requests pass, and then ' +
-          'happens `times` times. `clientId` and `state` limit it to the requests of one client or of one login. A fault ' +
+          'happens `times` times. `clientId` and `state` limit the fault to the requests of one client or of one login. A fault ' +
           'expires after ten minutes without a matching request.',
         querystring: queryOf(),
         body: orderBody,

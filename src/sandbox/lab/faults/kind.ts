@@ -54,7 +54,7 @@ export interface Answer {
 /** There is no answer: the kind has handled the connection itself. */
 export const noAnswer: unique symbol = Symbol('no answer')
 
-/** With undefined, the platform's answer is sent as if there were no fault. */
+/** With undefined, the platform answers as if there were no fault. */
 export type FaultResult = Answer | typeof noAnswer | undefined
 
 /** A fault delays an answer, or keeps sending one, for at most this time. */

@@ -51,9 +51,8 @@ export function resetCall(
       operationId: 'reset',
       summary: 'Remove the records that were made for a test suite',
       description:
-        'Removes its people, groups and applications, and the groups and applications that those people made, in any group, ' +
-        'with all tokens and consents that they gave. Records of other suites stay. An application that somebody else ' +
-        'made stays, too, and its group passes to a member who stays.',
+        'Removes the people, groups and applications of the suite, with all tokens and consents of these people. Also removes the groups and applications that these people made, in any group. ' +
+        'Records of other suites stay. An application that somebody else made stays, too, and its group passes to a member who stays.',
       body: resetBody,
       response: { 200: answer('How many were removed.', 'Reset'), ...refuse(413, 415) },
     },

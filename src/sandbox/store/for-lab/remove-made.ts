@@ -18,7 +18,7 @@ export interface Removed {
 // Each round removes records that running calls have made in the meantime.
 const mostRounds = 10
 
-/** Without `suite`, removes all suites. Other people and other suites can go on working meanwhile. */
+/** Without `suite`, removes all suites. Other people and other suites can continue to work meanwhile. */
 export async function removeMade(store: Store, suite: string | undefined, now: Date): Promise<Removed> {
   const removed: Removed = { people: 0, groups: 0, applications: [] }
   const made = selectMade(suite)
@@ -141,7 +141,7 @@ async function handOver(store: Store, id: string, made: Made): Promise<void> {
   })
 }
 
-/** Also removes their sessions, consents and memberships. False if they have made a group at this moment. */
+/** Also removes the sessions, consents and memberships of the person. Returns false if the person has made a group in the meantime. */
 async function removePerson(store: Store, id: string): Promise<boolean> {
   return store.transaction(async db => {
     await lockUser(db, id)

@@ -50,7 +50,7 @@ export const exchangeNotices: Notice[] = [
   {
     id: 'state-not-compared',
     severity: 'error',
-    found: 'The client continued with an answer for another state, or for none.',
+    found: 'The client continued after an answer with another state, or without a state.',
     why: 'The visitor can then be signed in to somebody else’s account without noticing it.',
     fix: 'Compare the state twice: on the redirect before anything is sent, and in the token response before anything is kept.',
     reference: 'rules CL-04 and CL-17; RFC 6749 10.12',
