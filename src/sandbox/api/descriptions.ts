@@ -93,8 +93,14 @@ export function apiCallsPage({ portalUrl, labUrl }: Addresses) {
     tokenUrl: `${portalUrl}/account/token`,
     variables: [
       { name: 'USER_ID', is: 'Your user ID. It is on your account page at the login portal.' },
-      { name: 'GROUP_ID', is: 'The ID of one of your groups. “List your groups” shows it as “to”.' },
-      { name: 'APP_ID', is: 'The ID of an application. “List your applications” shows it as “@id”.' },
+      {
+        name: 'GROUP_ID',
+        is: 'The ID of one of your groups. In the response of “List your groups”, it is the member “to”.',
+      },
+      {
+        name: 'APP_ID',
+        is: 'The ID of an application. In the response of “List your applications”, it is the member “@id”.',
+      },
     ],
     errorHelp:
       'Every error has this form. The message is a text, except with status 422: then it is an object with a list of problems for each field.',

@@ -79,7 +79,7 @@ export const createApplicationCall = {
   operationId: 'createApplication',
   summary: 'Create an application with its OAuth client',
   description:
-    'The body is the envelope, or only the data object of the envelope. Only this answer contains the secret and the tokens. ' +
+    'Send the whole envelope, as in the example, or only its data object. Only this answer contains the secret and the tokens. ' +
     `A group has at most ${limits.applicationsInGroup} applications. The fields of all applications of a group together have at most ${limits.bytesInGroup / 1024} KiB as JSON.`,
   tags: ['Applications'],
   body: {
@@ -113,7 +113,7 @@ export const updateApplicationCall = {
   operationId: 'updateApplication',
   summary: 'Change an application',
   description:
-    'The body is the envelope, or only the data object of the envelope. A field that is left out keeps its value. If the call ' +
+    'Send the whole envelope, as in the example, or only its data object. A field that is left out keeps its value. If the call ' +
     'sends no defaultRedirectUri, and the stored one is not in the new list, the first address of the list becomes the default. ' +
     'The application stays in its group, and the limits of the group apply.',
   tags: ['Applications'],
