@@ -275,6 +275,19 @@ export function createContext({
       for (const id of ordered.splice(0)) await platform.dropFault(id)
     },
 
+    /**
+     * Runs the function while no other check runs such a function. A check needs this if it judges calls that belong to
+     * no visitor, because the same call could come from another check.
+     */
+    async inTurn<T>(run: () => Promise<T>): Promise<T> {
+      const end = await waitFor(platform.takeTurn(), 20)
+      try {
+        return await run()
+      } finally {
+        end()
+      }
+    },
+
     /** One raw request, sent outside of any browser. */
     async request(url: string, request: RawRequest = {}): Promise<Exchange> {
       const exchange = await waitFor(sendRaw(clientUrl(url), request))

@@ -13,7 +13,13 @@ export function loginValue(name: string, value: unknown): string[] {
 
 export function tokensSentIn({ request }: LabStep): unknown[] {
   const { refresh_token, token } = (request.body ?? {}) as Record<string, unknown>
-  return [refresh_token, token, /^bearer (.+)$/i.exec(String(request.headers.authorization ?? ''))?.[1]].filter(Boolean)
+  return [
+    refresh_token,
+    token,
+    String(request.headers.authorization ?? '')
+      .split(' ')
+      .at(-1),
+  ].filter(Boolean)
 }
 
 export function tokensGivenIn({ kind, response }: LabStep): unknown[] {

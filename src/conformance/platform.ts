@@ -72,6 +72,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   const otherSite: OtherSite = await startOtherSite(clientHost)
   const passwordHash = await passwords.hash(user.password)
   let people = 0
+  let lastTurn = Promise.resolve()
 
   const askLab = (method: 'POST' | 'DELETE' | 'GET', url: string, payload?: object) =>
     lab!.inject({ method, url, headers: { host: new URL(labUrl).host }, ...(payload && { payload }) })
@@ -93,6 +94,14 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     shown: new Set<string>(),
     /** The states of all logins that the client has begun during the run, in order. */
     begunStates: [] as string[],
+    /** Resolves when every earlier turn has ended. The caller must call the returned function to end its own turn. */
+    async takeTurn(): Promise<() => void> {
+      const earlier = lastTurn
+      const { promise, resolve } = Promise.withResolvers<void>()
+      lastTurn = promise
+      await earlier
+      return resolve
+    },
     /** Orders a fault. Returns its id. */
     orderFault: async (fault: string, order: FaultOptions = {}) => sandbox.faults.order({ fault, ...order }).id,
     dropFault: async (id: string) => void sandbox.faults.remove(id),

@@ -264,3 +264,31 @@ t.test('a check that cannot find what another check of the run has found is unde
   t.match(creates, { verdict: 'undecided', reason: /in another check/ })
   t.match(escapes, { verdict: 'undecided', reason: /in another check/ })
 })
+
+t.test('a client that uses a number as the new access token of a renewal fails only the check of numbers', async t => {
+  const ids = ['missing', 'null', 'empty', 'number', 'list', 'with-newline', 'not-ascii'].map(
+    kind => `refresh-access-token-${kind}`,
+  )
+  const found = await judge(
+    {
+      renew: (visit, refreshToken) => {
+        const parts: Parts = {
+          ...visit.parts,
+          readTokens: (one, { access_token, ...answer }) =>
+            right.readTokens(one, {
+              ...answer,
+              access_token: typeof access_token === 'number' ? `${access_token}` : access_token,
+            }),
+        }
+        return right.renew({ ...visit, parts }, refreshToken)
+      },
+    },
+    ...ids,
+  )
+  t.same(
+    Object.values(found)
+      .filter(({ verdict }) => verdict !== 'passed')
+      .map(({ id, verdict }) => `${id} ${verdict}`),
+    ['refresh-access-token-number failed'],
+  )
+})

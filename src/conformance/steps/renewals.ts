@@ -24,7 +24,17 @@ export async function renewUnder(
   options: Record<string, unknown> = {},
   times: number | 'always' = 5,
 ): Promise<Renewing> {
-  const { browser, person } = await expiredSession(context)
+  return renewNow(context, await expiredSession(context), fault, options, times)
+}
+
+/** Like renewUnder, for a session whose access token has expired (expiredSession). */
+export async function renewNow(
+  context: CheckContext,
+  { browser, person }: { browser: Browser; person: Person },
+  fault?: string,
+  options: Record<string, unknown> = {},
+  times: number | 'always' = 5,
+): Promise<Renewing> {
   if (fault) await context.order(fault, { times, options })
   const visit = await visitPage(context, browser)
   expect(visit.page.status !== 0, `The page got no answer: ${visit.page.fault}.`, visit.page)

@@ -1,8 +1,10 @@
 // How the client handles an application API that answers wrongly or not at all.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
-import { NotApplicable, type Row } from '../../check.ts'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
+import { formsAbout, openPagesAbout, openWithApplication, worksFromItsPage } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
@@ -179,11 +181,22 @@ export const apiFaults: Row[] = [
     fix: 'After a 401 renew once and repeat the call once. If the API refuses again, offer to sign in.',
     needs,
     async run(context) {
-      const { page } = await visitUnder(context, 'list-401', {}, 1)
-      expectAnswer(page)
-      expect(page.status !== 500, 'The answer has status 500.', page)
-      const calls = listCalls(context).length
-      expect(calls <= 5, `${calls} calls arrived.`)
+      const { browser } = await context.signedIn()
+      // Some clients make several calls for each page, even without a fault.
+      const countCalls = async (visit: () => Promise<unknown>) => {
+        const before = listCalls(context).length
+        await visit()
+        await context.platform.settle()
+        return listCalls(context).length - before
+      }
+      const usual = await countCalls(() => browser.newTab().visit(context.url(context.settings.page)))
+      const calls = await countCalls(async () => {
+        const { page } = await visitUnder(context, 'list-401', {}, 1, browser)
+        expectAnswer(page)
+        expect(page.status !== 500, 'The answer has status 500.', page)
+      })
+      const most = 3 * Math.max(usual, 1)
+      expect(calls <= most, `${calls} calls of the list arrived for one visit, and ${usual} without the refused token.`)
     },
   },
   {
@@ -277,13 +290,16 @@ export const apiFaults: Row[] = [
     fix: 'Check the members that you show, and ignore the rest.',
     needs,
     async run(context) {
-      const { browser } = await context.signedIn()
-      const plain = await browser.newTab().visit(context.url(context.settings.page))
-      await context.order('list-unknown-members', { times: 5 })
-      const page = await browser.newTab().visit(context.url(context.settings.page))
+      // An empty list has no application that could have unknown members.
+      const { page, empty, full } = await compareUnder(context, 'list-unknown-members')
       expect(
-        page.status === plain.status,
-        `The page has status ${page.status}, and status ${plain.status} without the unknown members.`,
+        page.status === full.status,
+        `The page has status ${page.status}, and status ${full.status} without the unknown members.`,
+        page,
+      )
+      expect(
+        shownIn(full) === shownIn(empty) || shownIn(page) !== shownIn(empty),
+        'The page does not show the application that has unknown members.',
         page,
       )
     },
@@ -355,19 +371,98 @@ export const apiFaults: Row[] = [
       expect(kept.includes(name), 'No field of the page contains what was typed.', page)
     },
   },
-  {
-    id: 'api-no-client-secret',
-    title: 'The client secret goes only to the token endpoint',
-    rule: 'UP-15',
-    why: 'The API needs only the token. Every other place that gets the secret can leak it.',
-    fix: 'Send only the access token to the API, in the Authorization header.',
+  everyCall(
+    {
+      id: 'api-no-client-secret',
+      title: 'No call of the API contains the client secret',
+      rule: 'UP-15',
+      why: 'The API needs only the token. Every other place that gets the secret can leak it.',
+      fix: 'Send only the access token to the API, in the Authorization header, and in the body only the fields that the API documents.',
+    },
+    needs,
+    useApplication,
+    expectNoSecret,
+  ),
+  everyCall(
+    {
+      id: 'create-no-client-secret',
+      title: 'A creation does not contain the client secret',
+      rule: 'UP-15',
+      why: 'The API needs only the token. Every other place that gets the secret can leak it.',
+      fix: 'Send only the access token to the API, in the Authorization header, and in the body only the fields that the API documents.',
+    },
+    ['page', 'create'],
+    useCreateForm,
+    expectNoSecret,
+  ),
+  everyCall(
+    {
+      id: 'api-bearer-every-call',
+      title: 'Every call about an application has an Authorization header with the scheme Bearer',
+      rule: 'bearer-header',
+      why: 'The API refuses a call with another scheme. If the client ignores the refusal, nobody notices why a page lacks something.',
+      fix: 'Set the Authorization header in the function that makes every call of the API.',
+    },
+    needs,
+    useApplication,
+    expectBearer,
+  ),
+  everyCall(
+    {
+      id: 'create-bearer-every-call',
+      title: 'Every call for the form that creates an application has an Authorization header with the scheme Bearer',
+      rule: 'bearer-header',
+      why: 'The API refuses a call with another scheme. If the client ignores the refusal, nobody notices why the form lacks something, such as the groups.',
+      fix: 'Set the Authorization header in the function that makes every call of the API.',
+    },
+    ['page', 'create'],
+    useCreateForm,
+    expectBearer,
+  ),
+]
+
+/** A check that judges all calls that the client makes while a visitor uses pages and forms. */
+function everyCall(
+  row: Omit<Row, 'run' | 'needs'>,
+  needs: NonNullable<Row['needs']>,
+  use: (context: CheckContext) => Promise<unknown>,
+  judge: (call: LabStep, context: CheckContext) => void,
+): Row {
+  return {
+    ...row,
     needs,
     async run(context) {
-      const { browser } = await context.signedIn()
-      await context.isSignedIn(browser)
-      const secret = context.platform.clientSecret.reveal()
-      const call = context.arrived('api').find(({ request }) => JSON.stringify(request).includes(secret))
-      expect(call === undefined, 'A call of the API contains the client secret.')
+      await use(context)
+      await context.platform.settle()
+      const calls = context.arrived('api', 'me')
+      if (calls.length === 0) throw new Undecided('The client made no call of the API.')
+      for (const call of calls) judge(call, context)
     },
-  },
-]
+  }
+}
+
+/** Opens the pages about an application, and sends their forms. */
+async function useApplication(context: CheckContext): Promise<void> {
+  const application = await openWithApplication(context)
+  const pages = await openPagesAbout(context, application)
+  for (const form of formsAbout(context, pages, application.id).slice(0, 4))
+    await worksFromItsPage(context, application, form)
+}
+
+async function useCreateForm(context: CheckContext): Promise<void> {
+  await submitCreate(context, await openCreateForm(context))
+}
+
+function expectNoSecret(call: LabStep, { platform }: CheckContext): void {
+  const secret = platform.clientSecret.reveal()
+  const { url, headers, body } = call.request
+  const text = JSON.stringify([url, headers, body])
+  const forms = [secret, encodeURIComponent(secret), Buffer.from(`${platform.clientId}:${secret}`).toString('base64')]
+  expect(!forms.some(form => text.includes(form)), 'A call of the API contains the client secret.', call)
+}
+
+function expectBearer(call: LabStep): void {
+  const { authorization } = call.request.headers
+  const said = authorization === undefined ? 'no Authorization header' : 'an Authorization header of another scheme'
+  expect(/^Bearer \S+$/i.test(`${authorization}`), `A call has ${said}.`, call)
+}

@@ -3,8 +3,9 @@ import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { openSession, sessionOf } from '../../steps/sessions.ts'
-import { longestCookieSeconds, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
+import { expiredSession, openSession, ownCookies, renewalIn, sessionOf, visitPage } from '../../steps/sessions.ts'
+import { decodeSafely, longestCookieSeconds, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
+import { tokensOf } from '../../steps/tokens.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 
 /** A shorter value is the id of a session: an access token of the platform is a signed JWT of several hundred characters. */
@@ -64,6 +65,17 @@ const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | 
 ]
 
 const needs: Row['needs'] = ['page']
+
+/**
+ * The content of a cookie with `#` in place of each number of at most nine digits, if the content is text. A value that
+ * is sealed or signed differs between logins in other characters, too.
+ */
+function withoutNumbers(value: string): string {
+  const plain = decodeSafely(value)
+  const decoded = Buffer.from(plain, 'base64').toString()
+  const text = /^[\x20-\x7e]+$/.test(decoded) && decoded.length > 3 ? decoded : plain
+  return text.replace(/(?<![0-9A-Za-z])\d{1,9}(?![0-9A-Za-z])/g, '#')
+}
 
 export const cookie: Row[] = [
   ...attributes.map(
@@ -174,6 +186,67 @@ export const cookie: Row[] = [
         const other = again.cookies.get(name)?.value
         expect(other !== value || other === undefined, `Two logins have the same value in the cookie ${name}.`)
       }
+    },
+  },
+  {
+    id: 'cookie-each-unguessable',
+    title: 'Nobody can guess a cookie that alone signs a visitor in',
+    rule: 'session-unguessable',
+    why: 'Anybody who guesses such a cookie is signed in as its visitor, whatever the other cookies contain.',
+    fix: 'Seal or sign the value of each cookie, or use an id of at least 16 random bytes. A number in base64 or JSON is not a secret.',
+    needs,
+    async run(context) {
+      const first = await sessionOf(context)
+      const second = await sessionOf(context)
+      for (const { cookie, exchange } of first.cookies) {
+        const other = second.cookies.find(one => one.cookie.name === cookie.name)?.cookie.value
+        const isShort = bitsOf(cookie.value) < 112
+        const isCounted = other !== undefined && withoutNumbers(cookie.value) === withoutNumbers(other)
+        if (!isShort && !isCounted) continue
+        const alone = first.browser.copy()
+        for (const name of ownCookies(context, alone)) if (name !== cookie.name) alone.cookies.delete(name)
+        if (!(await context.isSignedIn(alone))) continue
+        expect(
+          !isCounted,
+          `In two logins, the cookie ${cookie.name} differs only in short numbers, and this cookie alone signs the visitor in.`,
+          exchange,
+        )
+        expect(
+          false,
+          `The cookie ${cookie.name} alone signs the visitor in, but it is too short for 112 random bits.`,
+          exchange,
+        )
+      }
+    },
+  },
+  {
+    id: 'cookie-refresh-age',
+    title: 'A cookie of the session lives longer than the access token, so the session can continue',
+    rule: 'CK-09',
+    why: 'Without Max-Age or Expires, or with those of the access token, the browser deletes the refresh token too early, and the visitor has to sign in again.',
+    fix: 'Keep the refresh token in a separate cookie with a Max-Age longer than expires_in, such as 14 days.',
+    needs,
+    async run(context) {
+      const { cookies } = await sessionOf(context)
+      const given = (await context.exchanges()).map(tokensOf).find(tokens => tokens) as
+        | { expires_in?: unknown; refresh_token?: unknown }
+        | undefined
+      const lifetime = Number(given?.expires_in)
+      const refreshToken = String(given?.refresh_token ?? '')
+      if (!(lifetime > 0) || refreshToken === '')
+        throw new Undecided('The portal gave no refresh token or no lifetime.')
+      if (cookies.length < 2) throw new NotApplicable('the session has only one cookie')
+      if (cookies.every(({ cookie }) => cookie.value.length < refreshToken.length))
+        throw new NotApplicable('the cookies are too short to hold the refresh token, so the server keeps it')
+      if (cookies.some(({ cookie }) => (cookie.maxAge ?? 0) > lifetime + 60)) return
+      // A client that never renews needs no such cookie.
+      renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))
+      const ages = cookies.map(({ cookie }) => `${cookie.name}: ${cookie.maxAge ?? 'until the browser is closed'}`)
+      expect(
+        false,
+        `expires_in was ${lifetime}, and the cookies live for: ${ages.join(', ')}.`,
+        ...cookies.map(({ exchange }) => exchange),
+      )
     },
   },
   ...foreignCookies,

@@ -1,12 +1,14 @@
 // The output of the client during each check: it must contain no secrets and no personal texts.
 import type { Browser } from '../../browser/browser.ts'
-import { type Row, Undecided } from '../../check.ts'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { visitUnder } from '../../steps/list-page.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
+import { signOut } from '../../steps/sign-out.ts'
 
 const needs = ['start' as const]
 const secretsWhy = 'Many people who must not know the secret can read a log, and logs are kept for a long time.'
@@ -40,6 +42,9 @@ function tokensIn(context: CheckContext): string[] {
     return [answer.access_token, answer.refresh_token].filter(token => typeof token === 'string')
   })
 }
+
+/** Answers of the API to a call with a valid token. */
+const apiRefusals = ['401', '403', '500', 'reset', 'html']
 
 /** Faults of a token response that contains tokens. */
 const refusedTokens: [fault: string, options: Record<string, unknown>][] = [
@@ -198,6 +203,61 @@ export const log: Row[] = [
     async run(context) {
       const { renewal } = await renewUnder(context, 'refresh-token-type-mac')
       if (!renewal.fault) throw new Undecided('The portal answered the renewal without the ordered fault.')
+      expectUnprinted(context, 'a token', tokensIn(context))
+    },
+  },
+  ...apiRefusals.map(
+    (fault): Row => ({
+      id: `log-api-${fault}`,
+      title: `When a call of the API fails (${fault}), the client prints no token and no cookie`,
+      rule: 'bearer-not-leaked',
+      why: 'Errors of HTTP libraries contain the whole call with its Authorization header. Anybody who has a bearer token can act as the visitor.',
+      fix: 'Log only the path and the status of a failed call.',
+      needs: ['start', 'page'],
+      async run(context) {
+        const { browser, cookies } = await signIn(context)
+        await visitUnder(context, `list-${fault}`, {}, 1, browser)
+        expectUnprinted(context, 'a token', tokensIn(context))
+        expectUnprinted(context, 'a cookie', cookies)
+      },
+    }),
+  ),
+  {
+    id: 'log-api-form-refused',
+    title: 'When the API refuses a creation, the client prints no token',
+    rule: 'bearer-not-leaked',
+    why: 'Errors of HTTP libraries contain the whole call with its Authorization header. Anybody who has a bearer token can act as the visitor.',
+    fix: 'Log only the path and the status of a failed call.',
+    needs: ['start', 'page', 'create'],
+    async run(context) {
+      for (const fault of ['create-401', 'create-403', 'create-500']) {
+        const open = await openCreateForm(context)
+        await context.order(fault, { times: 1 })
+        await open.browser.submit(open.page, open.form, open.values)
+        await context.platform.settle()
+        if (!context.arrived('api').some(step => step.fault?.name === fault))
+          throw new NotApplicable('the form creates nothing, which another check reports')
+        await context.dropFaults()
+      }
+      expectUnprinted(context, 'a token', tokensIn(context))
+    },
+  },
+  {
+    id: 'log-failed-revocation',
+    title: 'When the portal refuses a revocation, the client prints no token',
+    rule: 'bearer-not-leaked',
+    why: 'If the revocation has failed, the tokens are still valid, and anybody who reads them in the log can act as the visitor.',
+    fix: 'Log only the path and the status of a failed call.',
+    needs: ['start', 'page', 'logout'],
+    async run(context) {
+      for (const fault of ['revoke-503', 'revoke-reset']) {
+        const { browser, page } = await context.signedIn()
+        await context.order(fault, { times: 1 })
+        await signOut(context, browser, page)
+        await context.platform.settle(1000)
+        if (!context.arrived('revoke').some(step => step.fault?.name === fault))
+          throw new NotApplicable('signing out revokes nothing at the portal')
+      }
       expectUnprinted(context, 'a token', tokensIn(context))
     },
   },

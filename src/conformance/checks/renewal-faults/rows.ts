@@ -7,7 +7,7 @@ import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
-import { expectBack, type Renewing, renewUnder } from '../../steps/renewals.ts'
+import { expectBack, type Renewing, renewNow, renewUnder } from '../../steps/renewals.ts'
 import { asksToSignIn, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
@@ -374,20 +374,28 @@ const unusables: Row[] = unusable.map(([fault, what, rule]) => ({
   fix: 'Check the answer to a renewal in the same way as the answer to an exchange, before you keep any part of it.',
   needs,
   async run(context) {
-    const before = context.platform.steps.length
-    const { browser, page, renewal } = await renewUnder(context, `refresh-${fault}`, {}, 2)
-    expect(page.status !== 500, 'The answer has status 500.', page)
-    // The next visit shows whether the client has kept the faulty token.
-    const next = await visitPage(context, browser)
-    const brought = tokensOf(renewal)?.access_token
-    const isOfIt = ({ request: { headers } }: LabStep) => {
-      const { authorization = 'none' } = headers
-      return fault.startsWith('token-type') ? authorization.split(' ')[1] === brought : noTokens.test(authorization)
-    }
-    // A call with such a value has no known user, so the check counts the calls of all users.
-    const calls = context.platform.steps.slice(before).filter(step => step.listener === 'api' && isOfIt(step))
-    expect(calls.length === 0, 'The client calls the API with the faulty token of this renewal.', ...calls.slice(0, 2))
-    expect(next.page.status > 0 && !next.page.fault, `The next page did not load: ${next.page.fault}.`, next.page)
+    const expired = await expiredSession(context)
+    await context.inTurn(async () => {
+      const before = context.platform.steps.length
+      const { browser, page, renewal } = await renewNow(context, expired, `refresh-${fault}`, {}, 2)
+      expect(page.status !== 500, 'The answer has status 500.', page)
+      // The next visit shows whether the client has kept the faulty token.
+      const next = await visitPage(context, browser)
+      const brought = tokensOf(renewal)?.access_token
+      const isOfIt = ({ request: { headers } }: LabStep) => {
+        const { authorization = 'none' } = headers
+        return fault.startsWith('token-type') ? authorization.split(' ')[1] === brought : noTokens.test(authorization)
+      }
+      // A call with such a value has no known user, so the check counts the calls of all users. Because of inTurn, no other
+      // check makes the client send such a value meanwhile.
+      const calls = context.platform.steps.slice(before).filter(step => step.listener === 'api' && isOfIt(step))
+      expect(
+        calls.length === 0,
+        'The client calls the API with the faulty token of this renewal.',
+        ...calls.slice(0, 2),
+      )
+      expect(next.page.status > 0 && !next.page.fault, `The next page did not load: ${next.page.fault}.`, next.page)
+    })
   },
 }))
 

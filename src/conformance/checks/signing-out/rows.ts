@@ -5,6 +5,7 @@ import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectOr, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { renewUnder } from '../../steps/renewals.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 import { formHtml, isSame, openSignOut, signOut } from '../../steps/sign-out.ts'
@@ -162,6 +163,42 @@ export const signingOut: Row[] = [
         return kind === 'revoke' && token !== undefined && (token === refresh_token || token === access_token)
       })
       expect(sent.length > 0, 'The client revoked neither the refresh token nor the access token.')
+    },
+  },
+  {
+    id: 'logout-revokes-kept-token',
+    title: 'After a renewal that returned no new refresh token, signing out revokes the old refresh token',
+    rule: 'RF-08',
+    why: 'A portal may return no new refresh token, and the old refresh token stays valid. A client that has lost it can neither renew again nor revoke it.',
+    fix: 'After a renewal, replace the refresh token only if the answer contains one. Otherwise store the old one again with the new access token.',
+    needs,
+    async run(context) {
+      /** Renews a session and signs out. Returns the refresh token that the client must have kept, and the revoked token. */
+      const renewAndSignOut = async (fault?: string) => {
+        const before = new Set(context.arrived('revoke'))
+        const { browser, page, renewal } = await renewUnder(context, fault, {}, 1)
+        const tokens = tokensOf(renewal)
+        if (!tokens || (fault !== undefined && tokens.refresh_token !== undefined))
+          throw new Undecided('The portal did not answer the renewal as the check needs.')
+        await signOut(context, browser, page)
+        await context.platform.settle(1000)
+        const revoked = context
+          .arrived('revoke')
+          .filter(step => !before.has(step))
+          .map(({ request }) => (request.body as { token?: unknown } | undefined)?.token)
+        const kept = tokens.refresh_token ?? (renewal.request.body as { refresh_token?: unknown }).refresh_token
+        return { kept, revoked, renewal }
+      }
+      const { kept, revoked, renewal } = await renewAndSignOut('refresh-refresh-token-missing')
+      if (revoked.includes(kept)) return
+      const plain = await renewAndSignOut()
+      if (!plain.revoked.includes(plain.kept))
+        throw new NotApplicable('signing out does not revoke the refresh token of a renewal')
+      expect(
+        false,
+        'The client signed out without revoking the old refresh token, although it revokes a new one: it has lost the old one.',
+        renewal,
+      )
     },
   },
   ...portalFaults.map(

@@ -1,6 +1,6 @@
 import { type Parts, right } from '../parts.ts'
-import { isRecord } from '../platform.ts'
-import { PlatformFault } from '../visit.ts'
+import { type Call, isRecord } from '../platform.ts'
+import { PlatformFault, type Visit } from '../visit.ts'
 import { answerWith, fault } from './fault.ts'
 
 type Item = { '@id': string; data: { name: string; webPageUrl: string } }
@@ -49,6 +49,19 @@ const brokenLists = 'reset cut half empty html not-an-object endless-header gzip
 const notCaught = answerWith(answer =>
   [502, 503, 504].includes(answer.status) ? { status: 500, body: 'Internal Server Error' } : answer,
 )
+
+function withSecret({ settings }: Visit, request: Call, method: string): Call {
+  const isForApi = request.url.startsWith(settings.apiUrl) && request.method === method && request.body !== undefined
+  if (!isForApi) return request
+  return { ...request, body: JSON.stringify({ ...JSON.parse(request.body!), client_secret: settings.clientSecret }) }
+}
+
+/** Changes the scheme of the Authorization header of calls whose address contains the path. */
+function withScheme(request: Call, path: string): Call {
+  if (!request.url.includes(path)) return request
+  const { authorization = '', ...headers } = request.headers
+  return { ...request, headers: { ...headers, authorization: authorization.replace('Bearer', 'Token') } }
+}
 
 export const apiFaults = [
   fault('failures-caught-by-the-framework', ['list-503', 'list-half', 'create-503-not-repeated'], notCaught),
@@ -184,6 +197,35 @@ export const apiFaults = [
     'list-401-no-loop',
     answerWith(answer => (answer.status === 401 ? { status: 302, headers: { location: '/login' } } : answer)),
   ),
+  fault('unknown-members-of-an-application-refused', 'list-unknown-members', {
+    readList(answer) {
+      for (const { data } of items(answer)) if ('nobodyKnows' in data) throw new PlatformFault(502)
+      return right.readList(answer)
+    },
+  }),
+  fault('unknown-members-of-an-application-leave-it-out', 'list-unknown-members', {
+    readList: answer => right.readList({ ItemList: items(answer).filter(({ data }) => !('nobodyKnows' in data)) }),
+  }),
+  fault('secret-in-a-creation', 'create-no-client-secret', {
+    send: (visit, request) => right.send(visit, withSecret(visit, request, 'POST')),
+  }),
+  fault('secret-in-a-change', 'api-no-client-secret', {
+    send: (visit, request) => right.send(visit, withSecret(visit, request, 'PUT')),
+  }),
+  fault('secret-in-a-query', 'api-no-client-secret', {
+    send: (visit, request) =>
+      right.send(visit, {
+        ...request,
+        ...(request.method === 'GET' &&
+          request.url.includes('/apps/v1/') && { url: `${request.url}?client_secret=${visit.settings.clientSecret}` }),
+      }),
+  }),
+  fault('groups-with-another-scheme', 'create-bearer-every-call', {
+    send: (visit, request) => right.send(visit, withScheme(request, '/identities/')),
+  }),
+  fault('application-with-another-scheme', 'api-bearer-every-call', {
+    send: (visit, request) => right.send(visit, withScheme(request, '/apps/v1/')),
+  }),
   fault('unknown-members-refused', 'list-unknown-members', {
     readList(answer) {
       if (isRecord(answer) && 'nobodyKnows' in answer) throw new PlatformFault(502)

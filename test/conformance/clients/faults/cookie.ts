@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { right } from '../parts.ts'
 import { Refusal, type Visit } from '../visit.ts'
-import { fault, headersWith, memoryOf, sessionWith } from './fault.ts'
+import { fault, headersWith, memoryOf, readable, sessionWith } from './fault.ts'
 
 /** Encryption without authentication: an attacker who changes a bit of the cookie changes a bit of its content. */
 const unsealed = {
@@ -168,6 +168,37 @@ export const cookie = [
     },
     unseal: (visit, name, text) => memoryOf(visit).get(`${name} ${text}`),
   }),
+  fault('session-id-readable', 'cookie-each-unguessable', {
+    seal(visit, name, value) {
+      if (name !== right.sessionCookie) return right.seal(visit, name, value)
+      const memory = memoryOf(visit)
+      const id = memory.size + 1
+      memory.set(`${name} ${id}`, value)
+      return readable.write({ id })
+    },
+    unseal(visit, name, text) {
+      if (name !== right.sessionCookie) return right.unseal(visit, name, text)
+      const { id } = (readable.read(text) ?? {}) as { id?: unknown }
+      return memoryOf(visit).get(`${name} ${id}`)
+    },
+  }),
+  fault('session-id-counted-and-long', 'cookie-each-unguessable', {
+    seal(visit, name, value) {
+      if (name !== right.sessionCookie) return right.seal(visit, name, value)
+      const memory = memoryOf(visit)
+      const id = memory.size + 1
+      memory.set(`${name} ${id}`, value)
+      return `session-of-the-client-in-this-house-no-${id}`
+    },
+    unseal: (visit, name, text) =>
+      name === right.sessionCookie
+        ? memoryOf(visit).get(`${name} ${text.split('-').at(-1)}`)
+        : right.unseal(visit, name, text),
+  }),
+  fault('refresh-cookie-until-the-browser-is-closed', 'cookie-refresh-age', {
+    refreshAttributes: seconds => right.refreshAttributes(seconds).replace(/; Max-Age=[1-9]\d*/, ''),
+  }),
+  fault('refresh-cookie-as-long-as-the-access-token', 'cookie-refresh-age', { refreshSeconds: 3600 }),
   ...Object.entries(parsers).map(([id, readCookies]) =>
     fault(`cookies-read-badly-${id}`, id === 'duplicate' ? 'cookie-duplicate' : `cookie-hostile-${id}`, {
       readCookies,

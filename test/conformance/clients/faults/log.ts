@@ -1,10 +1,23 @@
 import { right } from '../parts.ts'
-import { isRecord } from '../platform.ts'
+import { type Call, isRecord } from '../platform.ts'
 import type { Visit } from '../visit.ts'
 import { fault } from './fault.ts'
 
 const printed = (name: string, checks: string | string[], what: (visit: Visit) => string) =>
   fault(name, checks, { describe: (visit, status) => `${visit.method} ${what(visit)} ${status}` })
+
+/** Prints the call if it fails. */
+async function printFailed(visit: Visit, request: Call, isMeant: boolean): Promise<[number, unknown]> {
+  const print = () => isMeant && visit.settings.print(`failed: ${JSON.stringify(request)}`)
+  try {
+    const answered = await right.send(visit, request)
+    if (answered[0] >= 400 || !isRecord(answered[1])) print()
+    return answered
+  } catch (error) {
+    print()
+    throw error
+  }
+}
 
 export const log = [
   printed('query-printed', ['log-code', 'log-refused-callback'], ({ url }) => url.pathname + url.search),
@@ -87,6 +100,18 @@ export const log = [
         visit.settings.print(`cancelled: ${visit.query.get('error_description')}`)
       return next()
     },
+  }),
+  ...['401', '403', '500', 'reset', 'html'].map(kind =>
+    fault(`call-that-fails-is-printed-${kind}`, `log-api-${kind}`, {
+      send: (visit, request) => printFailed(visit, request, request.url.includes('/apps/v1')),
+    }),
+  ),
+  fault('creation-that-fails-is-printed', 'log-api-form-refused', {
+    send: (visit, request) =>
+      printFailed(visit, request, request.method === 'POST' && request.url.endsWith('/apps/v1')),
+  }),
+  fault('revocation-that-fails-is-printed', 'log-failed-revocation', {
+    send: (visit, request) => printFailed(visit, request, request.url.endsWith('/api/revokeToken')),
   }),
   fault('credentials-printed', 'log-created-secret', {
     created(visit, made, visitor) {

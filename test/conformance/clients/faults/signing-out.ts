@@ -1,5 +1,5 @@
 import { right } from '../parts.ts'
-import { Refusal } from '../visit.ts'
+import { Refusal, type Tokens } from '../visit.ts'
 import { fault, headersWith } from './fault.ts'
 
 export const signingOut = [
@@ -39,6 +39,13 @@ export const signingOut = [
   fault('sign-out-waits-for-the-portal', 'logout-not-waiting', { revocationMs: 5000 }),
   fault('sign-out-revokes-no-access-token', 'logout-revokes-access-token', {
     tokenToRevoke: visit => right.readRefresh(visit),
+  }),
+  fault('old-refresh-token-lost-by-a-renewal', 'logout-revokes-kept-token', {
+    keepSession(visit, tokens: Tokens) {
+      const session = right.keepSession(visit, tokens)
+      if (!tokens.refreshToken) visit.setCookies.push(`${right.refreshCookie}=; ${right.refreshAttributes(0)}`)
+      return session
+    },
   }),
   fault(
     'sign-out-clears-the-whole-site',
