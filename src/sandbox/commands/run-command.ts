@@ -24,7 +24,7 @@ export function defineCommand(
   work: (config: SandboxConfig, args: string[]) => Promise<string>,
 ): Command {
   return async (environment, args) => {
-    // Print the help before the settings are read, because it must work without them.
+    // Print the help before the settings are read, because `--help` must work without settings.
     if (args.includes('--help')) return { exitCode: 0, stdout: `${usage}\n`, stderr: '' }
     try {
       return { exitCode: 0, stdout: `${await work(readConfig(environment), args)}\n`, stderr: '' }

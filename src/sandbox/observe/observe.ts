@@ -38,7 +38,7 @@ export function noteCheck(request: FastifyRequest, check: Check): boolean {
   return check.passed
 }
 
-/** Call this for a refusal that is not thrown as an error. For thrown errors, logRefusal calls this function. */
+/** Call this for a refusal that is not thrown as an error. For thrown errors, reportRefusal calls this function. */
 export function noteReason(request: FastifyRequest, reason: Reason): void {
   notesOf(request).reason = reason
 }
@@ -64,7 +64,7 @@ export function stepUrlOf(request: FastifyRequest): string | undefined {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Does nothing without an observer. Call it for a request that runs no hooks because its address cannot be read. */
+    /** Does nothing without an observer. Call this function for a request that runs no hooks, because its address cannot be read. */
     observeRequest?(request: FastifyRequest, reply: FastifyReply): void
   }
 }

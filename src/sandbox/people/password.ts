@@ -14,7 +14,7 @@ import {
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
 
-/** Marks a browser that has signed in before. Failures of strangers do not lock out the person who uses it. */
+/** Marks a browser that has signed in before. Failures of strangers do not lock out the person who uses this browser. */
 export interface Mark {
   id: string
   /** Hashes of the accounts, the most recent first. */

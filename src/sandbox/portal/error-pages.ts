@@ -21,7 +21,7 @@ interface ErrorPage {
   message: string
   /** What else the visitor can do, if going back to the application does not help. */
   help?: string
-  /** A link for the visitor. Without `href` it leads to the page where they can start again, if there is one. */
+  /** A link for the visitor. Without `href`, the link leads to the page where the visitor can start again, if there is such a page. */
   next?: { label: string; href?: string }
 }
 

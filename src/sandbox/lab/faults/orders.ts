@@ -24,10 +24,7 @@ export interface OrderedFault extends Order {
   requestIds: string[]
 }
 
-/**
- * The client that a request proves, and the login that the request belongs to: an order can limit a fault to
- * them.
- */
+/** The client that a request proves, and the login that the request belongs to. An order can limit a fault to one client or one login. */
 export interface RequestSource {
   clientId: string | undefined
   isOfState(stateHash: string): boolean

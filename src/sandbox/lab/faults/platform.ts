@@ -29,7 +29,7 @@ async function isClientSecret({ store }: Pick<Services, 'store'>, clientId: stri
   return (await listSecretHashes(store.read, clientId)).some(valid => isEqualHash(valid, hash))
 }
 
-/** The same token with `padding` as an additional claim, so that it has this size. */
+/** Returns a token of this size: it has the claims of the given token, and `padding` as an additional claim. */
 export async function enlargeAccessToken(
   { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
   token: string,
@@ -64,7 +64,7 @@ export function createStepFaults() {
   }
 }
 
-/** The same token, which ends this many seconds from now. */
+/** Returns a token with the same claims that expires after this many seconds. */
 export async function endAccessTokenIn(
   { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
   token: string,
@@ -76,7 +76,7 @@ export async function endAccessTokenIn(
   return signAccessToken(keyRing, { ...claims, exp: Math.floor(now.getTime() / 1000) + seconds })
 }
 
-/** If there are more opaque tokens, the oldest are forgotten, and the platform refuses them. */
+/** The most opaque tokens that are kept. The platform refuses older ones. */
 const mostOpaqueTokens = 1000
 
 /** Opaque texts in place of access tokens, as a platform without JWTs would issue. */

@@ -162,8 +162,8 @@ export function createLoginComparison() {
       return {
         haveState: hash => others('state', hash) > 0,
         haveChallenge: hash => others('challenge', hash) > 0,
-        // Every login with this state also has this beginning. If the beginning has the higher count, some logins have
-        // another state that begins alike.
+        // Every login with this state also has this beginning. So if more logins have the beginning than the state, some
+        // of them have another state with the same beginning.
         haveStateLike: ({ hash, beginning }) => count('beginning', beginning) > count('state', hash),
         signedInAfter: (userId, time) =>
           newestSignIns(markOf(login, 'user', userId)).some(

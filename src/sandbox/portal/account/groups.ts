@@ -257,8 +257,8 @@ export const problemsOfGroups: Partial<Record<Reason, string>> = {
 }
 
 /**
- * The sentence for the page, or undefined if the work was done. `isDone` lists the reasons which mean that the same form
- * was sent before and the work is already done.
+ * Does the work. Resolves to a sentence for the page if the work was refused, and otherwise to undefined. `isDone` lists
+ * the reasons which mean that the same form was sent before and the work is already done.
  */
 async function findProblem(work: () => Promise<unknown>, isDone: Reason[] = []): Promise<string | undefined> {
   try {
