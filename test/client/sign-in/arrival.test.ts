@@ -29,7 +29,7 @@ t.test('CL-26: a login ends with 200 and a page that continues by itself, not wi
   t.equal(refreshTarget(page), '/page')
   t.match(
     page.body,
-    /<a class="button" href="\/page">[^<]+<\/a>/,
+    /<a class="button quiet" href="\/page">[^<]+<\/a>/,
     'the page must have a link for browsers that do not continue by themselves',
   )
 })
