@@ -54,6 +54,14 @@ const garbage: [id: string, title: string, path: string][] = [
   ['long', 'of 12 KB', `?code=${'a'.repeat(12_000)}&state=b`],
 ]
 
+/** Characters that are in no code (RFC 6749, appendix A.11). */
+const oddCodes: [id: string, what: string, code: string][] = [
+  ['newline', 'a line break', 'a\r\nb'],
+  ['control', 'a null byte', 'a\0b'],
+  ['space', 'a space', 'a b'],
+  ['not-ascii', 'a letter outside ASCII', 'aäb'],
+]
+
 const escaped: [id: string, title: string, query: (state: string) => Record<string, string>][] = [
   [
     'error-description',
@@ -307,6 +315,43 @@ export const callbackParameters: Row[] = [
           )
         }
       }
+    },
+  },
+  ...oddCodes.map(
+    ([id, what, code]): Row => ({
+      id: `callback-code-${id}`,
+      title: `The client does not send the portal a code that contains ${what}`,
+      rule: 'CL-16',
+      why: 'No code of the portal contains such a character. Anybody can make a visitor open this address, and every unnecessary request uses a connection to the portal.',
+      fix: 'Before the exchange, check that the code consists of visible ASCII characters, and answer with status 400 if it does not.',
+      async run(context) {
+        const plain = await beginLogin(context)
+        await followCallback(context, plain.browser, plain.callback)
+        const known = (await context.exchanges()).length
+        if (known === 0) throw new Undecided('The client made no exchange for a plain callback.')
+        const { browser, callback } = await beginLogin(context)
+        callback.searchParams.set('code', code)
+        await expectRefused(context, browser, callback, known)
+      },
+    }),
+  ),
+  {
+    id: 'callback-escapes-success',
+    title: 'After a successful callback, the page escapes markup in every parameter',
+    rule: 'oauth-sanitize',
+    why: 'Anybody can add parameters to a callback address. The page after the login runs the script in them with the session of the visitor.',
+    fix: 'Escape every part of the query that a page shows, or show no part of it.',
+    async run(context) {
+      let hasExchanged = false
+      for (const name of ['subject', 'redirect_uri', 'iss', 'scope', 'session_state', 'error_description']) {
+        const known = context.arrived('exchange').length
+        const { browser, callback } = await beginLogin(context)
+        callback.searchParams.set(name, markup)
+        const page = await followCallback(context, browser, callback)
+        hasExchanged ||= (await context.exchanges()).length > known
+        expect(!runsScript(page, 'conformance()'), `The page contains the markup of ${name} unescaped.`, page)
+      }
+      if (!hasExchanged) throw new Undecided('The client made no exchange for a callback with one more parameter.')
     },
   },
   {

@@ -234,7 +234,7 @@ export const exchange: Row[] = [
     title: 'The client secret goes to the token endpoint and nowhere else',
     rule: 'UP-15',
     why: 'The secret proves to the portal who the client is. The API does not need it, and every other place can leak it.',
-    fix: 'Send the API only the access token.',
+    fix: 'Remove the secret from the request in the evidence. Send the secret to the token endpoint only.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()

@@ -1,6 +1,6 @@
 // Token responses that the client must accept or refuse: their tokens, state and lifetime.
 
-import { type Row, Undecided } from '../../check.ts'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, expectSignedIn } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
@@ -47,6 +47,17 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     rule: 'token-type-required' as const,
     why: 'token_type is required.',
   })),
+]
+
+/** States that a client accepts if it compares only a part of the text, or compares without regard to case. */
+const similarStates: [id: string, what: string, make: (state: string) => string][] = [
+  [
+    'other-case',
+    'differs only in upper and lower case',
+    state => state.replace(/[a-z]/gi, letter => (/[a-z]/.test(letter) ? letter.toUpperCase() : letter.toLowerCase())),
+  ],
+  ['cut', 'lacks the last character', state => state.slice(0, -1)],
+  ['longer', 'has one more character', state => `${state}0`],
 ]
 
 const usable: { id: string; rule: RuleId; fault: string; what: string; why: string; fix: string }[] = [
@@ -113,6 +124,26 @@ export const tokenAnswers: Row[] = [
           'The client calls the platform after it got this token response.',
           ...calls.slice(0, 2),
         )
+      },
+    }),
+  ),
+  ...similarStates.map(
+    ([id, what, make]): Row => ({
+      id: `token-answer-state-${id}`,
+      title: `A token response whose state ${what} signs nobody in`,
+      rule: 'CL-17',
+      why: 'The client must compare the whole returned state with the state that it generated for the login.',
+      fix: 'Compare the two texts exactly: their length, and upper and lower case.',
+      needs: ['page'],
+      async run(context) {
+        const { browser, start, callback } = await beginLogin(context)
+        const state = start.state ?? ''
+        if (make(state) === state) throw new NotApplicable('the state of this client has no letters')
+        await context.order('exchange-member', { options: { member: 'state', value: make(state) } })
+        const page = await followCallback(context, browser, callback)
+        if (!(await context.exchanges()).some(step => step.fault))
+          throw new Undecided('The callback exchanged nothing.')
+        expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this token response.', page)
       },
     }),
   ),

@@ -87,7 +87,7 @@ export const log: Row[] = [
     id: 'log-state',
     title: 'The client does not print the state of a login',
     rule: 'log-masked',
-    why: 'While the login is open, anybody who reads the state can finish this login in place of the visitor.',
+    why: 'The state protects a login against forged callbacks, and a log is often copied to other systems.',
     fix: fixLog,
     needs,
     async run(context) {
@@ -153,7 +153,7 @@ export const log: Row[] = [
     title: 'When the portal refuses the exchange, the client does not print the code, the verifier or the secret',
     rule: 'LG-02',
     why: 'The address of the callback contains the code. Errors of HTTP libraries can contain the whole exchange, and loggers print all of an error.',
-    fix: "Log only the code and status of an error. Log neither the request of the browser with its query nor the client's own request that failed.",
+    fix: "Log only the code and status of an error. Log neither the request of the browser with its query nor the client's own request that failed. If log-client-secret fails, too, look for the secret in the output at the start first.",
     needs,
     async run(context) {
       const browser = context.browser()

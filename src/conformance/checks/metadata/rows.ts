@@ -50,7 +50,9 @@ async function startUnder(
     await context.dropFaults()
     await restarting
     if (!clientProcess.isRunning() || !hasStarted) await clientProcess.restart()
-    throw new Failed('The client does not start while the metadata document has this fault.')
+    throw new Failed(
+      'The client was started anew, and it does not answer or begins no login while the metadata document has this fault.',
+    )
   }
   const isMet = () => platform.steps.slice(before).some(step => isMetadata(step) && step.fault?.name === fault)
   return {

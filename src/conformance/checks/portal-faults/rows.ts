@@ -264,8 +264,8 @@ export const portalFaults: Row[] = [
     id: 'exchange-retry-after',
     title: 'When the portal sends a Retry-After of one hour, the visitor gets an answer in time',
     rule: 'UP-03',
-    why: 'If the client sleeps for the time in Retry-After, the visitor waits for an hour, and the request uses a socket.',
-    fix: 'Tell the visitor when to try again, and answer at once.',
+    why: 'If the client sleeps for the time in Retry-After, the visitor waits for an hour. If the client repeats the exchange at once, it ignores the portal, which asked for a pause.',
+    fix: 'Answer at once with a page that says when to try again, and do not repeat the exchange.',
     longestMs: 90_000,
     async run(context) {
       const { page, exchanges } = await loginUnder(context, 'exchange-503', { retryAfter: 3600 })

@@ -365,7 +365,7 @@ export const renewal: Row[] = [
     id: 'refresh-single-flight',
     title: 'Six tabs that load at once, and one tab that loads a moment later, share one renewal',
     rule: 'RF-03',
-    why: 'A refresh token is valid once. The portal refuses a second renewal, or replaces the tokens of the first.',
+    why: 'A refresh token is valid once. For ten seconds, a replaced refresh token returns the same new token. After these ten seconds, using the replaced token ends the login.',
     fix: 'Share the running renewal between requests with the same refresh token, and remember its answer for some seconds.',
     needs,
     async run(context) {
@@ -388,7 +388,7 @@ export const renewal: Row[] = [
     id: 'refresh-single-flight-slow',
     title: 'Five tabs that load while the portal takes a second for the renewal share one renewal',
     rule: 'RF-03',
-    why: 'A refresh token is valid once. The portal replaces the tokens of the first renewal, or revokes all of them.',
+    why: 'A refresh token is valid once. For ten seconds, a replaced refresh token returns the same new token. After these ten seconds, using the replaced token ends the login.',
     fix: 'Share the running renewal between requests with the same refresh token, from its beginning to its end.',
     needs,
     async run(context) {

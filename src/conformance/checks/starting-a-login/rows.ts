@@ -54,6 +54,19 @@ export const startingALogin: Row[] = [
       )
     },
   },
+  {
+    id: 'start-direct',
+    title: 'The login path redirects to the portal at once, not to another page of the client',
+    rule: 'redirect-to-portal',
+    why: 'Each further redirect makes every login slower, and the further path is a second way to begin a login.',
+    fix: 'Answer the login path itself with the redirect to the portal.',
+    async run(context) {
+      const { page } = await context.startLogin(context.browser())
+      const location = headerOf(page.trail[0]!, 'location') ?? ''
+      const isOwn = URL.parse(location, context.settings.client)?.origin === new URL(context.settings.client).origin
+      expect(!location || !isOwn, `The login path redirects to ${location} first.`, page)
+    },
+  },
   ...parameters.map(([name, title, expected]) => ({
     id: `start-${name.replaceAll('_', '-')}`,
     title,
@@ -134,7 +147,7 @@ export const startingALogin: Row[] = [
     id: 'start-no-store',
     title: 'The answer of the login path says Cache-Control: no-store',
     rule: 'no-store',
-    why: 'The answer contains a state and sets a cookie. Without Cache-Control, a cache may keep it.',
+    why: 'The answer contains a state and sets a cookie. Only no-store forbids every cache to keep it.',
     fix: 'Send Cache-Control: no-store with the answer of the login path.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())

@@ -80,6 +80,15 @@ export const exchange = [
     ],
     { isStateOf: () => true },
   ),
+  fault('token-state-without-case', 'token-answer-state-other-case', {
+    isStateOf: (answer, state) => `${answer.state}`.toLowerCase() === state.toLowerCase(),
+  }),
+  fault('token-state-beginning-enough', 'token-answer-state-cut', {
+    isStateOf: (answer, state) => Boolean(answer.state) && state.startsWith(`${answer.state}`),
+  }),
+  fault('token-state-longer-passes', 'token-answer-state-longer', {
+    isStateOf: (answer, state) => `${answer.state}`.startsWith(state),
+  }),
   fault('token-state-missing-passes', 'token-answer-state-missing', {
     isStateOf: (answer, state) => answer.state === undefined || answer.state === state,
   }),

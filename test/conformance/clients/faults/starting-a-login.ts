@@ -110,6 +110,10 @@ export const startingALogin = [
     unsealLogin: (_visit, _name, text) => readable.read(text),
   }),
   fault('login-cookies-without-end', 'logins-bounded', { mostLogins: 1000 }),
+  fault('login-in-two-steps', 'start-direct', {
+    afterStart: (visit, answer) =>
+      visit.query.has('now') ? answer : { status: 302, headers: { location: '/login?now=1' } },
+  }),
   fault('login-cached', 'start-not-cached', {
     afterStart: (_visit, answer) => ({
       ...answer,
