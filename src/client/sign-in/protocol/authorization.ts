@@ -73,6 +73,8 @@ export async function checkIssuer({ iss }: Callback, portal: Portal, context: Re
 /** Throws LoginError unless there are a code, a subject and our own client id (rule callback-required-parameters). */
 export function checkCode({ code, subject, client_id }: Callback, portal: Portal): void {
   if (!code) throw invalidCallback('no code')
+  // RFC 6749, appendix A.11: a code consists of printable ASCII characters (CL-16).
+  if (!/^[\x20-\x7e]+$/.test(code)) throw invalidCallback('code contains characters that no code has')
   if (!subject) throw invalidCallback('no subject')
   if (client_id !== portal.clientId) throw invalidCallback('client_id')
 }

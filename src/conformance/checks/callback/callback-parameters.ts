@@ -58,7 +58,6 @@ const garbage: [id: string, title: string, path: string][] = [
 const oddCodes: [id: string, what: string, code: string][] = [
   ['newline', 'a line break', 'a\r\nb'],
   ['control', 'a null byte', 'a\0b'],
-  ['space', 'a space', 'a b'],
   ['not-ascii', 'a letter outside ASCII', 'aäb'],
 ]
 
@@ -323,7 +322,7 @@ export const callbackParameters: Row[] = [
       title: `The client does not send the portal a code that contains ${what}`,
       rule: 'CL-16',
       why: 'No code of the portal contains such a character. Anybody can make a visitor open this address, and every unnecessary request uses a connection to the portal.',
-      fix: 'Before the exchange, check that the code consists of visible ASCII characters, and answer with status 400 if it does not.',
+      fix: 'Before the exchange, check that the code contains only printable ASCII characters, and answer with status 400 if it does not.',
       async run(context) {
         const plain = await beginLogin(context)
         await followCallback(context, plain.browser, plain.callback)

@@ -511,18 +511,14 @@ export const callback = [
       return right.readCallback(visit)
     },
   }),
-  fault(
-    'any-character-in-a-code',
-    ['callback-code-newline', 'callback-code-control', 'callback-code-space', 'callback-code-not-ascii'],
-    {
-      readCallback: ({ query, parts }) => ({
-        code: parts.one(query, 'code'),
-        subject: parts.one(query, 'subject'),
-        state: parts.one(query, 'state'),
-        redirectUri: parts.one(query, 'redirect_uri'),
-      }),
-    },
-  ),
+  fault('any-character-in-a-code', ['callback-code-newline', 'callback-code-control', 'callback-code-not-ascii'], {
+    readCallback: ({ query, parts }) => ({
+      code: parts.one(query, 'code'),
+      subject: parts.one(query, 'subject'),
+      state: parts.one(query, 'state'),
+      redirectUri: parts.one(query, 'redirect_uri'),
+    }),
+  }),
   fault('subject-on-the-page-after-the-login', 'callback-escapes-success', {
     arrive: visit => page(visit, 200, 'Signed in', `<p>You are signed in as ${visit.query.get('subject')}.</p>`),
   }),
