@@ -181,6 +181,19 @@ for (const [what, text] of Object.entries({ 'a line end': '\r\n', 'a NUL': '\0',
   }
 }
 
+t.test('CL-16: a callback whose code has a letter outside ASCII is refused, and nothing is sent', async t => {
+  const { response, exchanges } = await callback(t, good => good.replace(/(?<=[?&]code=)[^&]*/, 'a%C3%A4b'))
+  t.equal(response.statusCode, 400)
+  t.match(response.body, signInTexts.loginErrors.login_callback_invalid)
+  t.equal(exchanges.length, 0)
+})
+
+t.test('CL-16: a code may contain a space (RFC 6749, A.11)', async t => {
+  const { response, exchanges } = await callback(t, good => good.replace(/(?<=[?&]code=)[^&]*/, 'a%20b'))
+  t.equal(response.statusCode, 200)
+  t.equal(exchanges[0]?.form.get('code'), 'a b')
+})
+
 t.test('CL-16: a code of 1,800 characters works', async t => {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
