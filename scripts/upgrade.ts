@@ -123,8 +123,9 @@ function makeStarter(newer: string, commit: string, folder: string, { name, bare
 }
 
 /**
- * Merges package.json and package-lock.json key by key, because git merges lines. `next` gets the merged files. `old` gets
- * this project's own files, so git finds only the merged changes. Returns the conflicts.
+ * Merges package.json and package-lock.json key by key, because git merges lines. This function writes the merged
+ * files to `next` and this project's own files to `old`. The difference between the two is then the merged changes.
+ * Returns the conflicts.
  */
 function mergePackages(old: string, next: string): string[] {
   const merge = (path: string) => mergeJson(readJson(join(old, path)), readJson(path), readJson(join(next, path)))

@@ -57,8 +57,8 @@ t.test('conformance does not import the client, and the client and the sandbox d
 })
 
 /**
- * The files of the client that a file may import. If the path begins with several entries, the first of these entries
- * counts. Files without an entry belong to a product.
+ * The files of the client that a file may import. If several entries match the beginning of the path, the first of
+ * them counts. Files without an entry belong to a product.
  */
 const clientArrows: [path: string, mayImport: RegExp][] = [
   ['main.ts', /^(app|config|read-settings|settings)\.ts$|^operations\//],

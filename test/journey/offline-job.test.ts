@@ -76,7 +76,7 @@ t.test('a connection that has ended is deleted, and its visitor may connect agai
   t.same(notes(), [])
 })
 
-t.test('while the portal cannot be reached, the connection stays', async t => {
+t.test('while the portal cannot be reached, the job keeps the account connected', async t => {
   const { rows, runBoth, notes, expire, sandbox } = await connectAndLeave(t)
   await expire()
   const before = await rows()

@@ -441,7 +441,7 @@ func logout(w http.ResponseWriter, r *http.Request) {
 // showError answers with the page that fits the error.
 func showError(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errSignedOut) {
-		// A link on another site: the browser has kept the Strict cookies back. It sends them from our own page.
+		// After a link on another site, the browser does not send the Strict cookies. From our own page, it sends them.
 		if r.Method == "GET" && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 			page{title: "One moment", status: 200, head: goOn(r.URL.EscapedPath())}.show(w)
 			return

@@ -98,7 +98,7 @@ app.addHook('onRequest', async (request, reply) => {
 
 app.setErrorHandler((error, request, reply) => {
   if (error instanceof SignedOut) {
-    // A link on another site: the browser has kept the Strict cookies back. It sends them from our own page.
+    // After a link on another site, the browser does not send the Strict cookies. From our own page, it sends them.
     if (request.method === 'GET' && request.headers['sec-fetch-site'] === 'cross-site')
       return page(reply, 'One moment', '', { head: goOn(pathOf(request)) })
     endSession(reply)

@@ -8,7 +8,7 @@ declare module 'fastify' {
     endsAt: number
   }
   interface FastifyContextConfig {
-    /** How many milliseconds this route has to receive its body and to finish all calls, for example for uploads. */
+    /** The time limit of this route in milliseconds, from the first byte of the body to the end of all calls. An upload needs more. */
     deadlineMs?: number
   }
 }

@@ -45,7 +45,7 @@ export const running = {
   'F-38': decision(
     'After its process was paused for five seconds, the client uses the answers that arrived during the pause, and recovers.',
   ),
-  'F-39': decision('A program continues to work and can stop when no reader takes its log output.'),
+  'F-39': decision('If nobody reads its log output, a program still answers requests, and still ends on a signal.'),
   'F-45': decision('A program keeps an idle connection open for longer than the proxy in front of it.'),
   'F-46': decision('`localhost` works whether it means 127.0.0.1 or ::1.'),
   'LG-04': decision('A program logs each security event once, with a request id and a hash of the visitor.'),

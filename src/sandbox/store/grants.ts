@@ -67,7 +67,7 @@ function isBetween(userId: string, clientId: string | null): RawBuilder<boolean>
 }
 
 /**
- * Ends the oldest grants of this user for this client beyond the number that may live at once. It also keeps the same
+ * If this user has more grants for this client than the limit, this function ends the oldest ones. It also keeps the same
  * number of ended grants and deletes older ones, so that logins cannot fill the database. Null means the portal's own
  * access tokens. Two statements: call this in the transaction that has made another grant.
  */

@@ -34,7 +34,7 @@ t.test('request.visitor has the subject of the access token as the user id', asy
   t.same(ids, { userId: 'visitor-1', sessionOwner: 'visitor-1' })
 })
 
-t.test('without a subject in the token there is no user id, and each login has another session owner', async t => {
+t.test('without a subject in the token there is no user id, and each login has its own session owner', async t => {
   const { browser, platform } = await buildWith(t, withIdsPage)
   platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'opaque' }))
   const owners = new Set<string>()

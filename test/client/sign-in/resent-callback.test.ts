@@ -24,26 +24,29 @@ async function buildWithSlowPortal(t: Parameters<typeof buildTestClient>[0]) {
   return { ...test, isAsked, answer }
 }
 
-t.test('CL-29: a callback that is sent again after its connection dropped signs in with one exchange', async t => {
-  const { browser, client, platform, isAsked, answer } = await buildWithSlowPortal(t)
-  const started = await beginLogin(browser)
-  const request = rawGet(callbackUrl(started), { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site' })
-  const dropped = await openSocket(client)
-  dropped.write(request)
-  await isAsked
-  dropped.destroy()
-  await once(dropped, 'close')
-  const again = exchangeRaw(client, request)
-  // The third request is sent later, on its own connection. When the third request is answered, the second request has
-  // arrived.
-  await exchangeRaw(client, rawGet('/health/live'))
-  answer()
-  const response = await again
-  t.match(response, /^HTTP\/1\.1 200 OK\r\n/)
-  t.match(response, 'content="0;url=/page"')
-  t.match(response, 'set-cookie: __Host-session=')
-  t.equal(platform.received('POST /api/exchangeToken').length, 1)
-})
+t.test(
+  'CL-29: if the connection breaks and the browser sends the callback again, one exchange signs the visitor in',
+  async t => {
+    const { browser, client, platform, isAsked, answer } = await buildWithSlowPortal(t)
+    const started = await beginLogin(browser)
+    const request = rawGet(callbackUrl(started), { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site' })
+    const dropped = await openSocket(client)
+    dropped.write(request)
+    await isAsked
+    dropped.destroy()
+    await once(dropped, 'close')
+    const again = exchangeRaw(client, request)
+    // The third request is sent later, on its own connection. When the third request is answered, the second request has
+    // arrived.
+    await exchangeRaw(client, rawGet('/health/live'))
+    answer()
+    const response = await again
+    t.match(response, /^HTTP\/1\.1 200 OK\r\n/)
+    t.match(response, 'content="0;url=/page"')
+    t.match(response, 'set-cookie: __Host-session=')
+    t.equal(platform.received('POST /api/exchangeToken').length, 1)
+  },
+)
 
 t.test(
   'CL-29: a callback that is sent again after its answer was lost leads to an explanation, with one exchange',

@@ -96,15 +96,18 @@ t.test(
   },
 )
 
-t.test('UP-14: after a 401 without a refresh token the visitor goes to the login, after one call', async t => {
-  const { browser, platform } = await start(t)
-  platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: undefined }))
-  await signIn(browser)
-  for (const name of browser.names()) if (/refresh|arrived/.test(name)) browser.cookies.delete(name)
-  platform.answer('GET /things', unauthorized)
-  t.equal((await browser.get('/page')).statusCode, 302)
-  t.equal(platform.received('GET /things').length, 1)
-})
+t.test(
+  'UP-14: if the API answers 401 and there is no refresh token, the client makes no second call, and the visitor goes to the login',
+  async t => {
+    const { browser, platform } = await start(t)
+    platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: undefined }))
+    await signIn(browser)
+    for (const name of browser.names()) if (/refresh|arrived/.test(name)) browser.cookies.delete(name)
+    platform.answer('GET /things', unauthorized)
+    t.equal((await browser.get('/page')).statusCode, 302)
+    t.equal(platform.received('GET /things').length, 1)
+  },
+)
 
 for (const [status, message] of [
   [403, signInTexts.api.forbidden],

@@ -95,7 +95,7 @@ t.test('texts can follow the visitor’s own data', async t => {
   t.match((await browser.get('/page', { site: 'same-origin' })).body, '<html lang="de">')
 })
 
-t.test('an error keeps the language of each request, even if two requests share one call', async t => {
+t.test('each request shows the error in its own language, even if two requests share one call', async t => {
   const { browser, platform } = await buildWithTexts(t, byLanguage)
   await signIn(browser)
   platform.answer('GET /things', { status: 500, body: {} })

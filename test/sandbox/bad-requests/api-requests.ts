@@ -187,7 +187,7 @@ function* badBodies({ title, method, url, token }: Call): Generator<BadRequest> 
     }
 }
 
-/** The requests have a bad body or no JSON, because a caller without rights must not learn which fields are wrong. */
+/** The requests have a bad body or no JSON. A caller without rights must get the refusal, and must not learn which fields are wrong. */
 function* badTokens(call: Call, tokens: ApiScene['tokens']): Generator<BadRequest> {
   const { title, method, url } = call
   const authorizations: Record<string, string | undefined> = {

@@ -78,27 +78,30 @@ t.test('the time between two steps begins with the previous answer and ends with
   )
 })
 
-t.test('the diagram shows a message without a request only if a later request proves it', async t => {
-  const [start, given, exchanged] = rowsOf(
-    step('authorize'),
-    step('consent', {}, { status: 303, location: back('code-1') }),
-    exchangeOf('code-1'),
-  )
-  t.match(start!.before, { from: 'client', to: 'browser' })
-  t.match(given!.after, { from: 'browser', to: 'client', words: 'Brings the code' })
-  t.equal(given!.isArrivalUnknown, false)
-  t.same([exchanged!.before, exchanged!.after], [undefined, undefined])
+t.test(
+  'the diagram shows a message that no request recorded only if a later request proves that it was sent',
+  async t => {
+    const [start, given, exchanged] = rowsOf(
+      step('authorize'),
+      step('consent', {}, { status: 303, location: back('code-1') }),
+      exchangeOf('code-1'),
+    )
+    t.match(start!.before, { from: 'client', to: 'browser' })
+    t.match(given!.after, { from: 'browser', to: 'client', words: 'Brings the code' })
+    t.equal(given!.isArrivalUnknown, false)
+    t.same([exchanged!.before, exchanged!.after], [undefined, undefined])
 
-  const lost = rowsOf(
-    step('authorize'),
-    step('authorize'),
-    step('consent', {}, { status: 303, location: back('code-2') }),
-    exchangeOf('another'),
-  )
-  t.equal(lost[1]!.before, undefined, 'a reload of the start needs no client')
-  t.equal(lost[2]!.after, undefined, 'the code was not exchanged, so nothing shows that it arrived')
-  t.equal(lost[2]!.isArrivalUnknown, true)
-})
+    const lost = rowsOf(
+      step('authorize'),
+      step('authorize'),
+      step('consent', {}, { status: 303, location: back('code-2') }),
+      exchangeOf('another'),
+    )
+    t.equal(lost[1]!.before, undefined, 'a reload of the start needs no client')
+    t.equal(lost[2]!.after, undefined, 'the code was not exchanged, so nothing shows that it arrived')
+    t.equal(lost[2]!.isArrivalUnknown, true)
+  },
+)
 
 t.test(
   'the page draws every step with its checks: failed checks are open, and passed checks are collapsed',

@@ -82,50 +82,53 @@ const typed: Record<string, [text: string, option: unknown]> = {
   seconds: ['60', 60],
 }
 
-t.test('for every kind of fault at every place, the form orders the fault with the values of its fields', async t => {
-  const { post, get, ordered, call } = await openFaultPage(t)
-  const byPlaceAndKind = new Map([...catalogue.values()].map(fault => [`${fault.place} ${fault.kind}`, fault]))
-  const own = [...byPlaceAndKind.values()].map(({ place, kind }) => `${place}-${kind}`)
-  // The kinds that every place has are tried at one place of the portal and at one of the API.
-  const names = own
-    .filter(name => /^(exchange|redirect|metadata|list|create|api)-/.test(name))
-    .filter(name => catalogue.has(name))
-  t.ok(names.length > 100, `${names.length}`)
-  t.equal(
-    new Set(names.map(name => catalogue.get(name)!.kind)).size,
-    new Set([...catalogue.values()].map(({ kind }) => kind)).size,
-  )
-  const pages = new Map<string, string>()
-  for (const name of names) {
-    const { place, options } = catalogue.get(name)!
-    if (!pages.has(place)) pages.set(place, (await get(`/faults?place=${place}`)).body)
-    const { fields } = readForm(pages.get(place)!, name)
-    const expected: Record<string, unknown> = {}
-    const filled: Fields = {}
-    for (const [option, { isRequired, schema, default: usual }] of Object.entries(options)) {
-      const [first] = schema.enum ?? []
-      if (first !== undefined) expected[option] = usual ?? first
-      else if (!isRequired) {
-        if (usual !== undefined) expected[option] = usual
-      } else {
-        const [text, value] = option === 'status' && schema.minimum === 200 ? ['299', 299] : typed[option]!
-        filled[`options.${option}`] = text
-        expected[option] = value
-      }
-    }
-    const answer = await post('/faults/order', { ...fields, ...filled })
+t.test(
+  'for every kind of fault at every place, the form orders this fault with the values that the visitor typed into the form',
+  async t => {
+    const { post, get, ordered, call } = await openFaultPage(t)
+    const byPlaceAndKind = new Map([...catalogue.values()].map(fault => [`${fault.place} ${fault.kind}`, fault]))
+    const own = [...byPlaceAndKind.values()].map(({ place, kind }) => `${place}-${kind}`)
+    // The kinds that every place has are tried at one place of the portal and at one of the API.
+    const names = own
+      .filter(name => /^(exchange|redirect|metadata|list|create|api)-/.test(name))
+      .filter(name => catalogue.has(name))
+    t.ok(names.length > 100, `${names.length}`)
     t.equal(
-      answer.statusCode,
-      303,
-      `${name}: ${answer.statusCode === 303 ? '' : /field-problem[^>]*>([^<]*)/.exec(answer.body)?.[1]}`,
+      new Set(names.map(name => catalogue.get(name)!.kind)).size,
+      new Set([...catalogue.values()].map(({ kind }) => kind)).size,
     )
-    const [{ id, fault, options: given, skip, times }] = (await ordered()).slice(-1)
-    t.same({ fault, skip, times }, { fault: name, skip: 0, times: 1 })
-    const { fixed } = catalogue.get(name)!
-    t.same(given, { ...fixed, ...expected }, name)
-    await call('DELETE', `/lab/v1/faults/${id}`)
-  }
-})
+    const pages = new Map<string, string>()
+    for (const name of names) {
+      const { place, options } = catalogue.get(name)!
+      if (!pages.has(place)) pages.set(place, (await get(`/faults?place=${place}`)).body)
+      const { fields } = readForm(pages.get(place)!, name)
+      const expected: Record<string, unknown> = {}
+      const filled: Fields = {}
+      for (const [option, { isRequired, schema, default: usual }] of Object.entries(options)) {
+        const [first] = schema.enum ?? []
+        if (first !== undefined) expected[option] = usual ?? first
+        else if (!isRequired) {
+          if (usual !== undefined) expected[option] = usual
+        } else {
+          const [text, value] = option === 'status' && schema.minimum === 200 ? ['299', 299] : typed[option]!
+          filled[`options.${option}`] = text
+          expected[option] = value
+        }
+      }
+      const answer = await post('/faults/order', { ...fields, ...filled })
+      t.equal(
+        answer.statusCode,
+        303,
+        `${name}: ${answer.statusCode === 303 ? '' : /field-problem[^>]*>([^<]*)/.exec(answer.body)?.[1]}`,
+      )
+      const [{ id, fault, options: given, skip, times }] = (await ordered()).slice(-1)
+      t.same({ fault, skip, times }, { fault: name, skip: 0, times: 1 })
+      const { fixed } = catalogue.get(name)!
+      t.same(given, { ...fixed, ...expected }, name)
+      await call('DELETE', `/lab/v1/faults/${id}`)
+    }
+  },
+)
 
 t.test('each type of option has its own field, with a unit and bounds', async t => {
   const { find } = await openFaultPage(t)

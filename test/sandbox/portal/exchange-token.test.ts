@@ -129,33 +129,36 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('TK-13, TK-03: the answer has exactly the fields of the platform and scope, and is not cached', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const answer = await exchange(sandbox, { code: await getCode(sandbox) })
-  t.equal(answer.statusCode, 200)
-  t.match(answer.headers, {
-    'cache-control': 'no-store',
-    pragma: 'no-cache',
-    'content-type': 'application/json; charset=utf-8',
-    'x-content-type-options': 'nosniff',
-  })
-  const tokens = answer.json()
-  t.strictSame(Object.keys(tokens).sort(), [
-    'access_token',
-    'expires_in',
-    'refresh_token',
-    'scope',
-    'state',
-    'token_type',
-  ])
-  t.match(tokens, {
-    expires_in: 86400,
-    token_type: 'Bearer',
-    scope: '',
-    state: 'a-state',
-    refresh_token: /^[A-Za-z0-9]{30}$/,
-  })
-})
+t.test(
+  'TK-13, TK-03: the answer has exactly the fields that the platform sends, and scope, and is not cached',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const answer = await exchange(sandbox, { code: await getCode(sandbox) })
+    t.equal(answer.statusCode, 200)
+    t.match(answer.headers, {
+      'cache-control': 'no-store',
+      pragma: 'no-cache',
+      'content-type': 'application/json; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+    })
+    const tokens = answer.json()
+    t.strictSame(Object.keys(tokens).sort(), [
+      'access_token',
+      'expires_in',
+      'refresh_token',
+      'scope',
+      'state',
+      'token_type',
+    ])
+    t.match(tokens, {
+      expires_in: 86400,
+      token_type: 'Bearer',
+      scope: '',
+      state: 'a-state',
+      refresh_token: /^[A-Za-z0-9]{30}$/,
+    })
+  },
+)
 
 t.test('TK-14: the access token is a signed JWT with its claims and nothing personal', async t => {
   const sandbox = await buildTestSandbox(t)

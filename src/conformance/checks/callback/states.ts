@@ -17,7 +17,7 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
   ],
   [
     'shortened',
-    'with the first half of the state',
+    'that contains only the first half of the state',
     (state, query) => query.set('state', state.slice(0, state.length / 2)),
   ],
   ['longer', 'with characters after the state', (state, query) => query.set('state', `${state}A`)],
@@ -49,7 +49,7 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
 
 const stateChecks: Row[] = wrongStates.map(([id, title, change]) => ({
   id: `state-${id}`,
-  title: `The client refuses a callback ${title} before it sends anything to the portal`,
+  title: `The client refuses a callback ${title}, and sends nothing to the portal`,
   rule: 'CL-04',
   why: 'Only the state distinguishes the answer to a login of this browser from a forged one.',
   fix: 'Before the exchange, compare the state of the query with the state that you kept for this browser. Refuse the callback if one of them is missing, or if the query has several.',

@@ -146,8 +146,8 @@ function elsewhere({ platform }: CheckContext, path: string) {
 }
 
 /**
- * Makes a login, a renewal and a sign-out while the document has these members. Fails if the client sends the browser or a
- * request to the other host.
+ * Makes a login, a renewal and a sign-out while the document has these members. Fails if the client redirects the browser to the
+ * other host, or sends a request there.
  */
 async function expectNothingThere(context: CheckContext, path: string, members: object): Promise<void> {
   const met = await startUnder(context, 'metadata-members', { members })

@@ -174,7 +174,7 @@ export const nextVisitor: Row[] = [
     id: 'next-visitor-refused-form',
     title: 'Text that a visitor typed into a refused form is not in the form of another visitor',
     rule: 'next-visitor',
-    why: 'A client that keeps form data without its visitor shows it to the next visitor, in any browser.',
+    why: 'If a client does not store whose form data it keeps, the next visitor sees this data, in any browser.',
     fix: 'Answer a refused form with the filled form, and keep no part of it at the server.',
     needs: ['page', 'create'],
     async run(context) {

@@ -215,7 +215,7 @@ export const rawRequests: Row[] = [
     id: 'raw-absolute-target',
     title: 'An absolute address in a request does not change the redirect_uri of a login',
     rule: 'PG-02',
-    why: 'Proxies and attackers write the whole address into a request, and a library can use its host as the host of the client.',
+    why: 'Proxies and attackers write a whole address into the request line. A library can take the host of this address for the host of the client.',
     fix: "Take the client's own address from the configuration.",
     async run(context) {
       const { login, client } = context.settings

@@ -355,7 +355,7 @@ export const tabs: Row[] = [
   },
   {
     id: 'replica-form',
-    title: 'A form that one instance has shown creates the application at another instance',
+    title: 'If one instance shows a form and another instance receives it, the application is created',
     rule: 'CK-12',
     why: 'A load balancer sends the form to any instance. If only one instance knows the form, every other instance loses the typed text.',
     fix: 'Seal the id of the form with the key that all instances have, or keep it in a shared store.',

@@ -100,7 +100,7 @@ function change(does: string, to: Change): Kind {
   }
 }
 
-/** The address with a code to which the answer redirects. Undefined if the answer does not redirect with a code. */
+/** If the answer redirects to an address that contains a code: this address. Otherwise undefined. */
 export function findRedirectBack({ headers, body }: Pick<Answer, 'headers'> & { body: unknown }): string | undefined {
   const isInBody = typeof body === 'string' && body.startsWith('{"redirectUrl":')
   const address = headers.location ?? (isInBody ? (JSON.parse(body) as { redirectUrl: string }).redirectUrl : undefined)

@@ -287,7 +287,7 @@ function cluesOf(step: RecordedStep): string[] {
   ]
 }
 
-/** The keys of a start: its state. Without a state: its client and its challenge, if there is one. */
+/** The keys by which a later step finds this start: its state, or, for a start without a state, its client and its challenge. */
 function startKeys({ start }: RecordedStep): string[] {
   if (!start) return []
   const byState = stateKeys(start)

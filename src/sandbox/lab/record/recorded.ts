@@ -12,7 +12,7 @@ export interface StepFault {
   trap?: string
 }
 
-/** Why a step failed: the platform refused it, or it followed a redirect to a trap. */
+/** Why a step failed: the platform refused the request, or the client followed a redirect to a trap. */
 export type StepReason = Reason | 'redirect-followed'
 
 /** A step of the portal or the API, with the fault that the laboratory added, if any. */

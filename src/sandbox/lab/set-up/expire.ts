@@ -27,7 +27,7 @@ const expireBody = {
     what: { type: 'string', enum: kinds },
     value: storableText(1, 8192, {
       description:
-        'The token or code itself, or the value of the portal’s session cookie. Send either value or a person.',
+        'The token or code itself, or the value of the portal’s session cookie. Send either this member or a person.',
     }),
     ...personProperties,
     clientId: storableText(1, 64, {

@@ -227,7 +227,7 @@ t.test('CK-03: session data of more than 500 bytes is not kept, and the log says
 })
 
 t.test(
-  'CK-03: session data that does not fit into the cookie with a long token is loaded for each request',
+  'CK-03: if a long token leaves too little room for the session data in the cookie, each request loads this data',
   async t => {
     const role = 'r'.repeat(480)
     const { product, loads } = productWithRole(() => role)
