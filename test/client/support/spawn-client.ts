@@ -99,9 +99,14 @@ export async function spawnClient(
         .split('\n')
         .filter(Boolean)
         .map(line => JSON.parse(line) as Record<string, unknown>),
-    /** Resolves when the output contains this text. */
+    /** Resolves when the output contains this text. Rejects if the process ends before that. */
     async waitForOutput(text: string) {
-      while (!output.includes(text)) await once(child.stdout, 'data')
+      const ended = once(child, 'close').then(() => {
+        if (!output.includes(text)) throw new Error(`The client has ended. It printed:\n${output}`)
+      })
+      // Prevents an unhandled rejection if nobody waits any more.
+      ended.catch(() => undefined)
+      while (!output.includes(text)) await Promise.race([once(child.stdout, 'data'), ended])
     },
   }
 }
