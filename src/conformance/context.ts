@@ -202,7 +202,7 @@ export function createContext({
       return page
     },
 
-    /** Like signIn, but ends the check if nobody is signed in afterwards, because another check reports that. */
+    /** Like signIn, and requires that the visitor is signed in afterwards. If plain logins do not work, the check is not run. */
     async signedIn(
       options: { person?: Person; path?: string } = {},
     ): Promise<{ browser: Browser; page: Page; person: Person }> {

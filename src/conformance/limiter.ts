@@ -31,7 +31,7 @@ export function createLimiter(count: number, mostBegun = 15 * count) {
   }
 
   function createSlot(): Slot & { end(): void } {
-    /** Several promises may wait at once in one slot. The slot is free until the first of them settles. */
+    /** Several promises may wait at once in one slot. The slot stays free until the last of them has settled. */
     let away = 0
     /** True when the function has ended. A check that reaches its time limit ends while it still waits for a promise. */
     let isOver = false

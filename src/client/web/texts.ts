@@ -18,7 +18,7 @@ export const webTexts = {
   /** A page that opens the next page by itself. */
   continue: {
     title: 'One moment',
-    text: 'The page that you wanted opens by itself.',
+    text: 'Opening the page that you asked for…',
     ifNotOpened: 'If this page stays open, press Continue.',
     link: 'Continue',
   },

@@ -138,7 +138,7 @@ export const limits: Row[] = [
           ['many headers', many],
           ['one cookie', { cookie: `a=${long}` }],
         ].map(([what, headers]) => ({
-          what: `${what} of together ${tooLongHeaders / 1e6} MB`,
+          what: `${tooLongHeaders / 1e6} MB of headers (${what})`,
           head: requestText(context, 'GET', context.settings.login, { headers: headers as Record<string, string> }),
         })),
         'so it has read all of them',
