@@ -29,11 +29,11 @@ const rules: Record<string, Rule> = {
   'POST /apps/v1': { says: 'Create: applications', body: makeCreateBody },
   'POST /identities/v1': { says: 'Create: applications and groups', body: () => groupBody },
   'PUT /apps/v1/:app_id': {
-    says: 'Change and remove: applications',
+    says: 'Change and remove: the addresses to which they send people',
     body: () => ({ name: 'New', redirectUris: 'https://new.example.test/' }),
   },
   'POST /apps/v1/:app_id/refreshSecret': { says: 'Change and remove: client secrets' },
-  'DELETE /apps/v1/:app_id': { says: 'Change and remove: applications' },
+  'DELETE /apps/v1/:app_id': { says: 'Change and remove: applications (removal is permanent)' },
   'POST /identities/v1/:user_id/link/:group_id': { says: null, body: () => linkBody },
   'DELETE /identities/v1/:user_id/link/:group_id': { says: null },
 }

@@ -19,8 +19,16 @@ const changes: [line: string, bare: string][] = [
     'await signedIn.register(applications, { config, clock: options.clock ?? (() => new Date()) })',
     'await signedIn.register(home)',
   ],
-  ['      // Where developers read about the calls of the application API.\n', ''],
-  ['      guideUrl: `${config.apiUrl}/apps/v1/docs`,\n', ''],
+  [
+    `{
+      title: request.texts.start.title,
+      hasSignedOut,
+      portalSignOut,
+      // Where developers read about the calls of the application API.
+      guideUrl: \`\${config.apiUrl}/apps/v1/docs\`,
+    }`,
+    '{ title: request.texts.start.title, hasSignedOut, portalSignOut }',
+  ],
 ]
 
 /** Lines of start-texts.ts, and their replacements in the bare client. */

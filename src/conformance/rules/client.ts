@@ -182,6 +182,8 @@ export const callback = {
   'CL-16': decision(
     'If the code or state of a callback is too long, or has characters that no code or state has, the client refuses the callback and sends no request.',
   ),
+  'code-characters': advice('The client does not send the portal a code with characters that no code has.'),
+  'form-type-only': advice('The client reads the body of a form only if it has the content type of a form.'),
   'code-length': advice('The client does not send the portal a code that is much longer than any real code.'),
   'CL-23': should(
     rfc(

@@ -320,7 +320,7 @@ export const callbackParameters: Row[] = [
     ([id, what, code]): Row => ({
       id: `callback-code-${id}`,
       title: `The client does not send the portal a code that contains ${what}`,
-      rule: 'CL-16',
+      rule: 'code-characters',
       why: 'No code of the portal contains such a character. Anybody can make a visitor open this address, and every unnecessary request uses a connection to the portal.',
       fix: 'Before the exchange, check that the code contains only printable ASCII characters, and answer with status 400 if it does not.',
       async run(context) {

@@ -166,7 +166,7 @@ export const limits: Row[] = [
   {
     id: 'raw-logout-other-type',
     title: 'A POST to the sign-out path signs nobody out if its content type is not the type of a form',
-    rule: 'PG-18',
+    rule: 'form-type-only',
     why: 'Such a request comes from a script, never from a form of the client. Parsers of other content types are more code that an attacker can reach.',
     fix: 'Compare the content type, without its parameters, with application/x-www-form-urlencoded, and answer any other type with status 415.',
     needs: ['page', 'logout'],
@@ -188,7 +188,7 @@ export const limits: Row[] = [
   {
     id: 'raw-create-other-type',
     title: 'A POST creates no application if its content type is not the type of a form',
-    rule: 'PG-18',
+    rule: 'form-type-only',
     why: 'Such a request comes from a script, never from a form of the client. Parsers of other content types are more code that an attacker can reach.',
     fix: 'Compare the content type, without its parameters, with application/x-www-form-urlencoded, and answer any other type with status 415.',
     needs: ['page', 'create'],

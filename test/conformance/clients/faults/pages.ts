@@ -1,4 +1,5 @@
 import { request } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
 import { formPage, page, signOutForm } from '../pages.ts'
 import { right } from '../parts.ts'
 import { answerWith, bodyWith, crashIf, fault, headersWith, memoryOf, readable, sessionWith } from './fault.ts'
@@ -365,28 +366,19 @@ export const pages = [
       return session
     },
   }),
-  ...(
-    [
-      ['name-with-nested-repetitions', 'name', /^(\w+\s?)+$/],
-      ['addresses-with-nested-repetitions', 'redirectUris', /^((https?:\/\/[^,]+,?)+\s*)+$/],
-      ['scopes-with-nested-repetitions', 'scopes', /^([a-z]+[ ,]?)*$/],
-    ] as const
-  ).map(([name, field, pattern]) =>
-    fault(name, 'create-slow-values', {
-      formOf(_visit, body) {
-        pattern.test(new URLSearchParams(body).get(field) ?? '')
-        return body
-      },
-    }),
-  ),
-  fault('path-with-nested-repetitions', 'query-slow-values', {
-    localPath(text, visit) {
-      return right.localPath(/^(\/?[\w-]+)+$/.test(text ?? '') ? text : null, visit)
+  // Like an exponential regular expression, but these clients wait and do not keep the process of the suite busy.
+  fault('long-name-takes-seconds', 'create-slow-values', {
+    async around(visit, next) {
+      const answer = await next()
+      const name = new URLSearchParams(visit.body).get('name') ?? ''
+      if (/^a{25,}!/.test(name)) await wait(4000)
+      return answer
     },
   }),
-  fault('search-with-nested-repetitions', 'query-slow-values', {
-    around(visit, next) {
-      if (visit.url.pathname === '/applications') /^(\w+\s?)+$/.test(visit.query.get('q') ?? '')
+  fault('long-search-takes-seconds', 'query-slow-values', {
+    async around(visit, next) {
+      const isSlow = visit.url.pathname === '/applications' && /^a{25,}!/.test(visit.query.get('q') ?? '')
+      if (isSlow) await wait(4000)
       return next()
     },
   }),
