@@ -1,13 +1,15 @@
-// What a check is, and the three ways in which a check can end without a pass.
-
+// What a check is, and the ways in which a check can end without a pass.
 import type { CheckContext } from './context.ts'
 import type { RuleId } from './rules/rules.ts'
 
 /** `not followed` is the verdict for advice. A MUST fails and a SHOULD warns instead. */
 export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided'
 
-/** A feature that the client needs for a check to make sense. An option of the command names each feature. */
-export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'browser' | 'start'
+/**
+ * What a check needs to make sense. An option of the command gives each: `process` is a client that --start has started, and
+ * whose output the check can read.
+ */
+export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'browser' | 'process'
 
 export interface Check {
   /** The id must not change, because lists of known failures contain it. */
@@ -33,8 +35,8 @@ export interface Check {
   run(context: CheckContext): Promise<void>
 }
 
-/** A check as its group lists it. */
-export type Row = Omit<Check, 'group'>
+/** A check as the list of its group defines it. checks.ts adds the group. */
+export type CheckDefinition = Omit<Check, 'group'>
 
 /** The client did something that it must not do. `evidence` is shown, with its secrets hidden. */
 export class Failed extends Error {

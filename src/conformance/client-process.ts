@@ -3,6 +3,12 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 
+/** Settings with which a check can start the client, in place of the real ones. */
+export interface ChangedSettings {
+  CLIENT_ID?: string
+  LOGIN_URL?: string
+}
+
 export interface ClientProcess {
   /** True if a check has changed the process in a way that must not affect other checks. The next check first restarts it. */
   isStale?: boolean
@@ -16,8 +22,11 @@ export interface ClientProcess {
   pid?(): number | undefined
   /** One text for each time that the client ended without the suite stopping it: `with exit code 1`, or `by SIGSEGV`. */
   unexpectedEnds(): string[]
-  /** Stops the client and starts it again. Resolves when the client answers. Rejects after stop(). */
-  restart(): Promise<void>
+  /**
+   * Stops the client and starts it again. Resolves when the client answers. Rejects after stop(). `changed`: settings
+   * with another value than before, for this start only.
+   */
+  restart(changed?: ChangedSettings): Promise<void>
   /** Stops the client for good: restart() rejects afterwards. */
   stop(): Promise<void>
 }
@@ -26,11 +35,14 @@ export interface ClientProcess {
 const mostOutput = 16 * 1024 * 1024
 const stopMs = 10_000
 
-/** `isAnswering` is called until it returns true. Rejects with the end of the output if the process ends before that. */
+/**
+ * `waitForClient` resolves to true when the client answers, and to false if it does not answer in time or has ended. Then this
+ * function rejects with the end of the output.
+ */
 export async function startClient(
   command: string,
   environment: Record<string, string | undefined>,
-  isAnswering: (isAlive: () => boolean) => Promise<boolean>,
+  waitForClient: (isRunning: () => boolean) => Promise<boolean>,
 ): Promise<ClientProcess> {
   let output = ''
   let child: ChildProcess
@@ -38,10 +50,15 @@ export async function startClient(
   let stopping: ChildProcess | undefined
   const unexpectedEnds: string[] = []
 
-  async function start(): Promise<void> {
+  async function start(changed: ChangedSettings = {}): Promise<void> {
     // Starts a separate process group, so that children of the shell stop with the shell. On Windows, `detached` would open a window instead.
     const detached = process.platform !== 'win32'
-    child = spawn(command, { shell: true, detached, env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+    child = spawn(command, {
+      shell: true,
+      detached,
+      env: withChanged(environment, changed),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     for (const stream of [child.stdout!, child.stderr!])
       stream.setEncoding('utf8').on('data', (text: string) => {
         output = (output + text).slice(-mostOutput)
@@ -55,7 +72,7 @@ export async function startClient(
       // A process that ends before its first answer counts as not started, and the caller gets an error.
       if (started !== stopping && hasAnswered) unexpectedEnds.push(signal ? `by ${signal}` : `with exit code ${code}`)
     })
-    if (!(await isAnswering(isRunning)))
+    if (!(await waitForClient(isRunning)))
       throw new Error(`The client was started with "${command}" and does not answer. It printed:\n${lastOf(output)}`)
     hasAnswered = true
   }
@@ -103,11 +120,11 @@ export async function startClient(
     pid: () => child.pid,
     unexpectedEnds: () => unexpectedEnds,
     // Calls at the same time share one restart, because two processes would use the same port.
-    async restart() {
+    async restart(changed) {
       // A check that is still running after stop() finds no client, and would start a client that nobody stops.
       if (isOver) throw new Error('The client was stopped, and cannot be restarted.')
       restarting ??= stop()
-        .then(start)
+        .then(() => start(changed))
         .finally(() => {
           restarting = undefined
         })
@@ -119,6 +136,20 @@ export async function startClient(
       await stop()
     },
   }
+}
+
+/** The environment with the changed values, under every name that has the old value or contains it. */
+function withChanged(
+  environment: Record<string, string | undefined>,
+  changed: ChangedSettings,
+): Record<string, string | undefined> {
+  const replaced = { ...environment }
+  for (const [name, value] of Object.entries(changed)) {
+    const old = environment[name]
+    if (!old) continue
+    for (const [key, text] of Object.entries(replaced)) replaced[key] = text?.replaceAll(old, value)
+  }
+  return replaced
 }
 
 function lastOf(text: string): string {

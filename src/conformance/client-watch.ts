@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ClientProcess } from './client-process.ts'
 
-export interface Watched {
+export interface WatchOptions {
   clientProcess: ClientProcess | undefined
   /** Whether the client answers with a status that means that it is ready. */
   isAnswering: () => Promise<boolean>
@@ -11,7 +11,7 @@ export interface Watched {
 }
 
 /** A check that is running, and the ids of the checks that ran at the same time. */
-export interface Watching {
+export interface CheckWatch {
   beside: Set<string>
   /** Stops watching. Returns what happened to the client while the check ran, or undefined if it always answered. */
   end(): Promise<string | undefined>
@@ -24,7 +24,7 @@ const mostEnds = 50
 const tries = 3
 const betweenTriesMs = 500
 
-export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering }: Watched) {
+export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering }: WatchOptions) {
   const running = new Map<string, Set<string>>()
   const countEnds = () => clientProcess?.unexpectedEnds().length ?? 0
   /** How often the client had ended when the last check was over. No check is blamed for ends before the first check. */
@@ -36,7 +36,7 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
   let cannotStart = false
 
   /** One answer out of a few tries is enough, because the client may only be slow. */
-  async function holdsSoon(ask: () => Promise<boolean>): Promise<boolean> {
+  async function isTrueSoon(ask: () => Promise<boolean>): Promise<boolean> {
     for (let left = wasGone ? 1 : tries; left > 0; left--) {
       if (await ask()) return true
       if (clientProcess && !clientProcess.isRunning()) return false
@@ -47,11 +47,11 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
 
   return {
     /**
-     * Returns why a check cannot begin, or undefined if the client is ready. Restarts a client of --start that has ended
-     * or does not answer.
+     * Restarts a client of --start that has ended or does not answer. Returns why a check still cannot begin, or
+     * undefined if the client is ready.
      */
-    async whyGone(): Promise<string | undefined> {
-      let isThere = await holdsSoon(isAnswering)
+    async makeReady(): Promise<string | undefined> {
+      let isThere = await isTrueSoon(isAnswering)
       // Counts the silence now, because the client may answer again before the running checks ask.
       const isSilent = !isThere && running.size > 0 && clientProcess?.isRunning() !== false && !(await isAlive())
       if (isSilent) silences++
@@ -69,9 +69,9 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
         : 'The client no longer answers.'
     },
 
-    begin(id: string): Watching {
-      // If no other check is running, this check is blamed for all ends since the last check, because no other check
-      // would report them.
+    begin(id: string): CheckWatch {
+      // If no other check is running, this check reports every end of the process since the last check. Otherwise
+      // nothing would report them.
       blamedEnds ??= countEnds()
       const endsBefore = running.size === 0 ? blamedEnds : countEnds()
       const silencesBefore = silences
@@ -81,7 +81,7 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
       return {
         beside,
         async end() {
-          const isSilent = countEnds() === endsBefore && !(await holdsSoon(isAlive))
+          const isSilent = countEnds() === endsBefore && !(await isTrueSoon(isAlive))
           running.delete(id)
           if (countEnds() > endsBefore) {
             blamedEnds = countEnds()

@@ -15,6 +15,7 @@ import type { FaultOptions, Person, Platform } from './platform.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
 import type { Settings } from './settings.ts'
+import { findLeak, isTokenCall, secret, tokensGiven } from './steps/leaks.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 import { readSetCookie } from './steps/set-cookies.ts'
 
@@ -32,7 +33,7 @@ const failedLoginFix =
 
 export type CheckContext = ReturnType<typeof createContext>
 
-export interface ContextParts {
+export interface ContextOptions {
   settings: Settings
   platform: Platform
   clientProcess: ClientProcess | undefined
@@ -54,13 +55,15 @@ export function createContext({
   obstacle,
   pause = ms => wait(ms),
   waitFor = promise => promise,
-}: ContextParts) {
+}: ContextOptions) {
   // Other checks leave requests open, and each of them can make `settle` wait for 200 ms. Meanwhile, other checks can run.
   const platform: Platform = { ...wholePlatform, settle: ms => waitFor(wholePlatform.settle(ms), 20) }
+  /** The requests of this check's browsers, with their responses. */
   const exchanges: Exchange[] = []
   const loginValues = new Set<string>()
   const people: Person[] = []
-  const ordered: string[] = []
+  /** The ids of the faults that this check has ordered. */
+  const faultIds: string[] = []
   const windows: Window[] = []
   let hasEnded = false
   const startedAt = performance.now()
@@ -69,17 +72,40 @@ export function createContext({
   function note(exchange: Exchange): void {
     exchanges.push(exchange)
     const { response } = exchange
+    if ('setCookies' in response && isOfClient(exchange))
+      for (const { isHttpOnly, value } of response.setCookies.map(readSetCookie))
+        if (isHttpOnly) platform.cookieValues.add(value)
     const addresses = [exchange.request.url, 'headers' in response ? response.headers.get('location') : null]
     for (const address of addresses) for (const value of loginValuesIn(address ?? '')) loginValues.add(value)
     noteStart(exchange)
   }
 
-  function noteStart({ request, response }: Exchange): void {
-    if (!('headers' in response) || !URL.canParse(request.url) || !origins.includes(new URL(request.url).origin)) return
+  function noteStart(exchange: Exchange): void {
+    const { response } = exchange
+    if (!('headers' in response) || !isOfClient(exchange)) return
     const location = response.headers.get('location') ?? ''
     if (!URL.canParse(location) || !isStartPage(new URL(location))) return
     const state = new URL(location).searchParams.get('state')
     if (state) platform.begunStates.push(state)
+  }
+
+  /** Looks for tokens and the client secret in the addresses, headers and bodies that the client has sent to a browser. */
+  function noteLeaks(): void {
+    if (exchanges.length === 0) return
+    const secrets = [
+      ...secret('the client secret', platform.clientSecret.reveal()),
+      ...platform.steps.slice(firstStep).flatMap(step => (isTokenCall(step) && isOurs(step) ? tokensGiven(step) : [])),
+    ]
+    for (const exchange of exchanges) {
+      const { response } = exchange
+      if (!('status' in response) || !isOfClient(exchange)) continue
+      const open = response.setCookies.filter(line => !readSetCookie(line).isHttpOnly)
+      const leak = findLeak([response.body, ...response.headers.values(), ...open].join('\n'), secrets)
+      if (!leak) continue
+      const { method, url } = exchange.request
+      const reason = `The answer to ${method} ${url.replace(/\?.*$/s, '')} with status ${response.status} contains ${leak.what}.`
+      platform.leaks.push({ reason, evidence: describeExchange(exchange) })
+    }
   }
 
   /** Whether a step belongs to this check: its user is a person of this check, or it contains a state, code or challenge of this check. */
@@ -94,6 +120,7 @@ export function createContext({
 
   const isStartPage = (url: URL) => url.origin === platform.portalUrl
   const origins = [settings.client, settings.replica]
+  const isOfClient = ({ request: { url } }: Exchange) => URL.canParse(url) && origins.includes(new URL(url).origin)
   const clientUrl = (path: string, origin = settings.client) => (/^https?:/.test(path) ? path : origin + path)
 
   const context = {
@@ -175,6 +202,7 @@ export function createContext({
         throw failureOrObstacle(failure, obstacle, 'start', 'portal')
       }
       for (const value of loginValuesIn(location)) loginValues.add(value)
+      platform.codes.push(new URL(location).searchParams.get('code')!)
       return new URL(location)
     },
 
@@ -219,7 +247,7 @@ export function createContext({
       return { browser, page, person: options.person ?? (await context.person()) }
     },
 
-    /** Whether a visit of the page behind the login makes a call that the API answers for this person. */
+    /** Opens a page that needs a session. True if the client then called the API as this person, and the API answered. */
     async isSignedIn(
       browser: Browser,
       { person, path = settings.page, origin }: { person?: Person; path?: string; origin?: string } = {},
@@ -249,8 +277,8 @@ export function createContext({
       })
     },
 
-    /** The calls of the token endpoint. There may be none. */
-    async exchanges(): Promise<LabStep[]> {
+    /** The exchanges of a code for tokens, oldest first. There may be none. (The type Exchange is any request with its response.) */
+    async codeExchanges(): Promise<LabStep[]> {
       await platform.settle()
       return context.arrived('exchange')
     },
@@ -266,13 +294,13 @@ export function createContext({
       // If a check has reached its time limit, a fault that it orders now would affect the next check.
       if (hasEnded) throw new Error('The check has ended.')
       const id = await platform.orderFault(name, { ...(state !== undefined && { state }), ...options })
-      ordered.push(id)
+      faultIds.push(id)
       return () => platform.dropFault(id)
     },
 
     /** Removes the faults that this check has ordered. */
     async dropFaults(): Promise<void> {
-      for (const id of ordered.splice(0)) await platform.dropFault(id)
+      for (const id of faultIds.splice(0)) await platform.dropFault(id)
     },
 
     /**
@@ -295,7 +323,10 @@ export function createContext({
       return exchange
     },
 
-    /** The exchanges so far, newest last. Reports show them if a check provides no evidence of its own. */
+    /**
+     * The last requests of this check's browsers, and the last requests at the platform, newest last. Reports show them if
+     * a check provides no evidence.
+     */
     evidence(): string[] {
       const steps = platform.steps.slice(firstStep).filter(step => isOurs(step) && step.kind !== 'page')
       return [...exchanges.slice(-6).map(describeExchange), ...steps.slice(-6).map(describeStep)]
@@ -304,11 +335,7 @@ export function createContext({
     /** The first request of this check that the client, or its second instance, did not answer. */
     lost(): Exchange | undefined {
       return exchanges.find(
-        ({ request, response }) =>
-          'fault' in response &&
-          response.isLost &&
-          URL.canParse(request.url) &&
-          origins.includes(new URL(request.url).origin),
+        exchange => 'fault' in exchange.response && exchange.response.isLost && isOfClient(exchange),
       )
     },
 
@@ -326,8 +353,11 @@ export function createContext({
         .sort((one, other) => other.length - one.length)
     },
 
+    noteLeaks,
+
     async end(): Promise<void> {
       hasEnded = true
+      noteLeaks()
       await Promise.all(windows.map(window => window.close()))
     },
     elapsedMs: () => performance.now() - startedAt,

@@ -15,7 +15,7 @@ export function expect(
 }
 
 /** Like `expect`, with a fix for this finding in place of the general fix of the check. */
-export function expectOr(
+export function expectWithFix(
   fix: string,
   isRight: unknown,
   message: string,
@@ -33,7 +33,7 @@ export function expectServed(page: Page, message: string): void {
     page.status === 0
       ? 'Answer every request, including this one: see the output of the client at that moment.'
       : 'The client itself failed: see its output at that moment, and answer this case with a page.'
-  expectOr(fix, page.status > 0 && page.status < 500, message, page)
+  expectWithFix(fix, page.status > 0 && page.status < 500, message, page)
 }
 
 /** How long a browser waited for the answers of this navigation, without the time that the suite itself needs. */

@@ -24,7 +24,7 @@ try {
   if (picked.length === 0) throw new SettingsError([`--only picks none of ${checks.length} checks; see --list`])
   if (settings.isHelp) say(usage)
   else if (settings.isList) say(listChecks(picked))
-  else process.exitCode = await judge(settings, picked)
+  else process.exitCode = await runAndReport(settings, picked)
 } catch (error) {
   const isForUser = error instanceof SettingsError || error instanceof CannotRun
   // The message may contain output of the client.
@@ -35,7 +35,8 @@ try {
 // Without this, a connection that a client keeps open would keep this program running.
 if (!process.argv.some(argument => ['--list', '--help', '-h'].includes(argument))) process.exit()
 
-async function judge(settings: Settings, picked: typeof checks): Promise<number> {
+/** Returns the exit code. */
+async function runAndReport(settings: Settings, picked: Check[]): Promise<number> {
   const problems = problemsOfReportFiles(settings)
   if (problems.length > 0) throw new SettingsError(problems)
   const startedAt = new Date()
@@ -44,7 +45,8 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   let [progress, roundAt] = [showProgress(picked.length, isTerminal, say), startedAt]
-  const report = (results: Result[]): { exitCode: number; left: Check[] } => {
+  /** Writes the report of one round. Returns its exit code, and the checks that --watch repeats. */
+  const report = (results: Result[]): { exitCode: number; toRepeat: Check[] } => {
     progress.end()
     say('\n')
     const outcome = compareWithExpected(
@@ -68,18 +70,18 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
     const unwritten = writeReportFiles(settings, all)
     say(summarize(all))
     for (const problem of unwritten) process.stderr.write(`${printable(problem)}\n`)
-    const wrong = new Set(results.filter(result => needsAttention(standingOf(result, all))).map(({ id }) => id))
+    const idsToRepeat = new Set(results.filter(result => needsAttention(standingOf(result, all))).map(({ id }) => id))
     const exitCode = unwritten.length > 0 && all.exitCode !== 1 ? 2 : all.exitCode
-    return { exitCode, left: picked.filter(({ id }) => wrong.has(id)) }
+    return { exitCode, toRepeat: picked.filter(({ id }) => idsToRepeat.has(id)) }
   }
   let exitCode = 0
   const nextRound: RunOptions['nextRound'] = async (results, client) => {
-    const said = report(results)
-    exitCode = said.exitCode
-    const next = said.left.length > 0 ? said.left : picked
-    const what = said.left.length > 0 ? `${next.length} checks are repeated` : 'All checks run again'
+    const { toRepeat, ...reported } = report(results)
+    exitCode = reported.exitCode
+    const next = toRepeat.length > 0 ? toRepeat : picked
+    const what = toRepeat.length > 0 ? `${next.length} checks are repeated` : 'All checks run again'
     say(`\n${what} when the client is started anew${isTerminal ? ', or at Enter' : ''}. Ctrl+C ends.\n`)
-    await untilWanted(client, stop.signal)
+    await untilNextRound(client, stop.signal)
     if (stop.signal.aborted) return undefined
     roundAt = new Date()
     progress = showProgress(next.length, isTerminal, say)
@@ -96,7 +98,7 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
 }
 
 /** Resolves when the client has restarted, when somebody presses Enter, or when the command must end. */
-async function untilWanted(client: RunningClient, stop: AbortSignal): Promise<void> {
+async function untilNextRound(client: RunningClient, stop: AbortSignal): Promise<void> {
   const done = new AbortController()
   const signal = AbortSignal.any([stop, done.signal])
   const pressed = async () => {

@@ -4,7 +4,7 @@ import { type Check, Failed, NotRun, type Obstacle, Undecided } from './check.ts
 import { createContext } from './context.ts'
 import { describePage } from './findings.ts'
 import { hide } from './report/hide.ts'
-import type { Result, RunParts } from './run-checks.ts'
+import type { ChecksOptions, Result } from './run-checks.ts'
 import type { Settings } from './settings.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 
@@ -31,7 +31,7 @@ const causes: Record<Obstacle['stage'], string[]> = {
  * Tries a plain login, and tries it again if it fails. Returns undefined if one of the two logins works, or if the
  * suite itself failed.
  */
-export async function findObstacle(parts: RunParts): Promise<Obstacle | undefined> {
+export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | undefined> {
   const endsBefore = countEnds(parts)
   const obstacle = await tryLogin(parts)
   // Asks for an answer first: when a process ends, its connections break a moment before the suite sees the end.
@@ -51,11 +51,11 @@ export async function findObstacle(parts: RunParts): Promise<Obstacle | undefine
   return obstacle && (await tryLogin({ ...parts, settings: shortenWaits(parts.settings, obstacle) }))
 }
 
-function countEnds({ clientProcess }: RunParts): number {
+function countEnds({ clientProcess }: ChecksOptions): number {
   return clientProcess?.unexpectedEnds().length ?? 0
 }
 
-async function tryLogin(parts: RunParts): Promise<Obstacle | undefined> {
+async function tryLogin(parts: ChecksOptions): Promise<Obstacle | undefined> {
   const context = createContext({ ...parts, isAlone: true })
   let stage: Obstacle['stage'] = 'start'
   try {
@@ -121,11 +121,11 @@ function provesNothing({ stage }: Obstacle, { verdict, group }: Result): boolean
  * failed, for example with --only, the first check that did not run becomes the failure.
  */
 export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
-  const waiting = results.filter(({ isNotRun }) => isNotRun)
-  if (waiting.length === 0 || obstacle.isCauseUnclear) return results
+  const notRun = results.filter(({ isNotRun }) => isNotRun)
+  if (notRun.length === 0 || obstacle.isCauseUnclear) return results
   const failed = (id: string) => results.find(one => one.id === id && one.verdict === 'failed')
   const found = obstacle.causes.map(failed).find(one => one !== undefined)
-  const cause = found ?? waiting.find(({ id }) => id === 'login-works') ?? waiting[0]!
+  const cause = found ?? notRun.find(({ id }) => id === 'login-works') ?? notRun[0]!
   const message = hide(obstacle.message)
   return results.map(result => {
     if (!result.isNotRun && !provesNothing(obstacle, result)) return result

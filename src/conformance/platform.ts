@@ -72,6 +72,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   const otherSite: OtherSite = await startOtherSite(clientHost)
   const passwordHash = await passwords.hash(user.password)
   let people = 0
+  let rounds = 0
   let lastTurn = Promise.resolve()
 
   const askLab = (method: 'POST' | 'DELETE' | 'GET', url: string, payload?: object) =>
@@ -94,6 +95,20 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     shown: new Set<string>(),
     /** The states of all logins that the client has begun during the run, in order. */
     begunStates: [] as string[],
+    /** The codes of all logins of the run. */
+    codes: [] as string[],
+    /** The values of all HttpOnly cookies that the client has set during the run. */
+    cookieValues: new Set<string>(),
+    /** Answers and addresses of the client that contained a token or the client secret, each as one sentence. */
+    leaks: [] as { reason: string; evidence: string }[],
+    people: [] as Person[],
+    /** Where the current round of checks begins in `steps` and in the output of the client. */
+    round: { step: 0, output: 0 },
+    /** The first round begins with the start of the client. A later round judges another version of the client. */
+    beginRound(output: string): void {
+      if (rounds++ > 0) this.round = { step: steps.length, output: output.length }
+      this.leaks.length = 0
+    },
     /** Resolves when every earlier turn has ended. The caller must call the returned function to end its own turn. */
     async takeTurn(): Promise<() => void> {
       const earlier = lastTurn
@@ -124,7 +139,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       await store.write(db => rememberConsent(db, id, clientId, now))
       const expiresAt = new Date(now.getTime() + 3_600_000)
       await store.write(db => createPortalSession(db, { idHash: hashToken(session), userId: id, now, expiresAt }))
-      return {
+      const person: Person = {
         id,
         email,
         password: user.password,
@@ -132,6 +147,8 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
         groupId: group.id,
         portalCookie: `__Host-portal-session=${session}`,
       }
+      this.people.push(person)
+      return person
     },
 
     /** The address to which the portal redirects the browser, with a code for this person. Undefined if the portal refuses the start. */

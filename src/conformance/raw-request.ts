@@ -65,6 +65,13 @@ export async function sendRaw(
     })
     sent.end(body)
   })
-  const told = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]))
-  return { request: { method, url, headers: told, body }, response, startedAt, durationMs: performance.now() - started }
+  const headerTexts = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]),
+  )
+  return {
+    request: { method, url, headers: headerTexts, body },
+    response,
+    startedAt,
+    durationMs: performance.now() - started,
+  }
 }

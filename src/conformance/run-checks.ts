@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Browser as Chromium } from 'playwright-core'
 import type { Exchange } from './browser/browser.ts'
 import { type Check, Failed, NotApplicable, NotRun, type Obstacle, Undecided, type Verdict } from './check.ts'
-import { type ClientWatch, type Watched, watchClient } from './client-watch.ts'
+import { type ClientWatch, type WatchOptions, watchClient } from './client-watch.ts'
 import { type CheckContext, createContext } from './context.ts'
 import { createLimiter, type Slot } from './limiter.ts'
 import { mustWait, nameCause, shortenWaits } from './obstacle.ts'
@@ -43,7 +43,7 @@ export interface Result {
   notRunBecause?: string
 }
 
-export interface RunParts extends Watched {
+export interface ChecksOptions extends WatchOptions {
   settings: Settings
   platform: Platform
   /** A real browser, if --browser names one. */
@@ -72,67 +72,89 @@ interface Attempt {
   beside: Set<string>
 }
 
+/** A check that did not pass while other checks ran, and its attempt. */
+interface Suspect {
+  check: Check
+  first: Attempt
+}
+
 /** Returns the results in the order of the checks. The promise never rejects because of the client. */
-export async function runChecks(checks: Check[], given: RunParts): Promise<Result[]> {
-  const parts = { ...given, settings: shortenWaits(given.settings, given.obstacle) }
+export async function runChecks(checks: Check[], given: ChecksOptions): Promise<Result[]> {
+  const options = { ...given, settings: shortenWaits(given.settings, given.obstacle) }
+  options.platform.beginRound(options.clientProcess?.output() ?? '')
+  const { settings, obstacle, onResult } = options
+  const watch = watchClient(options)
+  const { runInSlot } = createLimiter(sideBySide)
   const results = new Map<Check, Result>()
-  const { settings, obstacle, onResult } = parts
-  const watch = watchClient(parts)
   const report = (check: Check, result: Result) => {
     results.set(check, result)
     onResult?.(result)
   }
-  const possible = checks.filter(check => {
-    const missing = check.needs?.map(need => whyMissing(settings, need)).find(why => why !== undefined)
-    if (missing) report(check, resultOf(check, settings, 'not applicable', missing))
-    else if (obstacle && mustWait(obstacle, check))
-      report(check, { ...resultOf(check, settings, 'undecided', hide(obstacle.message)), isNotRun: true })
-    return !results.has(check)
-  })
+  const tryAlone = (check: Check) => attempt(check, options, watch, true)
+  const tryBesideOthers = (check: Check) => runInSlot(slot => attempt(check, { ...options, ...slot }, watch, false))
 
-  const together = possible.filter(({ isAlone }) => !isAlone)
-  const suspects: { check: Check; first: Attempt }[] = []
-  const { runInSlot } = createLimiter(sideBySide)
-  const tryBesideOthers = (check: Check) => runInSlot(slot => attempt(check, { ...parts, ...slot }, watch, false))
-  const look = async (check: Check) => {
-    const first = await tryBesideOthers(check)
-    const { verdict } = first.result
-    if (verdict === 'passed' || verdict === 'not applicable' || first.result.isNotRun) report(check, first.result)
-    else suspects.push({ check, first })
-  }
-  // Checks with a long time limit begin first, so that they do not delay the end.
-  await Promise.all(together.toSorted((one, other) => (other.longestMs ?? 0) - (one.longestMs ?? 0)).map(look))
-
-  // Each check that failed while other checks ran is repeated alone. Checks that mostly wait for the client are repeated in
-  // parallel.
-  const unclear: { check: Check; first: Attempt; second: Attempt }[] = []
-  const culprits = new Set<string>()
-  const isSlow = ({ first }: (typeof suspects)[number]) => first.result.durationMs > slowMs && !first.isGone
-  const again = new Map<Check, Attempt>()
-  const repeatSlow = async ({ check }: { check: Check }) => {
-    const second = await tryBesideOthers(check)
-    if (!second.isGone) again.set(check, second)
-  }
-  await Promise.all(suspects.filter(isSlow).map(repeatSlow))
-  for (const { check, first } of suspects) {
-    const second = again.get(check) ?? (await attempt(check, parts, watch, true))
-    if (second.isLost) culprits.add(check.id)
-    if (first.isLost && !second.isLost) unclear.push({ check, first, second })
-    else report(check, choose(first.result, second.result))
-  }
-  // The client stopped answering during several parallel checks, and one of them is the cause. If the client does not stop
-  // again when these checks are repeated, all of these checks fail.
-  for (const { check, first, second } of unclear) {
-    const isExplained = [...first.beside].some(id => culprits.has(id))
-    report(check, isExplained ? choose(first.result, second.result) : first.result)
+  /** Returns the checks that can run, and reports the others. */
+  function pickPossible(): Check[] {
+    return checks.filter(check => {
+      const missing = check.needs?.map(need => whyMissing(settings, need)).find(why => why !== undefined)
+      if (missing) report(check, resultOf(check, settings, 'not applicable', missing))
+      else if (obstacle && mustWait(obstacle, check))
+        report(check, { ...resultOf(check, settings, 'undecided', hide(obstacle.message)), isNotRun: true })
+      return !results.has(check)
+    })
   }
 
-  for (const check of possible.filter(({ isAlone }) => isAlone)) {
-    const first = await attempt(check, parts, watch, true)
+  /** Runs the checks in parallel. Reports those whose result is clear, and returns the others. */
+  async function runTogether(together: Check[]): Promise<Suspect[]> {
+    const suspects: Suspect[] = []
+    const runOne = async (check: Check) => {
+      const first = await tryBesideOthers(check)
+      const { verdict } = first.result
+      if (verdict === 'passed' || verdict === 'not applicable' || first.result.isNotRun) report(check, first.result)
+      else suspects.push({ check, first })
+    }
+    // Checks with a long time limit begin first, so that they do not delay the end.
+    await Promise.all(together.toSorted((one, other) => (other.longestMs ?? 0) - (one.longestMs ?? 0)).map(runOne))
+    return suspects
+  }
+
+  /** Repeats each check alone. Checks that mostly wait for the client are repeated in parallel. */
+  async function repeatSuspects(suspects: Suspect[]): Promise<void> {
+    const repeated = new Map<Check, Attempt>()
+    const isSlow = ({ first }: Suspect) => first.result.durationMs > slowMs && !first.isGone
+    const repeatSlow = async ({ check }: Suspect) => {
+      const second = await tryBesideOthers(check)
+      if (!second.isGone) repeated.set(check, second)
+    }
+    await Promise.all(suspects.filter(isSlow).map(repeatSlow))
+
+    const culprits = new Set<string>()
+    const unclear: (Suspect & { second: Attempt })[] = []
+    for (const { check, first } of suspects) {
+      const second = repeated.get(check) ?? (await tryAlone(check))
+      if (second.isLost) culprits.add(check.id)
+      if (first.isLost && !second.isLost) unclear.push({ check, first, second })
+      else report(check, choose(first.result, second.result))
+    }
+    // The client stopped answering during several parallel checks, and one of them is the cause. If the client does not
+    // stop again when these checks are repeated, all of these checks fail.
+    for (const { check, first, second } of unclear) {
+      const isExplained = [...first.beside].some(id => culprits.has(id))
+      report(check, isExplained ? choose(first.result, second.result) : first.result)
+    }
+  }
+
+  /** Runs a check while no other check runs, and repeats a failure. */
+  async function runAlone(check: Check): Promise<void> {
+    const first = await tryAlone(check)
     // No other check was running, so this check caused the loss of the client.
     const isFinal = !isBlamed(first.result) || first.isLost
-    report(check, isFinal ? first.result : choose(first.result, (await attempt(check, parts, watch, true)).result))
+    report(check, isFinal ? first.result : choose(first.result, (await tryAlone(check)).result))
   }
+
+  const possible = pickPossible()
+  await repeatSuspects(await runTogether(possible.filter(({ isAlone }) => !isAlone)))
+  for (const check of possible.filter(({ isAlone }) => isAlone)) await runAlone(check)
   const inOrder = checks.map(check => results.get(check)!)
   return nameMixedVisitors(obstacle ? nameCause(inOrder, obstacle) : inOrder)
 }
@@ -153,8 +175,9 @@ function nameMixedVisitors(results: Result[]): Result[] {
 }
 
 /** Runs the check once. `isAlone`: no other check is running on this platform. */
-export async function runOnce(check: Check, parts: RunParts, isAlone: boolean): Promise<Result> {
-  return (await attempt(check, parts, watchClient(parts), isAlone)).result
+export async function runOnce(check: Check, options: ChecksOptions, isAlone: boolean): Promise<Result> {
+  options.platform.beginRound(options.clientProcess?.output() ?? '')
+  return (await attempt(check, options, watchClient(options), isAlone)).result
 }
 
 /**
@@ -171,49 +194,49 @@ function isBlamed({ verdict }: Pick<Result, 'verdict'>): boolean {
   return verdict === 'failed' || verdict === 'warned' || verdict === 'not followed'
 }
 
-async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlone: boolean): Promise<Attempt> {
-  if (parts.clientProcess?.isStale && !check.restartsClient) {
-    parts.clientProcess.isStale = false
+async function attempt(check: Check, options: ChecksOptions, watch: ClientWatch, isAlone: boolean): Promise<Attempt> {
+  if (options.clientProcess?.isStale && !check.restartsClient) {
+    options.clientProcess.isStale = false
     // If the client does not start, the next lines report this.
-    await parts.clientProcess.restart().catch(() => undefined)
+    await options.clientProcess.restart().catch(() => undefined)
   }
-  const whyGone = await watch.whyGone()
-  if (whyGone !== undefined)
+  const whyNotReady = await watch.makeReady()
+  if (whyNotReady !== undefined)
     return {
-      result: resultOf(check, parts.settings, 'undecided', whyGone),
+      result: resultOf(check, options.settings, 'undecided', whyNotReady),
       isLost: false,
       isGone: true,
       beside: new Set(),
     }
   const watching = watch.begin(check.id)
-  const printedBefore = parts.clientProcess?.output().length ?? 0
-  const context = createContext({ ...parts, isAlone: isAlone || Boolean(check.isAlone) })
+  const printedBefore = options.clientProcess?.output().length ?? 0
+  const context = createContext({ ...options, isAlone: isAlone || Boolean(check.isAlone) })
   const started = performance.now()
-  const seen = await findOutcome(check, context)
+  const outcome = await findOutcome(check, context)
   const durationMs = Math.round(performance.now() - started)
   // Prefers the end of the process as the reason, because it explains a broken connection.
   const goneWhy = await watching.end()
   const unanswered = context.lost()
   const lost = goneWhy ?? (unanswered && describeLost(unanswered))
   let result: Result = {
-    ...resultOf(check, parts.settings, seen.verdict, seen.reason),
-    ...(seen.isError && { isError: true }),
-    ...(seen.isNotRun && { isNotRun: true }),
-    ...(seen.fix && { fix: seen.fix }),
+    ...resultOf(check, options.settings, outcome.verdict, outcome.reason),
+    ...(outcome.isError && { isError: true }),
+    ...(outcome.isNotRun && { isNotRun: true }),
+    ...(outcome.fix && { fix: outcome.fix }),
   }
-  if (isBlamed(seen)) result.evidence = seen.evidence.length > 0 ? seen.evidence : context.evidence()
-  if (seen.isError) result.evidence = seen.evidence
+  if (isBlamed(outcome)) result.evidence = outcome.evidence.length > 0 ? outcome.evidence : context.evidence()
+  if (outcome.isError) result.evidence = outcome.evidence
   if (lost !== undefined) {
-    const reason = isBlamed(seen) ? `${lost} ${seen.reason}` : lost
+    const reason = isBlamed(outcome) ? `${lost} ${outcome.reason}` : lost
     const evidence = context.evidence()
     // If several checks were running, the suite does not know which of them ended the client, and the fix of this check
     // may not help.
     const isCause = goneWhy === undefined || isAlone
-    const fix = isCause ? `${seen.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix
-    result = { ...resultOf(check, parts.settings, 'failed', reason), ...losingTheClient, fix, evidence, isLost: true }
+    const fix = isCause ? `${outcome.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix
+    result = { ...resultOf(check, options.settings, 'failed', reason), ...losingTheClient, fix, evidence, isLost: true }
   }
   if (isBlamed(result)) {
-    const output = parts.clientProcess?.output() ?? ''
+    const output = options.clientProcess?.output() ?? ''
     const own = output.slice(printedBefore)
     // Uses earlier output, too, because the client may have printed the reason just before the check began.
     const printed = describeOutput(own.trim() === '' && lost !== undefined ? output : own, context.secrets)
@@ -223,7 +246,8 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   return { result, isLost: lost !== undefined, isGone: goneWhy !== undefined, beside: watching.beside }
 }
 
-interface Seen {
+/** What one run of a check has shown, before the suite looks at the process of the client. */
+interface CheckOutcome {
   verdict: Verdict
   reason: string
   evidence: string[]
@@ -232,8 +256,7 @@ interface Seen {
   isNotRun?: boolean
 }
 
-/** Runs the check and returns its result, without looking at the process of the client. */
-async function findOutcome(check: Check, context: CheckContext): Promise<Seen> {
+async function findOutcome(check: Check, context: CheckContext): Promise<CheckOutcome> {
   const bound = new AbortController()
   const mostMs = check.longestMs ?? longestMs
   try {
@@ -253,7 +276,8 @@ async function findOutcome(check: Check, context: CheckContext): Promise<Seen> {
   }
 }
 
-function judge(error: unknown, check: Check, settings: Settings): Seen {
+/** What an error that a check has thrown means. */
+function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
   if (error instanceof NotRun) {
     if (error.obstacle.causes.includes(check.id)) return judge(error.failure, check, settings)
     return { verdict: 'undecided', reason: error.message, evidence: [], isNotRun: true }

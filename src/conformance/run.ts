@@ -64,22 +64,12 @@ export async function run(
     const values = clientSettings(settings, platform)
     onSettings?.(values)
     const loginUrl = settings.client + settings.login
-    // A status of 502 or more means that the client is not ready yet.
-    let isSlow = false
-    const isAnswering = async () => {
-      const status = await statusAt(loginUrl, () => {
-        isSlow = true
-      })
-      return (status ?? 502) < 502
-    }
-    const whySilent = () =>
-      isSlow
-        ? `The client is too slow: it did not answer ${loginUrl} within ${longestAnswerMs / 1000} seconds. Find out what the client waits for, for example a DNS name or a refused connection.`
-        : ''
-    // A client may answer that it is busy. A proxy answers 502 or 504 if the client behind it is not running.
-    const isAlive = async () => ![502, 504].includes((await statusAt(loginUrl)) ?? 502)
-    const waitForClient = async (isAlive: () => boolean) => {
-      for (const end = performance.now() + settings.waitMs; performance.now() < end && isAlive() && !stop?.aborted; ) {
+    const { isAnswering, isAlive, whySilent } = askLoginPath(loginUrl)
+    const waitForClient = async (isRunning: () => boolean) => {
+      for (
+        const end = performance.now() + settings.waitMs;
+        performance.now() < end && isRunning() && !stop?.aborted;
+      ) {
         if (await isAnswering()) return true
         await wait(100)
       }
@@ -126,11 +116,33 @@ function startChromium(wanted: string, path = '') {
   })
 }
 
+/** Functions that ask the client's login path for an answer. They throw CannotRun if a later try cannot succeed. */
+function askLoginPath(url: string) {
+  let isSlow = false
+  const status = async () => {
+    const answered = await statusAt(url, () => {
+      isSlow = true
+    })
+    return answered ?? 502
+  }
+  return {
+    /** A status of 502 or more means that the client is not ready yet. */
+    isAnswering: async () => (await status()) < 502,
+    /** A client may answer that it is busy. A proxy answers 502 or 504 if the client behind it is not running. */
+    isAlive: async () => ![502, 504].includes(await status()),
+    /** A sentence about a client that was too slow to answer. Empty if the client was not too slow. */
+    whySilent: () =>
+      isSlow
+        ? `The client is too slow: it did not answer ${url} within ${longestAnswerMs / 1000} seconds. Find out what the client waits for, for example a DNS name or a refused connection.`
+        : '',
+  }
+}
+
 /** Milliseconds that a client may need for one answer. Visitors do not wait longer. */
 const longestAnswerMs = 5000
 
 /** The status of the answer, or undefined without an answer. Throws CannotRun if a later try cannot succeed. */
-async function statusAt(url: string, tellSlow = () => {}): Promise<number | undefined> {
+async function statusAt(url: string, onSlow: () => void): Promise<number | undefined> {
   const { response, durationMs } = await sendRaw(url, {
     timeoutMs: longestAnswerMs,
     headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
@@ -138,7 +150,7 @@ async function statusAt(url: string, tellSlow = () => {}): Promise<number | unde
   if ('status' in response) return response.status
   const why = whyNoTls(url, response.fault)
   if (why !== undefined) throw new CannotRun(why)
-  if (durationMs >= longestAnswerMs) tellSlow()
+  if (durationMs >= longestAnswerMs) onSlow()
   return undefined
 }
 

@@ -132,7 +132,7 @@ export function whyMissing(settings: Settings, need: Need): string | undefined {
     returnTo: [settings.returnTo, 'no parameter was named that says where to come back to (--return-to)'],
     replica: [settings.replica, 'no other instance was named (--replica)'],
     browser: [settings.browser, 'no real browser was asked for (--browser chromium)'],
-    start: [settings.start, 'the client was not started by this command (--start)'],
+    process: [settings.start, 'the client was not started by this command (--start)'],
   }
   const [has, why] = answers[need]
   return has ? undefined : why

@@ -36,7 +36,7 @@ async function judge(t: Test, keep: string): Promise<string> {
 }
 
 t.test(
-  'a client that keeps every login in memory, or a connection for every login, fails time-left-logins',
+  'time-left-logins finds a client that keeps memory or a connection for every login',
   { skip: !existsSync('/proc') },
   async t => {
     t.match(await judge(t, ''), '1 passed, 0 failed, 0 warned')

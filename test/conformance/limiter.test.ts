@@ -89,9 +89,9 @@ t.test('a function can name the time after which its wait frees the slot', async
 t.test('a function that ends while it waits does not change the number of free slots', async t => {
   const { runInSlot } = createLimiter(1)
   let answer = () => {}
-  let waiting: Promise<void> | undefined
+  let pending: Promise<void> | undefined
   await runInSlot(async ({ waitFor }) => {
-    waiting = waitFor(
+    pending = waitFor(
       new Promise<void>(resolve => {
         answer = resolve
       }),
@@ -99,7 +99,7 @@ t.test('a function that ends while it waits does not change the number of free s
     await new Promise(resolve => setTimeout(resolve, 400))
   })
   answer()
-  await waiting
+  await pending
   let [running, most] = [0, 0]
   const one = () =>
     runInSlot(async () => {

@@ -9,7 +9,7 @@ import { toHtml } from '../../src/conformance/report/html.ts'
 import { toJson } from '../../src/conformance/report/json.ts'
 import { toJunit } from '../../src/conformance/report/junit.ts'
 import { describeFailure, summarize } from '../../src/conformance/report/terminal.ts'
-import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
+import { type ChecksOptions, type Result, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 import { Secret } from '../../src/sandbox/values/secret.ts'
 import { serve } from './support/small-clients.ts'
@@ -17,9 +17,12 @@ import { serve } from './support/small-clients.ts'
 const base = { group: 'pages', title: 'A title', rule: 'PG-21', why: 'Why.', fix: 'Fix it.' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
 
-function runAll(checks: Check[], parts: Partial<RunParts> = {}): Promise<Result[]> {
+function runAll(checks: Check[], parts: Partial<ChecksOptions> = {}): Promise<Result[]> {
   const platform = {
     steps: [],
+    cookieValues: new Set(),
+    leaks: [],
+    beginRound() {},
     portalUrl: 'http://127.0.0.1:1',
     clientSecret: new Secret('not-printed-by-any-client'),
   } as unknown as Platform

@@ -22,6 +22,9 @@ function failing(id: string, reason: string, more: Partial<Check> = {}): Check {
 async function reasonsOf(checks: Check[]) {
   const platform = {
     steps: [],
+    cookieValues: new Set(),
+    leaks: [],
+    beginRound() {},
     portalUrl: 'http://127.0.0.1:1',
     clientSecret: new Secret('not-printed-by-any-client'),
   } as unknown as Platform

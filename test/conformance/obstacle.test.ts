@@ -27,22 +27,25 @@ const briefly = (results: Result[]) =>
 
 const wrongCancelUrl = startWith(query => query.set('cancel_url', 'https://elsewhere.example/'))
 
-t.test('if the portal refuses the start of a login, one check fails and the others refer to it', async t => {
-  const results = await judge(
-    wrongCancelUrl,
-    /^(start-cancel-url-own|start-state|login-works|state-missing|exchange-code|page-no-store|cookie-secure)$/,
-  )
-  t.same(briefly(results), {
-    'start-state': 'passed',
-    'start-cancel-url-own': 'failed',
-    'login-works': 'start-cancel-url-own',
-    'state-missing': 'start-cancel-url-own',
-    'exchange-code': 'start-cancel-url-own',
-    'page-no-store': 'start-cancel-url-own',
-    'cookie-secure': 'start-cancel-url-own',
-  })
-  t.match(results.at(-1)?.reason, 'Not run, because of start-cancel-url-own: The portal refused this start')
-})
+t.test(
+  'if the portal refuses the start of a login, one check fails, and the other checks refer to this check',
+  async t => {
+    const results = await judge(
+      wrongCancelUrl,
+      /^(start-cancel-url-own|start-state|login-works|state-missing|exchange-code|page-no-store|cookie-secure)$/,
+    )
+    t.same(briefly(results), {
+      'start-state': 'passed',
+      'start-cancel-url-own': 'failed',
+      'login-works': 'start-cancel-url-own',
+      'state-missing': 'start-cancel-url-own',
+      'exchange-code': 'start-cancel-url-own',
+      'page-no-store': 'start-cancel-url-own',
+      'cookie-secure': 'start-cancel-url-own',
+    })
+    t.match(results.at(-1)?.reason, 'Not run, because of start-cancel-url-own: The portal refused this start')
+  },
+)
 
 t.test(
   'if the check that reports the cause is not in the run, exactly one other check fails and reports the cause',
@@ -82,7 +85,7 @@ t.test('if a login signs nobody in, login-works fails', async t => {
   })
 })
 
-t.test('if a login redirects by a script, the checks that need a login are undecided and none fails', async t => {
+t.test('if a login redirects by a script, the checks that need a login are undecided, and no check fails', async t => {
   const results = await judge(
     {
       afterStart: (visit, { headers }) =>

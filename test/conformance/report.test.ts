@@ -14,7 +14,7 @@ import { toJunit } from '../../src/conformance/report/junit.ts'
 import { showProgress } from '../../src/conformance/report/progress.ts'
 import type { Report } from '../../src/conformance/report/report.ts'
 import { describeFailure, describeFailures, summarize } from '../../src/conformance/report/terminal.ts'
-import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
+import { type ChecksOptions, type Result, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 import type { LabStep } from '../../src/sandbox/lab/record/recorded.ts'
 import { reasons } from '../../src/sandbox/observe/reasons.ts'
@@ -24,8 +24,8 @@ const base = { group: 'pages', title: 'A title <b>', rule: 'CL-06', why: 'Why & 
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
 
 /** Runs checks without a platform, because none of them calls it. */
-function runAll(checks: Check[], parts: Partial<RunParts> = {}): Promise<Result[]> {
-  const platform = { steps: [] } as unknown as Platform
+function runAll(checks: Check[], parts: Partial<ChecksOptions> = {}): Promise<Result[]> {
+  const platform = { steps: [], beginRound() {} } as unknown as Platform
   const isAnswering = async () => true
   return runChecks(checks, { settings: readSettings([]), platform, clientProcess: undefined, isAnswering, ...parts })
 }
@@ -67,27 +67,30 @@ t.test('a check passes, fails, warns, does not apply or is undecided', async t =
   t.match(results[1], { reason: 'It went wrong.', evidence: ['seen'] })
 })
 
-t.test('a check that fails is repeated once and alone, and fails only if the repetition fails', async t => {
-  for (const isAlone of [false, true]) {
-    let running = 0
-    let tries = 0
-    const beside = check('beside', async () => {
-      running++
-      await new Promise(resolve => setImmediate(resolve))
-      running--
-    })
-    const once = check(
-      'once',
-      async () => {
-        if (++tries === 1) throw new Failed('Something was beside it.')
-        t.equal(running, 0, 'nothing runs beside the repetition')
-      },
-      { isAlone },
-    )
-    t.same(verdictsOf(await runAll([once, beside])), { once: 'passed', beside: 'passed' })
-    t.equal(tries, 2)
-  }
-})
+t.test(
+  'the suite repeats a failed check once, while no other check runs, and counts only the second result',
+  async t => {
+    for (const isAlone of [false, true]) {
+      let running = 0
+      let tries = 0
+      const beside = check('beside', async () => {
+        running++
+        await new Promise(resolve => setImmediate(resolve))
+        running--
+      })
+      const once = check(
+        'once',
+        async () => {
+          if (++tries === 1) throw new Failed('Something was beside it.')
+          t.equal(running, 0, 'nothing runs beside the repetition')
+        },
+        { isAlone },
+      )
+      t.same(verdictsOf(await runAll([once, beside])), { once: 'passed', beside: 'passed' })
+      t.equal(tries, 2)
+    }
+  },
+)
 
 t.test('a client that is only slow is not restarted', async t => {
   let [asked, restarts] = [0, 0]
@@ -104,7 +107,7 @@ t.test('a client that is only slow is not restarted', async t => {
   t.equal(restarts, 0)
 })
 
-t.test('a check is undecided if the client did not answer before the check began', async t => {
+t.test('a check is undecided if the client already did not answer when the check began', async t => {
   const results = await runAll([check('a', async () => {})], { isAnswering: async () => false })
   t.match(results, [{ verdict: 'undecided', reason: 'The client no longer answers.' }])
 })
@@ -172,7 +175,7 @@ t.test('the HTML report is one file, has no scripts, loads nothing, and escapes 
 })
 
 t.test(
-  'the summary names some checks of each verdict and the number of the others, and its last line has the counts',
+  'the summary names some checks of each verdict and the number of the remaining checks, and the last line has the counts',
   async t => {
     const verdicts = ['failed', 'warned', 'undecided', 'not applicable'] as const
     const many = verdicts.flatMap(verdict =>
@@ -313,7 +316,8 @@ t.test('a failure contains the output of the client, with hashes in place of sec
     restart: async () => {},
     stop: async () => {},
   }
-  const platform = { steps: [], clientSecret: new Secret('a-secret-of-22-characters') } as unknown as Platform
+  const clientSecret = new Secret('a-secret-of-22-characters')
+  const platform = { steps: [], beginRound() {}, clientSecret } as unknown as Platform
   const fails = async () => {
     output += `${'GET /\n'.repeat(40)}Traceback (most recent call last):\n  KeyError: a-secret-of-22-characters\n`
     throw new Failed('It went wrong.', ['seen'])
@@ -463,7 +467,7 @@ t.test('the summary counts advice that is not followed on a separate line', asyn
   t.match(toHtml({ ...report, results: found }), 'Advice: 1 followed, 1 not followed')
 })
 
-t.test('with --strict a SHOULD and advice fail like a MUST, and count with the rest', async t => {
+t.test('with --strict a failed SHOULD and failed advice count as failures, like a failed MUST', async t => {
   const settings = readSettings(['--strict'])
   const found = await runAll(broken, { settings })
   t.same(verdictsOf(found), { must: 'failed', should: 'failed', advice: 'failed' })

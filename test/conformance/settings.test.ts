@@ -16,7 +16,11 @@ t.test('without arguments, the settings fit the client of this project', async t
     returnTo: 'returnTo',
   })
   for (const need of ['page', 'logout', 'create', 'returnTo'] as const) t.equal(whyMissing(settings, need), undefined)
-  for (const need of ['replica', 'start'] as const) t.match(whyMissing(settings, need), `--${need}`)
+  for (const [need, option] of [
+    ['replica', '--replica'],
+    ['process', '--start'],
+  ] as const)
+    t.match(whyMissing(settings, need), option)
 })
 
 t.test('an option with an empty value says that the client does not have this page or parameter', async t => {

@@ -155,7 +155,7 @@ export function listChecks(checks: Pick<Check, 'id' | 'group' | 'title' | 'rule'
   const countOf = (level: Level) => checks.filter(({ rule }) => rules[rule].level === level).length
   return `# What the conformance suite checks
 
-${checks.length} checks, as \`--list\` prints them: ${countOf('MUST')} MUST, ${countOf('SHOULD')} SHOULD, ${countOf('advice')} advice. Each rests on a rule.
+${checks.length} checks, as \`--list\` prints them: ${countOf('MUST')} MUST, ${countOf('SHOULD')} SHOULD, ${countOf('advice')} advice. Each check tests one rule.
 The rules are at the end of this list.
 
 ${tables.join('\n')}

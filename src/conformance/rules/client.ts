@@ -86,6 +86,9 @@ export const loginCookie = {
   ),
   'CL-08': decision('The cookie of a login is Secure, HttpOnly and SameSite=Lax, and has no Domain.'),
   'login-cookie-short': decision('The cookie of a login lives for ten minutes at most.'),
+  'login-of-these-settings': advice(
+    'The client refuses the callback of a login that began before its client id or the address of its portal was changed.',
+  ),
   'CL-24': decision('A login is bound to the portal, the client id and the redirect URI that it was started with.'),
 } satisfies Record<string, Rule>
 
@@ -245,6 +248,9 @@ export const callbackPage = {
     'When a browser sends a callback again, for example after a broken connection, the client answers with a page and keeps the session.',
   ),
   'resent-callback-signs-in': advice('A visitor whose browser sent the callback twice is signed in.'),
+  'resent-callback-one-exchange': advice(
+    'When a browser sends a callback several times at once, the client makes one exchange.',
+  ),
   'no-store': asvs(
     '14.3.2',
     'No cache keeps an answer of the login path or the callback.',
@@ -640,12 +646,15 @@ export const failures = {
   'gateway-status': advice(
     'The client answers with 502, 503 or 504 when the platform fails, so that 500 means a fault of the client.',
   ),
+  'DO-14': decision(
+    'One request causes at most two calls of the platform, and a login causes one additional call for the name.',
+  ),
   'unknown-members': decision('The client ignores unknown members of an answer of the API.'),
   'stays-up': decision('The client answers every request with a page and keeps running.'),
 } satisfies Record<string, Rule>
 
 export const log = {
-  'LG-01': decision('The log contains addresses only without the code and other secrets of their query.'),
+  'LG-01': decision('The log contains no code and no state, and addresses only without the secrets of their query.'),
   'log-masked': asvs(
     '16.2.5',
     'Secrets are masked in the log.',

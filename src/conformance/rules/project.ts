@@ -157,9 +157,6 @@ export const load = {
   'DO-13': decision(
     'If the cookies of a host are too large, a program answers with 431 and says what the visitor can do.',
   ),
-  'DO-14': decision(
-    'One request causes at most two calls of the platform, and a login causes one additional call for the name.',
-  ),
 } satisfies Record<string, Rule>
 
 export const supply = {

@@ -32,7 +32,7 @@ export async function expectRefused(
   before = 0,
 ): Promise<Page> {
   const page = await followCallback(context, browser, callback)
-  const exchanges = await context.exchanges()
+  const exchanges = await context.codeExchanges()
   expect(exchanges.length === before, 'The client exchanged the code of this callback.', page, ...exchanges.slice(-1))
   if (context.settings.page)
     expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this callback.', page)
@@ -64,6 +64,19 @@ export const typedAddress = {
   'sec-fetch-dest': 'document',
   'sec-fetch-site': 'none',
   'sec-fetch-user': '?1',
+}
+
+/** Headers of requests that are not the navigation of a whole page, as changes of the headers of a navigation. */
+export const noNavigations: Record<string, Record<string, string>> = {
+  'A prefetch': { 'sec-purpose': 'prefetch' },
+  'A frame of another site': { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'cross-site' },
+  'An embedded object of another site': { 'sec-fetch-dest': 'object', 'sec-fetch-site': 'cross-site' },
+  'An image on a page of another site': {
+    'sec-fetch-dest': 'image',
+    'sec-fetch-mode': 'no-cors',
+    'sec-fetch-site': 'cross-site',
+  },
+  'A script of another site': { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site' },
 }
 
 /** The Cookie header that this browser would send to the address, for requests that no browser sends. */

@@ -1,6 +1,6 @@
 // Checks of the page after a failed call. The exchange, the renewal and the API get the same checks.
 import type { Page } from '../browser/browser.ts'
-import type { Check, Row } from '../check.ts'
+import type { Check, CheckDefinition } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { expect } from '../findings.ts'
 import { showsInside } from './page-content.ts'
@@ -16,10 +16,10 @@ interface Failing {
 }
 
 /** The page after a failed call must not have status 500, and after each of `failures` it must show no internals of the client. */
-export function failurePages({ place, call, needs, meet }: Failing, failures: string[]): Row[] {
+export function failurePages({ place, call, needs, meet }: Failing, failures: string[]): CheckDefinition[] {
   return [
     ...['reset', 'html', '503'].map(
-      (failure): Row => ({
+      (failure): CheckDefinition => ({
         id: `${place}-${failure}-status`,
         title: `When ${call} fails (${failure}), the status of the page is not 500`,
         rule: 'gateway-status',

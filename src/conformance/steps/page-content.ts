@@ -37,6 +37,25 @@ export function addressesIn(answer: Answer): string[] {
   })
 }
 
+/**
+ * Whether a text ends the text of a script, and so becomes code. `quotes` is a part of the text that contains all three
+ * quotes of scripts. A script that contains this part unchanged has a text that one of the quotes ends.
+ */
+export function breaksScript(answer: Answer, quotes: string): boolean {
+  return elementsIn(answer).some(
+    element =>
+      (isScript(element) && rawTextOf(element).includes(quotes)) ||
+      element.attrs.some(({ name, value }) => name.startsWith('on') && value.includes(quotes)),
+  )
+}
+
+/** The addresses to which links and forms of the page lead, as they are written. */
+export function linkAddressesIn(answer: Answer): string[] {
+  return elementsIn(answer)
+    .filter(({ tagName }) => tagName !== 'meta')
+    .flatMap(element => [...addressAttributes, 'xlink:href'].flatMap(name => attribute(element, name) ?? []))
+}
+
 /** Addresses of other origins that a browser loads with the page. */
 export function foreignLoads(answer: Answer, client: string): string[] {
   const elements = elementsIn(answer)
@@ -49,7 +68,27 @@ export function foreignLoads(answer: Answer, client: string): string[] {
   })
 }
 
+/** The addresses that a browser loads with the page, made absolute. */
+export function loadsIn(page: Page): string[] {
+  return elementsIn(page)
+    .flatMap(loadsOf)
+    .flatMap(address => (URL.canParse(address, page.url) ? new URL(address, page.url).href : []))
+}
+
+/** The addresses in a style, such as those of a background or an import. */
+function addressesOfStyle(style: string): string[] {
+  const found = style.matchAll(/(?:url\(\s*["']?|@import\s+["'])([^"')\s]+)/gi)
+  return [...found].map(([, address = '']) => address)
+}
+
 function loadsOf(element: Element): string[] {
+  const ofStyle = addressesOfStyle(
+    element.tagName === 'style' ? rawTextOf(element) : (attribute(element, 'style') ?? ''),
+  )
+  return [...ofStyle, ...loadsOfElement(element)]
+}
+
+function loadsOfElement(element: Element): string[] {
   if (element.tagName === 'link') {
     const rel = (attribute(element, 'rel') ?? '').toLowerCase().split(/\s+/)
     return rel.some(one => loadingLinks.includes(one)) ? [attribute(element, 'href') ?? ''] : []

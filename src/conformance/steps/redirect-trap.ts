@@ -3,5 +3,7 @@
 import type { CheckContext } from '../context.ts'
 
 export function requestAtTrap({ platform }: CheckContext, fault: string) {
-  return platform.steps.find(step => step.fault?.name === fault && step.request.url.startsWith('/trap/'))
+  return platform.steps
+    .slice(platform.round.step)
+    .find(step => step.fault?.name === fault && step.request.url.startsWith('/trap/'))
 }

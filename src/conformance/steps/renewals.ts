@@ -46,7 +46,11 @@ export async function renewNow(
  * Fails unless the visitor is still signed in after the fault. Tries for some seconds, because the client may remember
  * for a while that the portal was down.
  */
-export async function expectBack(context: CheckContext, { browser, page }: Renewing): Promise<void> {
+export async function expectBack(
+  context: CheckContext,
+  { browser, page }: Renewing,
+  when = 'After the portal works again',
+): Promise<void> {
   await context.dropFaults()
   const end = performance.now() + 15_000
   let isBack = await context.isSignedIn(browser)
@@ -54,5 +58,5 @@ export async function expectBack(context: CheckContext, { browser, page }: Renew
     await context.pause(3000)
     isBack = await context.isSignedIn(browser)
   }
-  expect(isBack, 'After the portal works again, the visitor is no longer signed in.', page)
+  expect(isBack, `${when}, the visitor is no longer signed in.`, page)
 }

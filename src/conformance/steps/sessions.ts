@@ -123,7 +123,7 @@ async function openBriefly(context: CheckContext, person: Person) {
 }
 
 async function expectFault(context: CheckContext): Promise<void> {
-  if (!(await context.exchanges()).some(({ fault }) => fault))
+  if (!(await context.codeExchanges()).some(({ fault }) => fault))
     throw new Undecided('The portal answered the exchange without the ordered fault.')
 }
 

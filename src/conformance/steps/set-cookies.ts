@@ -1,4 +1,5 @@
 // The attributes of a Set-Cookie line, for checks that judge the line itself.
+import { unzipSync } from 'node:zlib'
 import type { Exchange } from '../browser/browser.ts'
 import { readCookieDate } from '../browser/cookie-date.ts'
 import { readSameSite, splitSetCookie } from '../browser/set-cookie.ts'
@@ -60,6 +61,28 @@ export function cookiesOf(trail: Exchange[]) {
   return trail.flatMap(exchange =>
     setCookiesOf(exchange).map(line => ({ line, cookie: readSetCookie(line), exchange })),
   )
+}
+
+/**
+ * The texts that anybody can read in a value: percent-encoded, in base64 or hexadecimal, or packed, as frameworks write
+ * a session that is only signed.
+ */
+export function readableTextsIn(value: string): string[] {
+  const plain = decodeSafely(value)
+  const bytes = plain
+    .split(/[^\w+/=-]/)
+    .filter(part => part.length >= 8)
+    .flatMap(part => [Buffer.from(part, 'base64'), ...(/^[0-9a-f]+$/i.test(part) ? [Buffer.from(part, 'hex')] : [])])
+  return [value, plain, ...bytes.flatMap(one => [one.toString('latin1'), unpackSafely(one)])]
+}
+
+function unpackSafely(bytes: Buffer): string {
+  try {
+    // Reads zlib and gzip. A cookie is at most 4 KB long.
+    return unzipSync(bytes, { maxOutputLength: 1 << 20 }).toString('latin1')
+  } catch {
+    return ''
+  }
 }
 
 export function decodeSafely(text: string): string {

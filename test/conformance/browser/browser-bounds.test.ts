@@ -3,7 +3,7 @@ import t from 'tap'
 import { createBrowser } from '../../../src/conformance/browser/browser.ts'
 import { serve } from '../support/small-clients.ts'
 
-t.test('the browser sends a cookie without SameSite with a form of another site for two minutes', async t => {
+t.test('for two minutes, a form of another site sends a cookie that has no SameSite attribute', async t => {
   const sent: (string | undefined)[] = []
   const url = await serve(t, (request, response) => {
     sent.push(request.headers.cookie)

@@ -61,8 +61,10 @@ async function answerTo(visit: Visit, request: IncomingMessage): Promise<Answer>
   const { parts } = visit
   try {
     const [methods, handler] = routeOf(visit)
-    if (!methods.includes(visit.method))
-      return { ...page(visit, 405, 'Not this way', ''), headers: { allow: methods.join(', ') } }
+    if (!methods.includes(visit.method)) {
+      const refusal = page(visit, 405, 'Not this way', '')
+      return { ...refusal, headers: { ...refusal.headers, allow: methods.join(', ') } }
+    }
     if (visit.method === 'POST') visit.body = parts.formOf(visit, await readForm(visit, request))
     return await handler(visit)
   } catch (error) {

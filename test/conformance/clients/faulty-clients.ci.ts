@@ -2,7 +2,7 @@
 import t from 'tap'
 import { judgePairs, listPairs } from './faults/judge-faults.ts'
 
-// About one minute on two cores. The time limit is for clients that hang.
+// About four minutes on two quiet cores. The time limit is for clients that hang. The timeout in .taprc must be longer.
 const mostMs = 10 * 60_000
 
 t.test('every check of the table finds its fault', { timeout: mostMs + 60_000 }, async t => {

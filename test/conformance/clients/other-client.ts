@@ -177,6 +177,7 @@ export function buildOtherClient(settings: Settings): Server {
     })
     const headers = { authorization: `Bearer ${visitor.token}`, 'content-type': 'application/json' }
     const { status, json } = await ask('POST', `${apiUrl}/apps/v1`, headers, body)
+    if (status === 401) return { status: 401, json: { signIn: '/auth/start' } }
     if (status === 201) return { status: 200, json: { made: (json as { client?: unknown } | null)?.client ?? {} } }
     return {
       status: status === 422 ? 422 : 502,

@@ -61,8 +61,10 @@ export const right = {
   loginAttributes: 'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600',
   /** One cookie for each login, so that several tabs can sign in at once. */
   loginCookie: (state: string): string => loginPrefix + createHash('sha256').update(state).digest('hex').slice(0, 12),
-  sealLogin: (visit: Visit, name: string, login: Login): string => seal(visit.settings.key, name, login),
-  unsealLogin: (visit: Visit, name: string, text: string): unknown => unseal(visit.settings.key, name, text),
+  sealLogin: (visit: Visit, name: string, login: Login): string =>
+    seal(visit.settings.key, `${name} ${registrationOf(visit)}`, login),
+  unsealLogin: (visit: Visit, name: string, text: string): unknown =>
+    unseal(visit.settings.key, `${name} ${registrationOf(visit)}`, text),
 
   // ---- Coming back
   callbackMethods: ['GET'] as string[],
@@ -392,6 +394,11 @@ export const right = {
   describe: ({ method, url }: Visit, status: number): string => JSON.stringify({ method, path: url.pathname, status }),
   note: (visit: Visit, message: string): void => visit.settings.print(JSON.stringify({ message })),
   onCrash: (_error: unknown, response: ServerResponse): void => void response.destroy(),
+}
+
+/** A login can be finished only with the settings with which it began. */
+function registrationOf({ settings }: Visit): string {
+  return `${settings.loginUrl} ${settings.clientId} ${settings.publicUrl}`
 }
 
 /** The refresh token of the visitor, and the time at which it ends. */

@@ -3,11 +3,13 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
+import type { Browser } from 'playwright-core'
 import { launchChromium } from '../../../src/conformance/browser/chromium.ts'
 import type { Check } from '../../../src/conformance/check.ts'
+import type { ChangedSettings } from '../../../src/conformance/client-process.ts'
 import { findObstacle } from '../../../src/conformance/obstacle.ts'
 import { startPlatform } from '../../../src/conformance/platform.ts'
-import { type Result, type RunParts, runChecks, runOnce } from '../../../src/conformance/run-checks.ts'
+import { type ChecksOptions, type Result, runChecks, runOnce } from '../../../src/conformance/run-checks.ts'
 import { readSettings } from '../../../src/conformance/settings.ts'
 import { findFreePort } from '../../support/free-port.ts'
 import { skip as noChromium } from '../../support/launch-chromium.ts'
@@ -15,8 +17,18 @@ import type { Settings } from '../clients/visit.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
+export interface StageSettings {
+  hasReplica?: boolean
+  hasBrowser?: boolean
+  /** Gives a running Chromium. By default the stage starts its own, as the command does. */
+  shareChromium?: (() => Promise<Browser>) | undefined
+}
+
 /** `options`: options of the command, without the addresses. */
-export async function openStage(options: string[] = [], { hasReplica = true, hasBrowser = true } = {}) {
+export async function openStage(
+  options: string[] = [],
+  { hasReplica = true, hasBrowser = true, shareChromium }: StageSettings = {},
+) {
   // Chooses the ports only once, because the clients listen on them one after the other.
   const [port, replicaPort] = [await findFreePort(), await findFreePort()]
   const [client, replica] = [`http://localhost:${port}`, `http://localhost:${replicaPort}`]
@@ -39,22 +51,26 @@ export async function openStage(options: string[] = [], { hasReplica = true, has
     clientSecret: platform.clientSecret.reveal(),
     key: randomBytes(32),
   }
+  // All clients of a stage share one Chromium, because starting it takes longer than a check. Each window of a check has
+  // its own cookies and cache.
+  let ownChromium: Promise<Browser> | undefined
+  const startChromium = () => (ownChromium ??= launchChromium(settings.browser!, process.env.PATH ?? ''))
   /** Starts two instances of a client that share only their key. */
   async function withClient<Said>(
     build: (settings: Settings) => Server,
     checks: Check[],
-    run: (parts: RunParts) => Promise<Said>,
+    run: (parts: ChecksOptions) => Promise<Said>,
   ): Promise<Said> {
     const isForBrowser = settings.browser && checks.some(({ needs }) => needs?.includes('browser'))
-    const chromium = isForBrowser ? await launchChromium(settings.browser!, process.env.PATH ?? '') : undefined
     let output = ''
     let servers: Server[] = []
     const print = (line: string) => {
       output += `${line}\n`
     }
-    const start = async () => {
-      servers = [port, replicaPort].map(at => build({ ...clientSettings, print }).listen(at, 'localhost'))
-      // Remembers each server, because one instance would continue to listen if the other does not start.
+    const start = async ({ CLIENT_ID, LOGIN_URL }: ChangedSettings = {}) => {
+      const changed = { ...(CLIENT_ID && { clientId: CLIENT_ID }), ...(LOGIN_URL && { loginUrl: LOGIN_URL }) }
+      servers = [port, replicaPort].map(at => build({ ...clientSettings, ...changed, print }).listen(at, 'localhost'))
+      // Stores each server in a list, because every server must be closed if one of them does not start.
       const begun = await Promise.allSettled(servers.map(server => once(server, 'listening')))
       for (const one of begun) if (one.status === 'rejected') throw one.reason
     }
@@ -62,21 +78,20 @@ export async function openStage(options: string[] = [], { hasReplica = true, has
       for (const server of servers) server.closeAllConnections()
       await Promise.all(servers.map(server => server.listening && once(server.close(), 'close')))
     }
-    const restart = async () => {
+    const restart = async (changed?: ChangedSettings) => {
       await stop()
-      await start()
+      await start(changed)
     }
     try {
       await start()
       return await run({
         settings: { ...settings, start: 'in this process' },
         platform,
-        chromium,
+        chromium: isForBrowser ? await (shareChromium ?? startChromium)() : undefined,
         clientProcess: { output: () => output, isRunning: () => true, unexpectedEnds: () => [], restart, stop },
         isAnswering: async () => servers.every(server => server.listening),
       })
     } finally {
-      await chromium?.close()
       await stop()
     }
   }
@@ -96,6 +111,9 @@ export async function openStage(options: string[] = [], { hasReplica = true, has
     judgeOnce: (build: (settings: Settings) => Server, check: Check): Promise<Result> =>
       withClient(build, [check], parts => runOnce(check, parts, true)),
 
-    close: () => platform.close(),
+    async close() {
+      await (await ownChromium)?.close()
+      await platform.close()
+    },
   }
 }

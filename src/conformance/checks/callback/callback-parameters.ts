@@ -1,7 +1,7 @@
 // Callbacks whose parameters are not those of a normal login: repeated or missing parameters, parameters of another
 // client or user, errors, and garbage.
 
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectSignedIn, setCookiesOf, statusOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
@@ -25,6 +25,18 @@ const repeated: [name: string, rule: RuleId][] = [
   ['client_id', 'parameter-pollution'],
   ['subject', 'parameter-pollution'],
   ['redirect_uri', 'parameter-pollution'],
+  ['iss', 'parameter-pollution'],
+]
+
+/** Callbacks without a code: the parameter is missing, empty, or a list, as some frameworks read it. */
+const withoutCode: ((query: URLSearchParams) => void)[] = [
+  query => query.delete('code'),
+  query => query.set('code', ''),
+  query => {
+    const code = query.get('code') ?? ''
+    query.delete('code')
+    query.append('code[]', code)
+  },
 ]
 
 /** Wrong values that a client accepts if it compares only a part of the text. */
@@ -72,9 +84,9 @@ const escaped: [id: string, title: string, query: (state: string) => Record<stri
   ['state', 'the state', () => ({ code: 'none', state: markup })],
 ]
 
-export const callbackParameters: Row[] = [
+export const callbackParameters: CheckDefinition[] = [
   ...repeated.map(
-    ([name, rule]): Row => ({
+    ([name, rule]): CheckDefinition => ({
       id: `callback-${name.replace('_', '-')}-twice`,
       title: `A callback with a second ${name} is refused`,
       rule,
@@ -82,6 +94,7 @@ export const callbackParameters: Row[] = [
       fix: 'Refuse a callback with a repeated parameter before you send anything.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
+        if (!callback.searchParams.has(name)) throw new NotApplicable(`the portal sends no ${name}`)
         callback.searchParams.append(name, 'another-value')
         await expectRefused(context, browser, callback)
       },
@@ -108,7 +121,7 @@ export const callbackParameters: Row[] = [
     run: context => expectSimilarRefused(context, 'client_id', context.platform.clientId, similar),
   },
   ...(['client_id', 'subject'] as const).map(
-    (name): Row => ({
+    (name): CheckDefinition => ({
       id: `callback-${name.replace('_', '-')}-missing`,
       title: `A callback without ${name} is refused`,
       rule: 'callback-required-parameters',
@@ -118,6 +131,9 @@ export const callbackParameters: Row[] = [
         const { browser, callback } = await beginLogin(context)
         callback.searchParams.delete(name)
         await expectRefused(context, browser, callback)
+        const empty = await beginLogin(context)
+        empty.callback.searchParams.set(name, '')
+        await expectRefused(context, empty.browser, empty.callback)
       },
     }),
   ),
@@ -128,10 +144,12 @@ export const callbackParameters: Row[] = [
     why: 'An exchange without a code always fails at the portal.',
     fix: 'Refuse a callback without a code.',
     async run(context) {
-      const { browser, callback } = await beginLogin(context)
-      callback.searchParams.delete('code')
-      const page = await expectRefused(context, browser, callback)
-      expect(page.status !== 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
+      for (const change of withoutCode) {
+        const { browser, callback } = await beginLogin(context)
+        change(callback.searchParams)
+        const page = await expectRefused(context, browser, callback)
+        expect(page.status !== 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
+      }
     },
   },
   {
@@ -181,7 +199,7 @@ export const callbackParameters: Row[] = [
         'The page links to the redirect_uri of the callback.',
         page,
       )
-      for (const step of await context.exchanges())
+      for (const step of await context.codeExchanges())
         expect(
           !JSON.stringify(step.request.body).includes('evil.example'),
           'The exchange contained the redirect_uri of the callback.',
@@ -199,6 +217,41 @@ export const callbackParameters: Row[] = [
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('iss', 'https://evil.example')
       await expectRefused(context, browser, callback)
+      const empty = await beginLogin(context)
+      empty.callback.searchParams.set('iss', '')
+      await expectRefused(context, empty.browser, empty.callback)
+    },
+  },
+  {
+    id: 'callback-headers',
+    title: 'No header of a callback changes the redirect_uri of the exchange',
+    rule: 'CL-11',
+    why: 'A client that builds its address from the headers of a request sends another redirect_uri than at the start, and an attacker can choose it.',
+    fix: 'Take the redirect URI of the exchange from the configuration, as at the start.',
+    async run(context) {
+      let exchanges = 0
+      for (const [name, value] of [
+        ['host', 'evil.example'],
+        ['x-forwarded-host', 'evil.example'],
+        ['x-forwarded-proto', 'gopher'],
+        ['x-forwarded-port', '9999'],
+        ['x-forwarded-prefix', '/evil'],
+        ['forwarded', 'host=evil.example;proto=https'],
+      ] as const) {
+        const { browser, callback } = await beginLogin(context)
+        const cookie = cookieHeader(context, browser, callback.href)
+        await context.request(callback.href, {
+          headers: { ...navigationHeaders, ...(cookie && { cookie }), [name]: value },
+        })
+        for (const step of (await context.codeExchanges()).slice(exchanges))
+          expect(
+            (step.request.body as Record<string, unknown> | null)?.redirect_uri === context.platform.redirectUri,
+            `After a callback with the header "${name}: ${value}", the exchange has another redirect_uri.`,
+            step,
+          )
+        exchanges = context.arrived('exchange').length
+      }
+      if (exchanges === 0) throw new Undecided('The client made no exchange for a callback with a further header.')
     },
   },
   {
@@ -252,7 +305,7 @@ export const callbackParameters: Row[] = [
     },
   },
   ...escaped.map(
-    ([id, title, query]): Row => ({
+    ([id, title, query]): CheckDefinition => ({
       id: `callback-escapes-${id}`,
       title: `The page escapes markup in ${title} of a callback`,
       rule: 'oauth-sanitize',
@@ -305,7 +358,7 @@ export const callbackParameters: Row[] = [
         const { browser, callback } = await beginLogin(context)
         callback.searchParams.set('code', code)
         await followCallback(context, browser, callback)
-        for (const step of (await context.exchanges()).slice(known)) {
+        for (const step of (await context.codeExchanges()).slice(known)) {
           const body = step.request.body as Record<string, unknown>
           expect(
             body?.code === code && body.client_id === context.platform.clientId,
@@ -317,7 +370,7 @@ export const callbackParameters: Row[] = [
     },
   },
   ...oddCodes.map(
-    ([id, what, code]): Row => ({
+    ([id, what, code]): CheckDefinition => ({
       id: `callback-code-${id}`,
       title: `The client does not send the portal a code that contains ${what}`,
       rule: 'code-characters',
@@ -326,7 +379,7 @@ export const callbackParameters: Row[] = [
       async run(context) {
         const plain = await beginLogin(context)
         await followCallback(context, plain.browser, plain.callback)
-        const known = (await context.exchanges()).length
+        const known = (await context.codeExchanges()).length
         if (known === 0) throw new Undecided('The client made no exchange for a plain callback.')
         const { browser, callback } = await beginLogin(context)
         callback.searchParams.set('code', code)
@@ -338,7 +391,7 @@ export const callbackParameters: Row[] = [
     id: 'callback-escapes-success',
     title: 'After a successful callback, the page escapes markup in every parameter',
     rule: 'oauth-sanitize',
-    why: 'Anybody can add parameters to a callback address. The page after the login runs the script in them with the session of the visitor.',
+    why: 'Anybody can add parameters to a callback address. A script in a parameter then runs on the page after the login, with the session of the visitor.',
     fix: 'Escape every part of the query that a page shows, or show no part of it.',
     async run(context) {
       let hasExchanged = false
@@ -347,7 +400,7 @@ export const callbackParameters: Row[] = [
         const { browser, callback } = await beginLogin(context)
         callback.searchParams.set(name, markup)
         const page = await followCallback(context, browser, callback)
-        hasExchanged ||= (await context.exchanges()).length > known
+        hasExchanged ||= (await context.codeExchanges()).length > known
         expect(!runsScript(page, 'conformance()'), `The page contains the markup of ${name} unescaped.`, page)
       }
       if (!hasExchanged) throw new Undecided('The client made no exchange for a callback with one more parameter.')
@@ -369,7 +422,7 @@ export const callbackParameters: Row[] = [
     },
   },
   ...garbage.map(
-    ([id, title, query]): Row => ({
+    ([id, title, query]): CheckDefinition => ({
       id: `callback-${id}`,
       title: `The client answers a callback ${title} with a page that refuses it`,
       rule: id === 'nothing' ? 'CL-04' : 'oauth-sanitize',
@@ -419,13 +472,13 @@ async function expectSimilarRefused(
   const unrelated = await beginLogin(context)
   unrelated.callback.searchParams.set(name, 'https://evil.example')
   await followCallback(context, unrelated.browser, unrelated.callback)
-  if ((await context.exchanges()).length > 0)
+  if ((await context.codeExchanges()).length > 0)
     throw new NotApplicable(`the client accepts every ${name}, which another check reports`)
   for (const [change, make] of changes) {
     const { browser, callback } = await beginLogin(context)
     callback.searchParams.set(name, make(right))
     const page = await followCallback(context, browser, callback)
-    const exchanges = await context.exchanges()
+    const exchanges = await context.codeExchanges()
     expect(
       exchanges.length === 0,
       `The client exchanged the code of a callback whose ${name} is the right value ${change}.`,
@@ -436,5 +489,6 @@ async function expectSimilarRefused(
   // A client that refuses every callback proves nothing.
   const { browser, callback } = await beginLogin(context)
   await followCallback(context, browser, callback)
-  if ((await context.exchanges()).length === 0) throw new Undecided('The client made no exchange for a plain callback.')
+  if ((await context.codeExchanges()).length === 0)
+    throw new Undecided('The client made no exchange for a plain callback.')
 }

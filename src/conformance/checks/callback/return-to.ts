@@ -1,8 +1,8 @@
 // The page to which a client sends the visitor after the login, for clients with a parameter for this page.
 import type { Browser, Page } from '../../browser/browser.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
-import { describePage, expect, expectOr, expectSignedIn } from '../../findings.ts'
+import { describePage, expect, expectSignedIn, expectWithFix } from '../../findings.ts'
 import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
 import { describeScript, leadsToScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { isSame } from '../../steps/sign-out.ts'
@@ -29,9 +29,17 @@ const returns: [id: string, value: string][] = [
   ['scheme-only', 'https:evil.example'],
   ['script', 'javascript:alert(1)'],
   ['data', 'data:text/html,<script>alert(1)</script>'],
+  ['own-origin-in-query', 'https://evil.example/?{client}/'],
+  ['encoded-slashes', '%2f%2fevil.example/'],
+  ['encoded-twice', '/%252fevil.example/'],
+  ['encoded-tab', '/%09/evil.example/'],
+  ['slash-backslash', '/\\/evil.example/'],
+  ['backslash-slash', '\\/evil.example/'],
+  ['script-upper-case', 'JaVaScRiPt:alert(1)'],
+  ['script-after-space', ' javascript:alert(1)'],
 ]
 
-const returnChecks: Row[] = returns.map(([id, value]) => ({
+const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
   id: `return-to-${id}`,
   title: `After a login with the return address ${JSON.stringify(value)}, the client sends nobody to another site`,
   rule: 'CL-25',
@@ -52,11 +60,7 @@ const returnChecks: Row[] = returns.map(([id, value]) => ({
     const url = new URL(page.stoppedAt)
     const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
     const landed = await followCallback(context, browser, callback, to => to.origin !== client)
-    const isPortal = landed.stoppedAt?.startsWith(context.platform.portalUrl)
-    expect(!landed.stoppedAt || isPortal, `The client sent the browser to ${landed.stoppedAt}.`, landed)
-    const links = landed.links.filter(link => URL.canParse(link.url) && new URL(link.url).hostname === 'evil.example')
-    expect(links.length === 0, `The page after the login links to ${links[0]?.url}.`, landed)
-    expect(!leadsToScript(landed, 'alert(1)'), 'The page after the login links to a script.', landed)
+    expectAtHome(context, landed)
   },
 }))
 
@@ -94,7 +98,7 @@ const failures: [
     async (context, browser, { callback }) => {
       const drop = await context.order('exchange-503', { times: 5 })
       const page = await followCallback(context, browser, callback)
-      if (!(await context.exchanges()).some(({ fault }) => fault))
+      if (!(await context.codeExchanges()).some(({ fault }) => fault))
         throw new Undecided('The client made no exchange for the callback.')
       await drop()
       return page
@@ -117,7 +121,7 @@ async function decline(
   return page
 }
 
-export const returnTo: Row[] = [
+export const returnTo: CheckDefinition[] = [
   {
     id: 'return-to-works',
     title: 'After a login, the visitor gets the page for which the login began',
@@ -168,7 +172,7 @@ export const returnTo: Row[] = [
       const start = await context.visitUntilPortal(browser, path)
       // A server may refuse such a long address at once with status 414.
       if (start.stoppedAt === undefined && [400, 413, 414, 431].includes(start.status)) return
-      expectOr(
+      expectWithFix(
         'Refuse an address that is too long with status 414, or begin the login without it.',
         start.stoppedAt !== undefined,
         `The login path answered with ${describePage(start)}.`,
@@ -181,7 +185,7 @@ export const returnTo: Row[] = [
     },
   },
   ...failures.map(
-    ([id, what, fail]): Row => ({
+    ([id, what, fail]): CheckDefinition => ({
       id: `return-after-${id}`,
       title: `After ${what}, the next login leads to the page that the visitor wanted`,
       rule: 'return-after-failure',
@@ -207,4 +211,90 @@ export const returnTo: Row[] = [
     }),
   ),
   ...returnChecks,
+  {
+    id: 'return-to-signed-in',
+    title:
+      'When a visitor who is signed in opens the login path with any return address, the client sends nobody to another site',
+    rule: 'CL-25',
+    why: 'Many clients begin no login for a visitor who is signed in, and redirect to the return address without the check.',
+    fix: 'Check the return address at one place, before you use it or keep it.',
+    needs: ['returnTo', 'page'],
+    async run(context) {
+      const { client, login, returnTo } = context.settings
+      const { browser } = await context.signedIn()
+      for (const [, value] of returns) {
+        const query = new URLSearchParams({ [returnTo]: value.replace('{client}', client) })
+        const page = await browser
+          .newTab()
+          .visit(context.url(`${login}?${query}`), { stopAt: ({ origin }) => origin !== client })
+        expectAtHome(context, page)
+      }
+    },
+  },
+  {
+    id: 'return-to-twice',
+    title: 'When the return address is repeated or a list, the client sends nobody to another site',
+    rule: 'CL-25',
+    why: 'A client that checks the first value and uses the last value is an open redirect.',
+    fix: 'Check the same value that you keep. Ignore the parameter if it is repeated or not a text.',
+    needs: ['returnTo'],
+    async run(context) {
+      const { client, login, returnTo } = context.settings
+      const evil = encodeURIComponent('https://evil.example/')
+      for (const query of [
+        `${returnTo}=/&${returnTo}=${evil}`,
+        `${returnTo}=${evil}&${returnTo}=/`,
+        `${returnTo}[]=${evil}`,
+        `${returnTo}[]=/&${returnTo}=${evil}`,
+      ]) {
+        const browser = context.browser()
+        const page = await context.visitUntilPortal(browser, `${login}?${query}`)
+        if (page.stoppedAt === undefined) {
+          expectAtHome(context, page)
+          continue
+        }
+        const url = new URL(page.stoppedAt)
+        const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+        expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
+      }
+    },
+  },
+  {
+    id: 'return-to-after-failure',
+    title: 'The page for a failed or declined login leads to no other site, whatever the return address is',
+    rule: 'CL-25',
+    why: 'Clients often check the return address only where a login succeeds, and also use it for a link on the page for a failed login.',
+    fix: 'Check the return address at the start of the login, before you keep it.',
+    needs: ['returnTo'],
+    async run(context) {
+      const { login, returnTo } = context.settings
+      for (const value of ['https://evil.example/', '//evil.example/', '/\\evil.example/', 'javascript:alert(1)'])
+        for (const [, , fail] of failures.slice(0, 3)) {
+          const browser = context.browser()
+          const page = await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: value })}`)
+          // A client may refuse the parameter at once.
+          if (page.stoppedAt === undefined) continue
+          const url = new URL(page.stoppedAt)
+          const start = { url, state: url.searchParams.get('state') ?? undefined, page }
+          const callback = await context.authorize(start)
+          const going = browser.newTab()
+          const failed = await fail(context, going, { start, callback })
+          expect(
+            !failed.url.startsWith('https://evil.example'),
+            `The client sent the browser to ${failed.url}.`,
+            failed,
+          )
+          expectAtHome(context, failed)
+        }
+    },
+  },
 ]
+
+/** Fails if the page is on another site, or leads to one or to a script. The portal is no other site here. */
+function expectAtHome({ platform }: CheckContext, page: Page): void {
+  const isPortal = page.stoppedAt?.startsWith(platform.portalUrl)
+  expect(!page.stoppedAt || isPortal, `The client sent the browser to ${page.stoppedAt}.`, page)
+  const link = page.links.find(({ url }) => URL.canParse(url) && new URL(url).hostname === 'evil.example')
+  expect(!link, `The page links to ${link?.url}.`, page)
+  expect(!leadsToScript(page, 'alert(1)'), 'The page links to a script.', page)
+}

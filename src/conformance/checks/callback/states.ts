@@ -1,7 +1,7 @@
 // The state of a login: it belongs to one browser, is valid once, and must be equal to the state of the callback.
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Browser } from '../../browser/browser.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, errorCallback, expectRefused, followCallback } from '../../steps/callback.ts'
@@ -14,6 +14,11 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
     'changed',
     'whose state differs in one character',
     (state, query) => query.set('state', `${state.startsWith('A') ? 'B' : 'A'}${state.slice(1)}`),
+  ],
+  [
+    'last',
+    'whose state differs in its last characters',
+    (state, query) => query.set('state', `${state.slice(0, -4)}${state.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`),
   ],
   [
     'shortened',
@@ -47,7 +52,7 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
   ],
 ]
 
-const stateChecks: Row[] = wrongStates.map(([id, title, change]) => ({
+const stateChecks: CheckDefinition[] = wrongStates.map(([id, title, change]) => ({
   id: `state-${id}`,
   title: `The client refuses a callback ${title}, and sends nothing to the portal`,
   rule: 'CL-04',
@@ -90,14 +95,21 @@ const failedLogins: [
   [
     'exchange',
     'After an exchange that the portal answered with status 503',
-    async (context, browser, callback) => {
-      await context.order('exchange-503')
-      await followCallback(context, browser, callback)
-      if (!(await context.exchanges()).some(({ fault }) => fault))
-        throw new Undecided('The client made no exchange for the callback.')
-    },
+    async (context, browser, callback) => failExchange(context, browser, callback, 'exchange-503'),
+  ],
+  [
+    'tokens',
+    'After a token response for another state',
+    async (context, browser, callback) => failExchange(context, browser, callback, 'exchange-state-other'),
   ],
 ]
+
+async function failExchange(context: CheckContext, browser: Browser, callback: URL, fault: string): Promise<void> {
+  await context.order(fault)
+  await followCallback(context, browser, callback)
+  if (!(await context.codeExchanges()).some(step => step.fault))
+    throw new Undecided('The client made no exchange for the callback.')
+}
 
 function changed(callback: URL, name: string, value: string): URL {
   const url = new URL(callback)
@@ -108,11 +120,11 @@ function changed(callback: URL, name: string, value: string): URL {
 /** Sends a callback that must fail before an exchange. */
 async function failWith(context: CheckContext, browser: Browser, callback: URL): Promise<void> {
   await followCallback(context, browser, callback)
-  if ((await context.exchanges()).length > 0)
+  if ((await context.codeExchanges()).length > 0)
     throw new NotApplicable('the client accepts the callback, which another check reports')
 }
 
-export const states: Row[] = [
+export const states: CheckDefinition[] = [
   ...stateChecks,
   {
     id: 'state-other-browser',
@@ -138,7 +150,11 @@ export const states: Row[] = [
       const victim = context.browser()
       await context.startLogin(victim)
       const page = await followCallback(context, victim, callback)
-      expect((await context.exchanges()).length === 0, "The client exchanged the code of somebody else's login.", page)
+      expect(
+        (await context.codeExchanges()).length === 0,
+        "The client exchanged the code of somebody else's login.",
+        page,
+      )
       if (context.settings.page)
         expect(
           !(await context.isSignedIn(victim, { person: attacker })),
@@ -156,11 +172,11 @@ export const states: Row[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
-      const before = (await context.exchanges()).length
+      const before = (await context.codeExchanges()).length
       if (before === 0) throw new Undecided('The client made no exchange for the first callback.')
       const page = await followCallback(context, browser, callback)
       expect(
-        (await context.exchanges()).length === before,
+        (await context.codeExchanges()).length === before,
         'The client made an exchange for the second callback, too.',
         page,
       )
@@ -180,11 +196,11 @@ export const states: Row[] = [
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
-      const before = (await context.exchanges()).length
+      const before = (await context.codeExchanges()).length
       if (before === 0) throw new Undecided('The client made no exchange for the first callback.')
       const page = await followCallback(context, browser, await context.authorize(start))
       expect(
-        (await context.exchanges()).length === before,
+        (await context.codeExchanges()).length === before,
         'The client exchanged another code with the state of the finished login.',
         page,
       )
@@ -196,17 +212,17 @@ export const states: Row[] = [
     rule: 'CL-05',
     why: 'A client that keeps used states only in memory loses them at a restart.',
     fix: 'Delete the cookie of the login in the answer that uses it.',
-    needs: ['start'],
+    needs: ['process'],
     isAlone: true,
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
-      if ((await context.exchanges()).length === 0)
+      if ((await context.codeExchanges()).length === 0)
         throw new Undecided('The client made no exchange for the first callback.')
       await context.clientProcess!.restart()
       const page = await followCallback(context, browser, await context.authorize(start))
       expect(
-        (await context.exchanges()).length === 1,
+        (await context.codeExchanges()).length === 1,
         'The client exchanged another code with the state of the finished login.',
         page,
       )
@@ -222,12 +238,12 @@ export const states: Row[] = [
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
-      if ((await context.exchanges()).length === 0)
+      if ((await context.codeExchanges()).length === 0)
         throw new Undecided('The client made no exchange for the first callback.')
       const { pathname, search } = await context.authorize(start)
       const page = await followCallback(context, browser, context.url(pathname + search, context.settings.replica))
       expect(
-        (await context.exchanges()).length === 1,
+        (await context.codeExchanges()).length === 1,
         'The client exchanged another code with the state of the finished login.',
         page,
       )
@@ -248,14 +264,14 @@ export const states: Row[] = [
       )
       const page = await followCallback(context, browser, callback)
       expect(
-        (await context.exchanges()).length === 0,
+        (await context.codeExchanges()).length === 0,
         'After a callback with an error, the client exchanged a code with the same state.',
         page,
       )
     },
   },
   ...failedLogins.map(
-    ([id, when, fail]): Row => ({
+    ([id, when, fail]): CheckDefinition => ({
       id: `state-once-copied-${id}`,
       title: `${when}, the client refuses the state even if the cookie of the login is sent again`,
       rule: 'state-once-after-failure',
@@ -265,10 +281,10 @@ export const states: Row[] = [
         const { browser, start, callback } = await beginLogin(context)
         const copy = browser.copy()
         await fail(context, browser, callback, start.state ?? '')
-        const before = (await context.exchanges()).length
+        const before = (await context.codeExchanges()).length
         const page = await followCallback(context, copy, await context.authorize(start))
         expect(
-          (await context.exchanges()).length === before,
+          (await context.codeExchanges()).length === before,
           'The client exchanged a code with the state of the failed login.',
           page,
         )
@@ -306,6 +322,8 @@ export const states: Row[] = [
       callback.searchParams.delete('state')
       for (const cookie of browser.cookies.list(context.platform.redirectUri)) cookie.value = ''
       await expectRefused(context, browser, callback)
+      // The second browser has begun no login, so that it has no value at all on its side.
+      await expectRefused(context, context.browser(), callback)
       callback.searchParams.set('state', '')
       await expectRefused(context, context.browser(), callback)
     },

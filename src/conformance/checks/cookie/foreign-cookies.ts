@@ -1,7 +1,7 @@
 // How the client handles cookies that it did not set: changed, cut or planted values, and values of another cookie.
-import { NotApplicable, type Row } from '../../check.ts'
-import { describePage, expect, setCookiesOf } from '../../findings.ts'
-import { typedAddress } from '../../steps/callback.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import { describePage, expect, setCookiesOf, statusOf } from '../../findings.ts'
+import { beginLogin, cookieHeader, followCallback, navigationHeaders, typedAddress } from '../../steps/callback.ts'
 import { ownCookies, plant, sessionOf, visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 
@@ -27,9 +27,9 @@ function change(text: string, at: number): string {
   return text.slice(0, at) + other + text.slice(at + 1)
 }
 
-const needs: Row['needs'] = ['page']
+const needs: CheckDefinition['needs'] = ['page']
 
-export const foreignCookies: Row[] = [
+export const foreignCookies: CheckDefinition[] = [
   {
     id: 'cookie-tampered',
     title: 'The client treats a changed session cookie as missing, and answers with a page',
@@ -102,7 +102,7 @@ export const foreignCookies: Row[] = [
     },
   },
   ...hostile.map(
-    ([id, what, header]): Row => ({
+    ([id, what, header]): CheckDefinition => ({
       id: `cookie-hostile-${id}`,
       title: `With a Cookie header that contains ${what}, the page still works and the visitor stays signed in`,
       rule: 'CK-10',
@@ -127,6 +127,71 @@ export const foreignCookies: Row[] = [
       },
     }),
   ),
+  {
+    id: 'cookie-hostile-elsewhere',
+    title: 'No odd Cookie header makes the login path, the callback, the start page or cancel_url fail',
+    rule: 'CK-10',
+    why: 'Every other website on the host or a subdomain can set cookies. The code that begins and finishes a login often reads cookies in another way than the pages.',
+    fix: 'Read cookies with a parser that never throws, and ignore cookies that are not yours.',
+    async run(context) {
+      for (const [, what, header] of hostile) {
+        const { browser, start, callback } = await beginLogin(context)
+        const own = cookieHeader(context, browser, callback.href)
+        const cancelUrl = start.url.searchParams.get('cancel_url') ?? ''
+        const paths = [
+          context.settings.login,
+          '/',
+          ...(cancelUrl.startsWith(context.settings.client) ? [cancelUrl] : []),
+          callback.href,
+        ]
+        for (const path of paths) {
+          const cookie = [header, own].filter(text => text !== '').join('; ')
+          const answer = await context.request(path, { headers: { ...navigationHeaders, cookie } })
+          const status = statusOf(answer)
+          expect(
+            status > 0 && status < 500,
+            `With a Cookie header that contains ${what}, ${new URL(answer.request.url).pathname} was answered with status ${status}.`,
+            answer,
+          )
+        }
+      }
+    },
+  },
+  {
+    id: 'login-cookie-garbage',
+    title: 'Other values under the names of login cookies make no login fail with status 500',
+    rule: 'CK-10',
+    why: 'An older version of the client, or another program on the host, can have left cookies whose names resemble those of a login. A client that opens all of them must be able to work with any value.',
+    fix: 'Treat every cookie that you cannot open as missing.',
+    async run(context) {
+      const first = context.browser()
+      await context.startLogin(first)
+      const names = ownCookies(context, first)
+      if (names.length === 0) throw new NotApplicable('the login path sets no cookie')
+      const values = ['garbage', '', '.', '{}', '[]', 'null', 'e30.e30.e30', '%00%FF%E0%A4%A', 'x'.repeat(300)]
+      const browser = first.copy()
+      for (const [at, value] of values.entries())
+        for (const name of names) plant(context, browser, `${name.slice(0, -2)}${at}${at}`, value)
+      const begun = await context.visitUntilPortal(browser, context.settings.login)
+      expect(begun.status > 0 && begun.status < 500, `The login path was answered with ${describePage(begun)}.`, begun)
+      if (begun.stoppedAt === undefined) return
+      const url = new URL(begun.stoppedAt)
+      const state = url.searchParams.get('state') ?? undefined
+      const page = await followCallback(context, browser, await context.authorize({ url, state, page: begun }))
+      expect(page.status > 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
+      // The values may also be under the very names of this browser.
+      for (const value of values) {
+        const odd = first.copy()
+        for (const name of names) plant(context, odd, name, value)
+        const again = await context.visitUntilPortal(odd, context.settings.login)
+        expect(
+          again.status > 0 && again.status < 500,
+          `With a login cookie of ${JSON.stringify(value.slice(0, 20))}, the login path was answered with ${describePage(again)}.`,
+          again,
+        )
+      }
+    },
+  },
   {
     id: 'cookie-duplicate',
     title: 'When the browser sends two cookies with the same name, the client answers with a page',

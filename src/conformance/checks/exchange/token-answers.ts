@@ -1,10 +1,11 @@
 // Token responses that the client must accept or refuse: their tokens, state and lifetime.
 
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, expectSignedIn } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { isBareFailure } from '../../steps/page-content.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, wrongAgeOf } from '../../steps/set-cookies.ts'
 
@@ -50,7 +51,7 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
 ]
 
 /** States that a client accepts if it compares only a part of the text, or compares without regard to case. */
-const similarStates: [id: string, what: string, make: (state: string) => string][] = [
+const similarStates: [id: string, what: string, make: (state: string) => unknown][] = [
   [
     'other-case',
     'differs only in upper and lower case',
@@ -58,14 +59,34 @@ const similarStates: [id: string, what: string, make: (state: string) => string]
   ],
   ['cut', 'lacks the last character', state => state.slice(0, -1)],
   ['longer', 'has one more character', state => `${state}0`],
+  ['list', 'is a list with the right state', state => [state]],
+  ['true', 'is true', () => true],
+  ['zero', 'is the number 0', () => 0],
 ]
 
-const usable: { id: string; rule: RuleId; fault: string; what: string; why: string; fix: string }[] = [
+const usable: {
+  id: string
+  rule: RuleId
+  fault: string
+  options?: Record<string, unknown>
+  what: string
+  why: string
+  fix: string
+}[] = [
   {
     id: 'lowercase-type',
     rule: 'token-type-case',
     fault: 'token-type-lowercase',
     what: 'with token_type "bearer"',
+    why: 'The value of token_type is case-insensitive.',
+    fix: 'Compare token_type without regard to case.',
+  },
+  {
+    id: 'uppercase-type',
+    rule: 'token-type-case',
+    fault: 'member',
+    options: { member: 'token_type', value: 'BEARER' },
+    what: 'with token_type "BEARER"',
     why: 'The value of token_type is case-insensitive.',
     fix: 'Compare token_type without regard to case.',
   },
@@ -79,7 +100,7 @@ const usable: { id: string; rule: RuleId; fault: string; what: string; why: stri
   },
 ]
 
-const lifetimes: [fault: string, what: string][] = [
+const lifetimes: [id: string, what: string, value?: number][] = [
   ['missing', 'is missing'],
   ['null', 'is null'],
   ['words', 'is a word'],
@@ -89,6 +110,9 @@ const lifetimes: [fault: string, what: string][] = [
   ['zero', 'is zero'],
   ['fraction', 'is half a second'],
   ['huge', 'is infinite'],
+  ['decimal', 'has decimal places', 3600.5],
+  ['long', 'is more than a hundred years', 4_000_000_000],
+  ['exponent', 'is so large that it is written with an exponent', 1e21],
 ]
 
 /** A login whose token response has a fault. */
@@ -96,13 +120,13 @@ async function loginWith(context: CheckContext, fault: string, options?: Record<
   const { browser, callback } = await beginLogin(context)
   await context.order(`exchange-${fault}`, options ? { options } : {})
   const page = await followCallback(context, browser, callback)
-  if (!(await context.exchanges()).some(step => step.fault)) throw new Undecided('The callback exchanged nothing.')
+  if (!(await context.codeExchanges()).some(step => step.fault)) throw new Undecided('The callback exchanged nothing.')
   return { browser, page }
 }
 
-export const tokenAnswers: Row[] = [
+export const tokenAnswers: CheckDefinition[] = [
   ...unusable.map(
-    ({ fault, title, rule, why }): Row => ({
+    ({ fault, title, rule, why }): CheckDefinition => ({
       id: `token-answer-${fault}`,
       title,
       rule,
@@ -114,6 +138,7 @@ export const tokenAnswers: Row[] = [
       async run(context) {
         const { browser, page } = await loginWith(context, fault)
         expect(page.status !== 0, 'There was no answer.', page)
+        expect(!isBareFailure(page), 'The answer is the default failure of a server.', page)
         await browser
           .newTab()
           .visit(context.url(context.settings.page), { stopAt: url => url.origin === context.platform.portalUrl })
@@ -127,8 +152,48 @@ export const tokenAnswers: Row[] = [
       },
     }),
   ),
+  {
+    id: 'token-answer-token-type-similar',
+    title: 'A token response whose token_type only resembles Bearer signs nobody in',
+    rule: 'token-type-understood',
+    why: 'A client must not use a token whose type it does not understand.',
+    fix: 'Compare the whole token_type with Bearer, without regard to case.',
+    needs: ['page'],
+    async run(context) {
+      for (const value of ['Bear', 'Bearers', 'NotBearer', 'Bearer MAC']) {
+        const { browser, page } = await loginWith(context, 'member', { member: 'token_type', value })
+        expect(
+          !(await context.isSignedIn(browser)),
+          `Somebody is signed in with token_type ${JSON.stringify(value)}.`,
+          page,
+        )
+      }
+    },
+  },
+  {
+    id: 'token-answer-access-token-other',
+    title: 'A token response whose access token is true or an object signs nobody in',
+    rule: 'CL-18',
+    why: 'The client must not create a session or a header from a value that is not a token.',
+    fix: 'Check every member of the token response before you keep any of it, and answer with a page that offers to sign in again.',
+    needs: ['page'],
+    // Runs alone: a call with a faulty token has no known user, so the check must count the calls of all users.
+    isAlone: true,
+    async run(context) {
+      for (const value of [true, { token: 'text' }]) {
+        const { browser, page } = await loginWith(context, 'member', { member: 'access_token', value })
+        const what = `an access token of ${JSON.stringify(value)}`
+        expect(page.status !== 0, `There was no answer after ${what}.`, page)
+        expect(!isBareFailure(page), `After ${what}, the answer is the default failure of a server.`, page)
+        await context.visitUntilPortal(browser.newTab(), context.settings.page)
+        await context.platform.settle()
+        const calls = context.arrived('api', 'me')
+        expect(calls.length === 0, `The client calls the platform after it got ${what}.`, ...calls.slice(0, 1))
+      }
+    },
+  },
   ...similarStates.map(
-    ([id, what, make]): Row => ({
+    ([id, what, make]): CheckDefinition => ({
       id: `token-answer-state-${id}`,
       title: `A token response whose state ${what} signs nobody in`,
       rule: 'CL-17',
@@ -141,14 +206,14 @@ export const tokenAnswers: Row[] = [
         if (make(state) === state) throw new NotApplicable('the state of this client has no letters')
         await context.order('exchange-member', { options: { member: 'state', value: make(state) } })
         const page = await followCallback(context, browser, callback)
-        if (!(await context.exchanges()).some(step => step.fault))
+        if (!(await context.codeExchanges()).some(step => step.fault))
           throw new Undecided('The callback exchanged nothing.')
         expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this token response.', page)
       },
     }),
   ),
   ...usable.map(
-    ({ id, rule, fault, what, why, fix }): Row => ({
+    ({ id, rule, fault, options, what, why, fix }): CheckDefinition => ({
       id: `token-answer-${id}`,
       title: `A token response ${what} signs the visitor in`,
       rule,
@@ -156,13 +221,13 @@ export const tokenAnswers: Row[] = [
       fix,
       needs: ['page'],
       async run(context) {
-        const { browser } = await loginWith(context, fault)
+        const { browser } = await loginWith(context, fault, options)
         await expectSignedIn(context, browser, 'Nobody is signed in after this token response.')
       },
     }),
   ),
   ...['null', 'empty', 'number', 'with-newline'].map(
-    (fault): Row => ({
+    (fault): CheckDefinition => ({
       id: `token-answer-refresh-token-${fault}`,
       title: `After a token response whose refresh token is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the value is in no cookie`,
       rule: 'oauth-sanitize',
@@ -181,15 +246,18 @@ export const tokenAnswers: Row[] = [
     }),
   ),
   ...lifetimes.map(
-    ([fault, what]): Row => ({
-      id: `token-answer-expires-in-${fault}`,
+    ([id, what, value]): CheckDefinition => ({
+      id: `token-answer-expires-in-${id}`,
       title: `After a token response whose expires_in ${what}, the client sets no cookie with a wrong lifetime`,
       rule: 'CL-19',
       why: 'Browsers ignore a Max-Age such as NaN, and keep the session cookie until they are closed.',
       fix: 'Use expires_in only if it is a finite number above 0, and cap it. Otherwise refuse the answer or assume a lifetime.',
       async run(context) {
-        const { page } = await loginWith(context, `expires-in-${fault}`)
+        const { page } = await (value === undefined
+          ? loginWith(context, `expires-in-${id}`)
+          : loginWith(context, 'expires-in', { value }))
         expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        expect(!isBareFailure(page), 'The answer is the default failure of a server.', page)
         for (const { cookie, exchange } of cookiesOf(page.trail)) {
           const wrong = wrongAgeOf(cookie)
           expect(wrong === undefined, `The cookie ${cookie.name} ${wrong}.`, exchange)
@@ -221,7 +289,7 @@ export const tokenAnswers: Row[] = [
     },
   },
   ...['negative', 'zero'].map(
-    (fault): Row => ({
+    (fault): CheckDefinition => ({
       id: `token-answer-over-${fault}`,
       title: `The client does not use an access token whose expires_in is ${fault}`,
       rule: 'CL-19',
@@ -250,7 +318,7 @@ export const tokenAnswers: Row[] = [
     },
   },
   ...[400, 500].map(
-    (status): Row => ({
+    (status): CheckDefinition => ({
       id: `token-answer-status-${status}`,
       title: `A token response with status ${status} signs nobody in, even if it contains tokens`,
       rule: 'UP-06',
@@ -264,7 +332,7 @@ export const tokenAnswers: Row[] = [
     }),
   ),
   ...[3, 5, 9].map(
-    (size): Row => ({
+    (size): CheckDefinition => ({
       id: `token-answer-${size}-kb`,
       title: `With an access token of ${size} KB, the visitor is signed in, or a page says that the login failed`,
       rule: 'CK-03',

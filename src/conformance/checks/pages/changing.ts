@@ -1,6 +1,6 @@
 // Pages about one application: the form for changes, and every form and link that could change or remove the application.
 import type { Form } from '../../browser/form.ts'
-import { type Check, NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
 import {
@@ -59,7 +59,7 @@ async function saveTwice(context: CheckContext) {
   return { answer, second, stored: await stored(), first }
 }
 
-export const changing: Row[] = [
+export const changing: CheckDefinition[] = [
   {
     id: 'edit-escapes',
     title: 'The form for changing an application escapes quotes and markup in the values',

@@ -3,9 +3,9 @@ import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type Check, Failed, NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type Check, type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, describePage, expect, expectOr, expectServed } from '../../findings.ts'
+import { bodyOf, describePage, expect, expectServed, expectWithFix } from '../../findings.ts'
 import { describeExchange } from '../../report/describe.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { attackersForm, created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
@@ -14,7 +14,7 @@ import { asksToSignIn } from '../../steps/sessions.ts'
 
 const needs: Check['needs'] = ['create', 'page']
 
-export const creating: Row[] = [
+export const creating: CheckDefinition[] = [
   {
     id: 'create-works',
     title: "The client's own form creates an application",
@@ -28,7 +28,7 @@ export const creating: Row[] = [
       const page = await open.browser.submit(open.page, open.form, open.values)
       const { length } = await created(context, open.person)
       const calls = context.arrived('api').filter(step => !before.has(step))
-      expectOr(
+      expectWithFix(
         adviceForForm(context, page, calls),
         length === 1,
         `${length === 0 ? 'Nothing was' : `${length} applications were`} created; the form was answered with ${describePage(page)}.`,
@@ -256,7 +256,7 @@ export const creating: Row[] = [
     },
   },
   ...(['cross-site', 'same-site'] as const).map(
-    (site): Row => ({
+    (site): CheckDefinition => ({
       id: `create-${site}`,
       title: `A form ${site === 'cross-site' ? 'of another site' : 'of another port of the same host'} creates nothing in the visitor's name`,
       rule: 'PG-01',
@@ -281,13 +281,22 @@ export const creating: Row[] = [
       ['origin-null', 'whose Origin is null', { origin: 'null' }],
       ['origin-port', 'whose Origin is another port of the host', { origin: 'http://localhost:1' }],
       ['host', 'whose Origin matches a foreign Host', { origin: 'http://evil.example', host: 'evil.example' }],
+      [
+        'forwarded-host',
+        'whose Origin matches a foreign X-Forwarded-Host',
+        {
+          origin: 'http://evil.example',
+          'x-forwarded-host': 'evil.example',
+          forwarded: 'host=evil.example;proto=http',
+        },
+      ],
       ['fetch-site', 'whose Sec-Fetch-Site is cross-site', { 'sec-fetch-site': 'cross-site', origin: 'null' }],
     ] as const
   ).map(
-    ([id, what, headers]): Row => ({
+    ([id, what, headers]): CheckDefinition => ({
       id: `create-forged-${id}`,
       title: `A forged POST ${what} creates nothing`,
-      rule: id === 'host' ? 'PG-02' : 'PG-01',
+      rule: id.endsWith('host') ? 'PG-02' : 'PG-01',
       why: 'Older browsers send no Sec-Fetch headers, so the client must compare Origin.',
       fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, never with Host.',
       needs,

@@ -1,12 +1,13 @@
 // The security headers of answers that refuse a request. Many clients set them only where a page is rendered.
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
-import { type Check, NotApplicable, type Row } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf, statusOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { openFormIn } from '../../steps/create-form.ts'
+import { isNotFramed } from '../../steps/frames.ts'
 
 interface Answer {
   what: string
@@ -19,9 +20,7 @@ type Read = (name: string) => string | undefined
 const headers: Record<string, (read: Read) => boolean> = {
   nosniff: read => /nosniff/i.test(read('x-content-type-options') ?? ''),
   policy: read => read('content-security-policy') !== undefined,
-  frame: read =>
-    /deny|sameorigin/i.test(read('x-frame-options') ?? '') ||
-    /frame-ancestors\s+'(none|self)'/i.test(read('content-security-policy') ?? ''),
+  frame: read => isNotFramed(read),
 }
 
 const ofPage = (page: Page) => (name: string) => page.headers.get(name) ?? undefined
@@ -116,9 +115,9 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
 const needs: Check['needs'] = ['page']
 
 /** A check fails if a page has one of the headers of this check, and an error answer has none of them. */
-export const errorHeaders: Row[] = rows.map(
-  ({ names, ...row }): Row => ({
-    ...row,
+export const errorHeaders: CheckDefinition[] = rows.map(
+  ({ names, ...definition }): CheckDefinition => ({
+    ...definition,
     needs,
     async run(context) {
       const { page, answers } = await collect(context)

@@ -1,7 +1,7 @@
 // Texts of other people on pages and in addresses: the client must escape them, and must not load or call an address in
 // them.
 import type { Page } from '../../browser/browser.ts'
-import type { Row } from '../../check.ts'
+import type { CheckDefinition } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'
 import { crawl, makeApplication, requireShown } from '../../steps/applications.ts'
 import { cookieHeader } from '../../steps/callback.ts'
@@ -38,9 +38,9 @@ const ids: [id: string, text: string][] = [
   ['twice', '%252e%252e%252fapi'],
 ]
 
-export const pageTexts: Row[] = [
+export const pageTexts: CheckDefinition[] = [
   ...hostile.map(
-    ([id, what, text, isHarm = runsTheirs]): Row => ({
+    ([id, what, text, isHarm = runsTheirs]): CheckDefinition => ({
       id: `page-escapes-${id}`,
       title: `Every page escapes a name and description with ${what}`,
       rule: 'PG-07',
@@ -125,7 +125,7 @@ export const pageTexts: Row[] = [
     },
   },
   ...ids.map(
-    ([id, text]): Row => ({
+    ([id, text]): CheckDefinition => ({
       id: `page-id-${id}`,
       title: `With an id such as ${text}, the client calls only the application API`,
       rule: 'PG-23',

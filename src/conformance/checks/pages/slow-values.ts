@@ -1,6 +1,6 @@
 // Values that make a regular expression or a comparison of a client need minutes.
 import type { Page } from '../../browser/browser.ts'
-import { type Check, type Row, Undecided } from '../../check.ts'
+import { type Check, type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { typedAddress } from '../../steps/callback.ts'
@@ -71,7 +71,7 @@ async function expectFast(page: Page, what: string, plain: () => Promise<Page>) 
   expect(false, `${what} kept the client busy for ${seconds}: ${describePage(page)}.`, page)
 }
 
-export const slowValues: Row[] = [
+export const slowValues: CheckDefinition[] = [
   {
     id: 'create-slow-values',
     title: 'The client checks the values of a form for a new application in a short time, whatever they are',

@@ -1,7 +1,7 @@
 // What the form for a new application keeps when it is refused, and its field for the group.
 import type { Page } from '../../browser/browser.ts'
 import type { Control, Form, Values } from '../../browser/form.ts'
-import { type Check, NotApplicable, type Row } from '../../check.ts'
+import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
@@ -81,9 +81,9 @@ async function expectAllKept(
 
 const why = 'Visitors may not notice that a field is empty again, or they have to type a long text twice.'
 const fix =
-  'Write every value that was sent into the form: also into textareas, lists of choices and fields without an error.'
+  'After a refusal, fill the form with every value that the visitor sent. This includes textareas, lists of choices and fields without an error.'
 
-export const typedValues: Row[] = [
+export const typedValues: CheckDefinition[] = [
   {
     id: 'create-refused-all-fields',
     title: 'A form with a wrong address comes back with the values of all its fields',
@@ -94,7 +94,7 @@ export const typedValues: Row[] = [
     run: context => expectAllKept(context, { redirect: 'ftp://not-allowed.example/' }),
   },
   ...refusals.map(
-    ([fault, what]): Row => ({
+    ([fault, what]): CheckDefinition => ({
       id: `create-${fault}-all-fields`,
       title: `When ${what}, the form comes back with the values of all its fields`,
       rule: 'form-kept',

@@ -1,7 +1,7 @@
 // Forms with contents that no page sends, and bodies that are endless, too short or too long.
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { Failed, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, Failed, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { type RawBytes, sendBytes } from '../../raw-connection.ts'
@@ -101,7 +101,7 @@ async function servesOneAtATime(context: CheckContext): Promise<boolean> {
   return hasWaited
 }
 
-export const bodies: Row[] = [
+export const bodies: CheckDefinition[] = [
   {
     id: 'raw-forms',
     title: 'The client answers forms with invalid contents, and keeps running',

@@ -1,7 +1,7 @@
 // Requests that contain the cookies of a visitor, but do not come from a page of the client.
 
 import type { Form } from '../../browser/form.ts'
-import { NotApplicable, type Row } from '../../check.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, setCookiesOf, statusOf } from '../../findings.ts'
 import { sendForm } from '../../steps/application-pages.ts'
@@ -19,17 +19,17 @@ function similarOrigins({ settings }: CheckContext): string[] {
   return [`${own}.evil.example`, `${own}0`, `${own}@evil.example`, `${protocol}//evil${host}`]
 }
 
-const similarRow: Pick<Row, 'rule' | 'why' | 'fix'> = {
+const similar: Pick<CheckDefinition, 'rule' | 'why' | 'fix'> = {
   rule: 'PG-01',
   why: 'An attacker can register a host whose origin begins with the origin of the client.',
   fix: 'Compare the whole Origin with the configured origin, not its beginning or its end.',
 }
 
-export const forgeries: Row[] = [
+export const forgeries: CheckDefinition[] = [
   {
     id: 'raw-create-similar-origin',
     title: 'A POST creates no application if its Origin only begins or ends like that of the client',
-    ...similarRow,
+    ...similar,
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -62,7 +62,7 @@ export const forgeries: Row[] = [
   {
     id: 'raw-logout-similar-origin',
     title: 'A POST signs nobody out if its Origin only begins or ends like that of the client',
-    ...similarRow,
+    ...similar,
     needs: ['page', 'logout'],
     async run(context) {
       const { method, path } = context.settings.logout!

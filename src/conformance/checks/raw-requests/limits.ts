@@ -2,7 +2,7 @@
 import { connect as connectPlain, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import { type RawAnswer, sendBytes } from '../../raw-connection.ts'
@@ -86,7 +86,7 @@ async function sendAndReset(origin: string, text: string, afterMs: number): Prom
   else socket.resetAndDestroy()
 }
 
-export const limits: Row[] = [
+export const limits: CheckDefinition[] = [
   {
     id: 'raw-two-lengths',
     title: 'The client refuses a request with two different Content-Length headers',

@@ -1,10 +1,12 @@
 // The cookie that keeps the state of a login until the callback: its attributes and its lifetime.
 
-import { Failed, NotApplicable, type Row } from '../../check.ts'
+import type { Exchange } from '../../browser/browser.ts'
+import { type CheckDefinition, Failed, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { setCookiesOf } from '../../findings.ts'
+import { expect, setCookiesOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
+import { lastAnswer, startsOfStrangers } from '../../steps/starts.ts'
 
 const rows: {
   id: string
@@ -70,20 +72,30 @@ const rows: {
     found: 'lives for more than ten minutes',
   },
 ]
-export const loginCookie: Row[] = rows.map(({ id, title, rule, why, fix, isRight, found }) => ({
+export const loginCookie: CheckDefinition[] = rows.map(({ id, title, rule, why, fix, isRight, found }) => ({
   id: `login-cookie-${id}`,
   title,
   rule,
   why,
   fix,
   async run(context: CheckContext) {
-    const { page } = await context.startLogin(context.browser())
-    const cookies = page.trail
-      .flatMap(setCookiesOf)
-      .map(readSetCookie)
-      .filter(({ isDeletion }) => !isDeletion)
+    const [plain, ...others] = await startsOfStrangers(context)
+    const cookiesOf = (answers: Exchange[]) =>
+      answers
+        .flatMap(setCookiesOf)
+        .map(readSetCookie)
+        .filter(({ isDeletion }) => !isDeletion)
+    const cookies = cookiesOf(plain!.start.page.trail)
     if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
     const wrong = cookies.filter(cookie => !isRight(cookie))
     if (wrong.length > 0) throw new Failed(wrong.map(({ name }) => `The cookie ${name} ${found}.`).join(' '))
+    // In other ways, an earlier answer may set a cookie that is not about the login.
+    for (const other of others)
+      for (const cookie of cookiesOf([lastAnswer(other)]))
+        expect(
+          isRight(cookie),
+          `For the login that began ${other.way}, the cookie ${cookie.name} ${found}.`,
+          lastAnswer(other),
+        )
   },
 }))

@@ -1,11 +1,12 @@
 // The values of a login that an attacker must not guess or choose: the state, the PKCE verifier and the redirect URI.
 import { createHash } from 'node:crypto'
-import { changingBitsOf, isUuid } from '../../../sandbox/lab/record/entropy.ts'
+import { bitsOf, changingBitsOf, isUuid } from '../../../sandbox/lab/record/entropy.ts'
 import type { Browser } from '../../browser/browser.ts'
-import { NotApplicable, type Row } from '../../check.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect } from '../../findings.ts'
+import { expect, headerOf } from '../../findings.ts'
 import { typedAddress } from '../../steps/callback.ts'
+import { startsOf } from '../../steps/starts.ts'
 import { findGuess, wordsIn } from '../../steps/state-guesses.ts'
 
 /** Headers of a request that try to change the redirect URI. */
@@ -16,7 +17,49 @@ const outsiders: [id: string, what: string, headers: Record<string, string>][] =
   ['forwarded', 'Forwarded', { forwarded: 'host=evil.example;proto=https' }],
 ]
 
-export const stateAndVerifier: Row[] = [
+const otherOutsiders: Record<string, string>[] = [
+  { 'x-forwarded-port': '9999' },
+  { 'x-forwarded-prefix': '/evil' },
+  { 'x-script-name': '/evil' },
+  { 'x-forwarded-server': 'evil.example' },
+  { 'x-forwarded-ssl': 'on' },
+  { 'x-original-host': 'evil.example' },
+  { 'x-host': 'evil.example' },
+  { 'x-http-host-override': 'evil.example' },
+  { origin: 'https://evil.example' },
+  { referer: 'https://evil.example/page' },
+]
+
+/**
+ * Begins a login with these headers. Fails if the redirect to the portal has another redirect_uri or cancel_url than a
+ * plain start. A client may refuse such a request.
+ */
+async function expectSameAddresses(context: CheckContext, headers: Record<string, string>): Promise<void> {
+  const plain = (await context.startLogin(context.browser())).url
+  const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
+  const location = headerOf(exchange, 'location') ?? ''
+  const url = URL.canParse(location) ? new URL(location) : undefined
+  // Other redirects, such as one to another address of the client, are not the start of a login.
+  if (!url?.searchParams.has('response_type')) return
+  const sent = Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join(', ')
+  expect(
+    url.origin === plain.origin,
+    `A request with the header "${sent}" is redirected to ${url.origin} instead of the portal.`,
+    exchange,
+  )
+  // The query of cancel_url may contain the state of the login.
+  const addressOf = (start: URL, name: string) => start.searchParams.get(name)?.replace(/[?#].*$/s, '')
+  for (const name of ['redirect_uri', 'cancel_url'])
+    expect(
+      addressOf(url, name) === addressOf(plain, name),
+      `A request with the header "${sent}" begins a login with the ${name} ${addressOf(url, name)}. Without this header, it is ${addressOf(plain, name)}.`,
+      exchange,
+    )
+}
+
+export const stateAndVerifier: CheckDefinition[] = [
   {
     id: 'state-unique',
     title: 'Every login has a new state',
@@ -30,6 +73,30 @@ export const stateAndVerifier: Row[] = [
         new Set(states).size === states.length,
         `${states.length} logins had ${new Set(states).size} different states.`,
       )
+    },
+  },
+  {
+    id: 'state-every-way',
+    title: 'However a login begins, its state is new and long enough',
+    rule: 'state-per-login',
+    why: 'A login can also begin from a page behind the login, with a return address, after a failed login, or while somebody is signed in. Clients often have separate code for these cases.',
+    fix: 'Create the state of every login in one function, and keep no state for a later login.',
+    async run(context) {
+      const states = new Map<string, string>()
+      for (const { way, start } of await startsOf(context)) {
+        const { state = '' } = start
+        expect(
+          !states.has(state),
+          `The logins that began ${states.get(state)} and ${way} have the same state.`,
+          start.page,
+        )
+        expect(
+          bitsOf(state) >= 112,
+          `The login that began ${way} has a state of ${state.length} characters, which is too short for 112 random bits.`,
+          start.page,
+        )
+        states.set(state, way)
+      }
     },
   },
   {
@@ -133,23 +200,25 @@ export const stateAndVerifier: Row[] = [
     rule: 'redirect-uri-registered' as const,
     why: 'An attacker can choose the headers of a request, but the redirect URI must be the registered URI.',
     fix: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,
-    async run(context: CheckContext) {
-      const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
-      const location = 'headers' in exchange.response ? (exchange.response.headers.get('location') ?? '') : ''
-      expect(
-        !location.includes('evil.example') && !location.includes('gopher'),
-        `The client redirects to ${location}`,
-        exchange,
-      )
-    },
+    run: (context: CheckContext) => expectSameAddresses(context, headers),
   })),
+  {
+    id: 'start-other-headers',
+    title: 'No further header of a request changes the redirect_uri of a login',
+    rule: 'redirect-uri-registered',
+    why: 'Some servers and frameworks also read the port, the prefix or the host of an address from these headers, and an attacker can choose them.',
+    fix: 'Build redirect_uri and cancel_url from the configuration, never from a header.',
+    async run(context) {
+      for (const headers of otherOutsiders) await expectSameAddresses(context, headers)
+    },
+  },
   {
     id: 'state-after-restart',
     title: 'After a restart, the client does not create an earlier state again',
     rule: 'CL-02',
     why: 'A random generator with a fixed seed creates the same states after each start.',
     fix: 'Take the state from the cryptographic random generator of the system, and set no seed.',
-    needs: ['start'],
+    needs: ['process'],
     isAlone: true,
     async run(context) {
       const own = await statesOf(context, 5)
@@ -216,8 +285,10 @@ export const stateAndVerifier: Row[] = [
     fix: 'Create a verifier of 32 random bytes for each login, and keep it with the state.',
     async run(context) {
       const challenges: (string | null)[] = []
-      for (let count = 0; count < 6; count++)
-        challenges.push((await context.startLogin(context.browser())).url.searchParams.get('code_challenge'))
+      const browser = context.browser()
+      for (let count = 0; count < 3; count++)
+        for (const one of [context.browser(), browser])
+          challenges.push((await context.startLogin(one)).url.searchParams.get('code_challenge'))
       if (challenges.every(challenge => challenge === null)) throw new NotApplicable('the client uses no PKCE')
       expect(
         new Set(challenges).size === challenges.length,

@@ -136,7 +136,7 @@ export const apiAnswers: Fault[] = [
   fault('field-messages-are-markup', 'create-error-escaped', rawMessages),
   fault(
     'headers-of-the-platform-passed-back',
-    ['list-headers-not-passed-back', 'exchange-headers-not-passed-back'],
+    ['list-headers-not-passed-back', 'exchange-headers-not-passed-back', 'every-call-headers'],
     passesHeadersOn,
   ),
   fault('cookie-jar-for-all-visitors', 'api-cookie-not-kept', {

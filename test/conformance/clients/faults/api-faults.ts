@@ -223,6 +223,17 @@ export const apiFaults = [
   fault('groups-with-another-scheme', 'create-bearer-every-call', {
     send: (visit, request) => right.send(visit, withScheme(request, '/identities/')),
   }),
+  fault('groups-without-a-token', 'create-bearer-every-call', {
+    send: (visit, request) =>
+      right.send(visit, request.url.includes('/identities/') ? { ...request, headers: {} } : request),
+  }),
+  fault('groups-with-another-token', 'create-bearer-every-call', {
+    send: (visit, request) =>
+      right.send(
+        visit,
+        request.url.includes('/identities/') ? { ...request, headers: { authorization: 'Bearer another' } } : request,
+      ),
+  }),
   fault('application-with-another-scheme', 'api-bearer-every-call', {
     send: (visit, request) => right.send(visit, withScheme(request, '/apps/v1/')),
   }),

@@ -2,8 +2,8 @@ import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypt
 import { goOn, page } from '../pages.ts'
 import { right } from '../parts.ts'
 import { callPortal } from '../platform.ts'
-import { type Login, Refusal, type Session, type Visit } from '../visit.ts'
-import { fault, headersWith, memoryOf, sessionWith, startWith } from './fault.ts'
+import { type Answer, type Login, Refusal, type Session, type Visit } from '../visit.ts'
+import { answerWith, fault, headersWith, memoryOf, sessionWith, startWith } from './fault.ts'
 
 const loginsOf = (visit: Visit): Login[] =>
   visit.cookies
@@ -43,6 +43,7 @@ const backTo = (name: string, checks: string | string[], allows: (text: string, 
 const comparisons: Record<string, (kept: string, sent: string, visit: Visit) => boolean> = {
   'state-longer': (kept, sent) => sent.startsWith(kept),
   'state-case': (kept, sent) => kept.toLowerCase() === sent.toLowerCase(),
+  'state-last': (kept, sent) => kept.length === sent.length && kept.slice(0, -4) === sent.slice(0, -4),
   'state-changed': (kept, sent) => kept.length === sent.length && kept.slice(1) === sent.slice(1),
   'state-shortened': (kept, sent) => sent !== '' && kept.startsWith(sent),
   'state-undefined': (kept, sent) => sent === kept || sent === 'undefined',
@@ -62,6 +63,7 @@ const repeated = [
   'callback-client-id-twice',
   'callback-subject-twice',
   'callback-redirect-uri-twice',
+  'callback-iss-twice',
 ]
 
 /** Clients that throw for some queries, by the id of the check without `callback-`. */
@@ -178,7 +180,7 @@ export const callback = [
   ),
   fault(
     'state-of-a-failed-login-used-again',
-    ['error', 'client-id', 'iss', 'exchange'].map(id => `state-once-copied-${id}`),
+    ['error', 'client-id', 'iss', 'exchange', 'tokens'].map(id => `state-once-copied-${id}`),
     { isFirstUse: () => true },
   ),
   fault(
@@ -354,6 +356,11 @@ export const callback = [
       'user-info',
       'script',
       'data',
+      'own-origin-in-query',
+      'backslash-slash',
+      'slash-backslash',
+      'script-upper-case',
+      'script-after-space',
     ].map(id => `return-to-${id}`),
     () => true,
   ),
@@ -479,13 +486,45 @@ export const callback = [
       return answer
     },
   }),
-  backTo('of-any-length', 'return-to-long', text => /^\/(?!\/)[\w/?=-]*$/.test(text)),
+  backTo('of-any-length', ['return-to-long', 'logins-bounded-with-return-address'], text =>
+    /^\/(?!\/)[\w/?=-]*$/.test(text),
+  ),
   fault('return-to-glued-to-the-origin', 'return-to-at', {
     localPath: (text, { settings }) => settings.publicUrl + (text ?? '/applications'),
   }),
-  fault('return-to-decoded-after-the-check', ['return-to-encoded-slash', 'return-to-encoded-backslash'], {
+  fault(
+    'return-to-decoded-after-the-check',
+    ['return-to-encoded-slash', 'return-to-encoded-backslash', 'return-to-encoded-tab'],
+    {
+      localPath: (text, visit) =>
+        text && /^\/(?![/\\])/.test(text) ? decodeURIComponent(text) : right.localPath(text, visit),
+    },
+  ),
+  fault('return-to-decoded-twice', ['return-to-encoded-twice', 'return-to-encoded-slashes'], {
+    localPath(text, visit) {
+      const plain = decodeURIComponent(decodeURIComponent(text ?? ''))
+      return text && !/^(\w+:|\/\/|\/?\\)/.test(text) ? plain : right.localPath(text, visit)
+    },
+  }),
+  fault('signed-in-visitor-sent-anywhere', 'return-to-signed-in', {
+    afterStart(visit, answer) {
+      const to = visit.query.get('returnTo') ?? ''
+      const isAnswerable = /^[\x20-\x7e]+$/.test(to)
+      return right.readSession(visit) && isAnswerable ? { status: 302, headers: { location: to } } : answer
+    },
+  }),
+  fault('last-return-address-kept', 'return-to-twice', {
     localPath: (text, visit) =>
-      text && /^\/(?![/\\])/.test(text) ? decodeURIComponent(text) : right.localPath(text, visit),
+      visit.query.getAll('returnTo').length > 1 ? visit.query.getAll('returnTo').at(-1)! : right.localPath(text, visit),
+  }),
+  fault('failed-login-links-anywhere', 'return-to-after-failure', {
+    startQuery(visit, state, verifier) {
+      memoryOf(visit).set(`wanted ${state}`, visit.query.get('returnTo'))
+      return right.startQuery(visit, state, verifier)
+    },
+    signInLink: visit =>
+      (memoryOf(visit).get(`wanted ${visit.query.get('state')}`) as string | null | undefined) ??
+      right.signInLink(visit),
   }),
   fault('return-to-normalised-after-the-check', 'return-to-full-width', {
     localPath: (text, visit) =>
@@ -522,4 +561,168 @@ export const callback = [
   fault('subject-on-the-page-after-the-login', 'callback-escapes-success', {
     arrive: visit => page(visit, 200, 'Signed in', `<p>You are signed in as ${visit.query.get('subject')}.</p>`),
   }),
+  fault('error-begins-a-new-login', 'callback-error-page', {
+    ...answerWith((answer, visit) =>
+      isFailed(answer, visit, 'error') ? { status: 302, headers: { location: '/login' } } : answer,
+    ),
+  }),
+  fault('error-of-another-kind-is-a-crash', 'callback-error-page', {
+    checkError({ query }) {
+      const error = query.get('error')
+      if (error && error !== 'access_denied') throw new TypeError(`no text for ${error}`)
+      if (error) throw new Refusal(400, 'The login portal did not sign you in.')
+    },
+  }),
+  fault('failed-exchange-without-a-page', 'callback-refused-answer', {
+    ...answerWith((answer, visit) =>
+      visit.url.pathname === '/exchangeToken' && answer.status === 502
+        ? { status: 500, headers: { 'content-type': 'text/plain' }, body: 'Internal Server Error' }
+        : answer,
+    ),
+  }),
+  fault('failed-login-shows-the-code', 'callback-refused-closed', {
+    wordsFor: (error, visit) => `${right.wordsFor(error, visit)} ${visit.query.get('code') ?? ''}`,
+  }),
+  fault('failed-login-loads-from-elsewhere', 'callback-refused-closed', {
+    ...answerWith((answer, visit) =>
+      isFailed(answer, visit)
+        ? { ...answer, body: `${answer.body}<img src="https://analytics.invalid/a.png">` }
+        : answer,
+    ),
+  }),
+  fault('failed-login-tells-its-address', 'callback-refused-closed', {
+    ...answerWith((answer, visit) =>
+      isFailed(answer, visit) ? { ...answer, headers: { ...answer.headers, 'referrer-policy': 'unsafe-url' } } : answer,
+    ),
+  }),
+  fault('failed-login-kept-in-caches', 'callback-refused-no-store', {
+    ...answerWith((answer, visit) =>
+      isFailed(answer, visit) ? { ...answer, headers: { ...answer.headers, 'cache-control': 'private' } } : answer,
+    ),
+  }),
+  fault('cancelled-login-in-a-frame', 'callback-not-framed', {
+    ...headersWith(({ url }) =>
+      url.pathname === '/cancelled'
+        ? { 'content-security-policy': "default-src 'none'", 'x-frame-options': undefined }
+        : {},
+    ),
+  }),
+  fault('only-frames-refused', ['callback-navigation-only', 'start-navigation-only'], {
+    isNavigation: ({ headers }) => headers['sec-fetch-dest'] !== 'iframe',
+  }),
+  fault('callback-without-a-query-ends-the-session', 'callback-forged-keeps-session', {
+    async beforeState(visit) {
+      if (!visit.query.has('state') && !visit.query.has('error')) right.dropSession(visit)
+    },
+  }),
+  fault('forged-callback-ends-a-session-that-comes-with-it', 'callback-forged-keeps-session', {
+    findLogin(visit, state) {
+      const login = right.findLogin(visit, state)
+      if (!login && visit.cookies.some(([name]) => name === right.sessionCookie)) right.dropSession(visit)
+      return login
+    },
+  }),
+  fault('cancelled-login-ends-the-session', 'declined-keeps-session', {
+    async around(visit, next) {
+      if (visit.url.pathname === '/cancelled') right.dropSession(visit)
+      return next()
+    },
+  }),
+  fault('state-unchecked-for-the-signed-in', 'state-signed-in-browser', {
+    findLogin: (visit, state) =>
+      right.findLogin(visit, state) ??
+      (right.readSession(visit) && { state, verifier: '', returnTo: '/applications', at: Date.now() }),
+  }),
+  fault('session-ended-before-the-exchange', 'exchange-failure-keeps-session', {
+    exchange(visit, callback, login) {
+      right.dropSession(visit)
+      return right.exchange(visit, callback, login)
+    },
+  }),
+  fault('parameter-with-brackets-is-a-crash', 'callback-unknown-parameters', {
+    async beforeState({ query }) {
+      if ([...query.keys()].some(name => name.includes('['))) throw new TypeError('cannot read a list')
+    },
+  }),
+  fault('parameter-named-like-a-property-refused', 'callback-unknown-parameters', {
+    async beforeState({ query }) {
+      const object: Record<string, unknown> = {}
+      for (const name of query.keys())
+        if (object[name] !== undefined) throw new Refusal(400, 'A parameter is repeated.')
+    },
+  }),
+  fault('next-page-of-the-callback', 'callback-no-redirect-away', {
+    arrive: (visit, login) => goOn(visit, visit.query.get('next') ?? login.returnTo),
+  }),
+  ...['client_id', 'iss', 'error_uri', 'code'].map(name =>
+    fault(`${name}-of-a-refused-callback-as-html`, 'callback-escapes-anything', {
+      wordsFor: (error, visit) => right.wordsFor(error, visit) + (visit.query.get(name) ?? ''),
+      html: text => text,
+    }),
+  ),
+  fault('error-uri-as-a-link', 'callback-escapes-anything', {
+    ...answerWith((answer, visit) =>
+      isFailed(answer, visit, 'error_uri')
+        ? { ...answer, body: `${answer.body}<a href="${right.html(visit.query.get('error_uri')!)}">More</a>` }
+        : answer,
+    ),
+  }),
+  ...['lang', 'error_description'].map(name =>
+    fault(`header-with-the-${name}-as-it-came`, 'header-injection', {
+      ...answerWith((answer, visit) => {
+        const lines = (visit.query.get(name) ?? '').split(/[\r\n]+/).filter(line => line.startsWith('x-'))
+        const headers = Object.fromEntries(lines.map(line => line.split(': ')))
+        return { ...answer, headers: { ...answer.headers, ...headers } }
+      }),
+    }),
+  ),
+  fault('redirect-uri-of-the-exchange-from-host', 'callback-headers', {
+    exchangeForm(visit, callback, login) {
+      const form = right.exchangeForm(visit, callback, login)
+      const host = visit.headers['x-forwarded-host']
+      if (host) form.set('redirect_uri', `https://${host}/exchangeToken`)
+      return form
+    },
+  }),
+  fault('empty-code-exchanged', 'callback-code-missing', {
+    readCallback: visit => {
+      const { parts, query } = visit
+      if (!query.has('code')) throw new Refusal(400, 'The login portal sent no code.')
+      return { code: parts.one(query, 'code'), subject: '', state: parts.one(query, 'state'), redirectUri: '' }
+    },
+  }),
+  fault('empty-issuer-taken', 'callback-iss-other', {
+    checkClient({ query, settings }) {
+      if (query.get('client_id') !== settings.clientId) throw new Refusal(400, 'For another application.')
+      if (query.get('iss') && query.get('iss') !== settings.loginUrl) throw new Refusal(400, 'Of another portal.')
+    },
+  }),
+  fault('no-login-and-no-state-are-equal', 'login-cookie-empty', {
+    isFirstUse: () => true,
+    findLogin(visit, state) {
+      const isEmpty = !visit.query.has('state') && loginsOf(visit).length === 0
+      return isEmpty ? { state, verifier: '', returnTo: '/', at: Date.now() } : right.findLogin(visit, state)
+    },
+  }),
+  fault('code-in-the-fragment', 'callback-code-not-in-address', {
+    arrive: (visit, login) => goOn(visit, `${login.returnTo}#${visit.query.get('code')}`),
+  }),
+  fault('each-callback-exchanges', 'callback-resent-exchanges', {
+    once: (_visit, _name, act) => act(),
+    isFirstUse: () => true,
+  }),
+  fault('late-copy-of-a-callback-ends-the-session', 'callback-resent-late', {
+    isFirstUse(visit, state) {
+      const used = memoryOf(visit)
+      if (used.has(`used ${state}`)) right.dropSession(visit)
+      const isFirst = !used.has(`used ${state}`)
+      used.set(`used ${state}`, true)
+      return isFirst
+    },
+  }),
 ]
+
+/** Whether the answer refuses a callback, and the callback has this parameter. */
+function isFailed({ status }: Answer, { url, query }: Visit, name?: string): boolean {
+  return url.pathname === '/exchangeToken' && status >= 400 && (name === undefined || query.has(name))
+}

@@ -207,4 +207,38 @@ export const cookie = [
   fault('long-cookie-header-refused', 'cookie-large-neighbours', {
     readCookies: header => (header.length > 4096 ? [] : right.readCookies(header)),
   }),
+  fault('visitor-in-a-readable-cookie', 'cookie-data-sealed', {
+    keepSession(visit, tokens) {
+      const session = right.keepSession(visit, tokens)
+      const who = readable.write({ user: session.visitor })
+      visit.setCookies.push(`__Host-who=${who}; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=3600`)
+      return session
+    },
+  }),
+  fault('very-long-cookie-header-ignored', 'cookie-very-large-neighbours', {
+    readCookies: header => (header.length > 8192 ? [] : right.readCookies(header)),
+  }),
+  fault('second-login-without-httponly', 'cookie-httponly', {
+    keepSession(visit, tokens) {
+      const session = right.keepSession(visit, tokens)
+      const [seen] = [memoryOf(visit).get(`seen ${session.visitor}`)]
+      memoryOf(visit).set(`seen ${session.visitor}`, true)
+      if (seen && visit.url.pathname === '/exchangeToken')
+        visit.setCookies = visit.setCookies.map(line => line.replace(' HttpOnly;', ''))
+      return session
+    },
+  }),
+  fault('odd-cookie-at-the-login-is-a-crash', 'cookie-hostile-elsewhere', {
+    newState(visit) {
+      for (const [, value] of visit.cookies) decodeURIComponent(value)
+      return right.newState(visit)
+    },
+  }),
+  fault('garbage-login-cookie-is-a-crash', 'login-cookie-garbage', {
+    unsealLogin(visit, name, text) {
+      const login = right.unsealLogin(visit, name, text)
+      if (login === undefined) throw new TypeError("Cannot read properties of undefined (reading 'at')")
+      return login
+    },
+  }),
 ]

@@ -1,7 +1,9 @@
+import { createHmac } from 'node:crypto'
+import { deflateSync, inflateSync } from 'node:zlib'
 import { right } from '../parts.ts'
 import { callPortal } from '../platform.ts'
 import { Refusal, type Visit } from '../visit.ts'
-import { exchangeWith, fault, readable } from './fault.ts'
+import { exchangeWith, fault, memoryOf, readable } from './fault.ts'
 
 export const exchange = [
   fault('secret-in-the-address', 'exchange-no-query', {
@@ -243,6 +245,59 @@ export const exchange = [
   }),
   fault('expires-in-as-it-came', ['token-answer-expires-in-fraction', 'token-answer-expires-in-huge'], {
     lifetime: value => value as number,
+  }),
+  fault('secret-in-a-header-of-the-exchange', 'exchange-one-authentication', {
+    portalHeaders: visit => ({ ...right.portalHeaders(visit), 'x-client-secret': visit.settings.clientSecret }),
+  }),
+  fault('last-verifier-for-every-login', 'exchange-verifier-own', {
+    newVerifier(visit) {
+      const verifier = right.newVerifier(visit)
+      memoryOf(visit).set('verifier', verifier)
+      return verifier
+    },
+    exchangeForm: (visit, callback, login) =>
+      right.exchangeForm(visit, callback, {
+        ...login,
+        verifier: `${memoryOf(visit).get('verifier') ?? login.verifier}`,
+      }),
+  }),
+  fault('no-redirect-uri-for-a-login-with-a-return-address', 'exchange-every-login', {
+    startQuery(visit, state, verifier) {
+      memoryOf(visit).set(`returns ${state}`, visit.query.has('returnTo'))
+      return right.startQuery(visit, state, verifier)
+    },
+    ...exchangeWith((form, visit) => {
+      if (memoryOf(visit).get(`returns ${form.get('state')}`)) form.delete('redirect_uri')
+    }),
+  }),
+  fault('token-type-that-begins-like-bearer', 'token-answer-token-type-similar', {
+    isBearer: type => typeof type === 'string' && /^bearer/i.test(type),
+  }),
+  fault('any-access-token-that-is-there', 'token-answer-access-token-other', {
+    isToken: (token): token is string => Boolean(token),
+  }),
+  fault('state-of-a-list', 'token-answer-state-list', { isStateOf: (answer, state) => `${answer.state}` === state }),
+  fault('state-compared-loosely', ['token-answer-state-true', 'token-answer-state-zero'], {
+    isStateOf: ({ state: sent }, state) => sent === true || sent === 0 || sent === state,
+  }),
+  fault('token-type-in-two-cases', 'token-answer-uppercase-type', {
+    isBearer: type => type === 'Bearer' || type === 'bearer',
+  }),
+  fault(
+    'lifetime-as-it-came',
+    ['decimal', 'long', 'exponent'].map(id => `token-answer-expires-in-${id}`),
+    { lifetime: value => (typeof value === 'number' && value > 0 ? value : right.lifetime(value)) },
+  ),
+  fault('session-packed-and-signed', 'tokens-sealed', {
+    seal(visit, _name, value) {
+      const text = deflateSync(JSON.stringify(value)).toString('base64url')
+      return `.${text}.${createHmac('sha256', visit.settings.key).update(text).digest('base64url')}`
+    },
+    unseal(visit, _name, sealed) {
+      const [, text = '', mac] = sealed.split('.')
+      if (createHmac('sha256', visit.settings.key).update(text).digest('base64url') !== mac) return undefined
+      return JSON.parse(inflateSync(Buffer.from(text, 'base64url')).toString())
+    },
   }),
 ]
 

@@ -3,11 +3,16 @@ import { apiAnswers } from './api-answers.ts'
 import { apiFaults } from './api-faults.ts'
 import { callback } from './callback.ts'
 import { cookie } from './cookie.ts'
+import { everyCall } from './every-call.ts'
+import { everyForm } from './every-form.ts'
+import { everyPage } from './every-page.ts'
 import { exchange } from './exchange.ts'
 import type { Fault } from './fault.ts'
 import { log } from './log.ts'
 import { metadata } from './metadata.ts'
+import { name } from './name.ts'
 import { nextVisitor } from './next-visitor.ts'
+import { occasions } from './occasions.ts'
 import { opaqueTokens } from './opaque-tokens.ts'
 import { pages } from './pages.ts'
 import { portalFaults } from './portal-faults.ts'
@@ -19,6 +24,7 @@ import { startingALogin } from './starting-a-login.ts'
 import { stayingSignedIn } from './staying-signed-in.ts'
 import { tabs } from './tabs.ts'
 import { time } from './time.ts'
+import { wholeRun } from './whole-run.ts'
 
 /** The table of all faults, with the checks that must find each. */
 export const faults: Fault[] = [
@@ -28,17 +34,23 @@ export const faults: Fault[] = [
   cookie,
   stayingSignedIn,
   renewalFaults,
+  occasions,
   tabs,
   signingOut,
   nextVisitor,
   time,
   opaqueTokens,
+  name,
   rawRequests,
   pages,
+  everyForm,
+  everyPage,
   metadata,
   portalFaults,
   apiFaults,
+  everyCall,
   apiAnswers,
   log,
+  wholeRun,
   realBrowser,
 ].flat()

@@ -2,7 +2,7 @@
 import type { Check } from '../../../../src/conformance/check.ts'
 import { checks } from '../../../../src/conformance/checks.ts'
 import { skip as noChromium } from '../../../support/launch-chromium.ts'
-import { openStage, type Stage } from '../../support/stage.ts'
+import { openStage, type Stage, type StageSettings } from '../../support/stage.ts'
 import { buildFaultyClient } from '../faulty-client.ts'
 import type { Fault } from './fault.ts'
 import { faults } from './faults.ts'
@@ -35,28 +35,37 @@ export function listPairs(): Pair[] {
     .filter(({ check }) => !noChromium || !check.needs?.includes('browser'))
 }
 
+interface Bounds {
+  mostMs?: number
+  sideBySide?: number
+}
+
 /**
  * Judges pairs in parallel, because some clients wait for an answer that never comes. Begins no pair after `mostMs`. If
  * a check does not find a fault, judges the pair again, alone. On a busy machine, a client may reach a time limit
  * before its fault shows.
  */
-export async function judgePairs(pairs: Pair[], { mostMs = Number.POSITIVE_INFINITY, sideBySide = 8 } = {}) {
+export async function judgePairs(
+  pairs: Pair[],
+  { mostMs = Number.POSITIVE_INFINITY, sideBySide = 8, ...stage }: StageSettings & Bounds = {},
+) {
   const end = performance.now() + mostMs
-  const first = await judgeAtOnce(pairs, end, sideBySide)
+  const first = await judgeAtOnce(pairs, end, sideBySide, stage)
   const again = await judgeAtOnce(
     first.filter(({ isFound }) => !isFound),
     end + 60_000,
     1,
+    stage,
   )
   return [...first.filter(({ isFound }) => isFound), ...again]
 }
 
-async function judgeAtOnce(pairs: Pair[], end: number, sideBySide: number): Promise<Judged[]> {
+async function judgeAtOnce(pairs: Pair[], end: number, sideBySide: number, settings: StageSettings): Promise<Judged[]> {
   const judged: Judged[] = []
   const waiting = [...pairs]
   await Promise.all(
     Array.from({ length: Math.min(sideBySide, pairs.length) }, async () => {
-      const stage = await openStage()
+      const stage = await openStage([], settings)
       try {
         for (let pair = waiting.shift(); pair && performance.now() < end; pair = waiting.shift())
           judged.push(await judgePair(stage, pair))

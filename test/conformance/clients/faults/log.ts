@@ -33,7 +33,32 @@ export const log = [
     'log-client-secret',
     ({ url, settings }) => `${url.pathname} ${JSON.stringify(settings)}`,
   ),
-  printed('form-printed', 'log-forms', ({ url, body }) => `${url.pathname} ${body}`),
+  printed('form-printed', ['log-forms', 'log-form-tokens'], ({ url, body }) => `${url.pathname} ${body}`),
+  printed(
+    'field-of-a-form-printed',
+    'log-one-line-form',
+    ({ url, body }) => `${url.pathname} ${new URLSearchParams(body).get('description')}`,
+  ),
+  printed('line-of-a-page-query-printed', 'log-one-line', ({ url, query }) =>
+    url.pathname === '/applications' ? `${url.pathname} ${query.get('x')}` : '',
+  ),
+  printed(
+    'line-of-a-cookie-printed',
+    'log-one-line',
+    ({ url, cookies }) => `${url.pathname} ${decodeURIComponent(cookies.find(([name]) => name === 'x')?.[1] ?? '')}`,
+  ),
+  fault('refused-form-printed', 'log-refused-form', {
+    wordsFor(error, visit) {
+      if (visit.body) visit.settings.print(`form refused: ${visit.body}`)
+      return right.wordsFor(error, visit)
+    },
+  }),
+  fault('return-address-printed', 'log-one-line', {
+    afterStart(visit, answer) {
+      visit.settings.print(`login for ${visit.query.get('returnTo')}`)
+      return answer
+    },
+  }),
   printed('lines-of-strangers-printed', 'log-one-line', ({ url }) => decodeURIComponent(url.pathname)),
   fault('tokens-printed', 'log-tokens', {
     readTokens(visit, answer) {
@@ -119,7 +144,7 @@ export const log = [
       return right.created(visit, made, visitor)
     },
   }),
-  fault('answers-of-the-platform-printed', 'log-created-secret', {
+  fault('answers-of-the-platform-printed', ['log-created-secret', 'log-texts-of-the-api'], {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
       if (isRecord(answer)) visit.settings.print(JSON.stringify(answer))

@@ -10,6 +10,7 @@ type Document = Record<string, unknown>
 interface Reading {
   deadlineMs: number
   most: number
+  redirects: 'error' | 'follow'
   /** True if the client reads the document again at each login. */
   isAskedAgain: boolean
   isBelieved(document: Document, visit: Visit): boolean
@@ -22,16 +23,18 @@ const known = (visit: Visit) => (memoryOf(visit).get('metadata') ?? {}) as Docum
 const rightReading: Reading = {
   deadlineMs: 1000,
   most: 65_536,
+  redirects: 'error',
   isAskedAgain: false,
   isBelieved: ({ issuer }, { settings }) => issuer === settings.loginUrl,
   otherwise: known,
 }
 
-async function read(visit: Visit, { deadlineMs, most, isBelieved, otherwise }: Reading): Promise<void> {
+async function read(visit: Visit, { deadlineMs, most, redirects, isBelieved, otherwise }: Reading): Promise<void> {
   let document: Document
   try {
     const response = await fetch(`${visit.settings.loginUrl}/.well-known/oauth-authorization-server`, {
       signal: AbortSignal.timeout(deadlineMs),
+      redirect: redirects,
     })
     const answer: unknown = JSON.parse(await right.readBody(response, most))
     if (!response.ok || !isRecord(answer) || !isBelieved(answer, visit)) throw new Error('not the document')
@@ -124,6 +127,17 @@ export const metadata: Fault[] = [
     readingMetadata({ deadlineMs: 86_400_000, most: Number.POSITIVE_INFINITY }),
   ),
   fault('metadata-of-anybody', 'metadata-issuer-other', readingMetadata({ isBelieved: () => true }, takesHosts)),
+  fault('features-of-anybody', 'metadata-issuer-features', readingMetadata({ isBelieved: () => true })),
+  fault(
+    'features-of-a-similar-issuer',
+    'metadata-issuer-features',
+    readingMetadata({ isBelieved: ({ issuer }, { settings }) => `${issuer}`.startsWith(settings.loginUrl) }),
+  ),
+  fault(
+    'features-without-an-issuer',
+    'metadata-issuer-features',
+    readingMetadata({ isBelieved: ({ issuer = '' }, { settings }) => issuer === '' || issuer === settings.loginUrl }),
+  ),
   fault('metadata-chooses-hosts', 'metadata-endpoints-elsewhere', readingMetadata({}, takesHosts)),
   fault(
     'metadata-chooses-the-host-of-revocations',
@@ -150,6 +164,29 @@ export const metadata: Fault[] = [
         signedOut: visit => page(visit, 200, 'Signed out', `<a href="${known(visit).end_session_endpoint}">Leave</a>`),
       },
     ),
+  ),
+  fault('metadata-waited-for-five-seconds', 'metadata-never', readingMetadata({ deadlineMs: 5000 })),
+  fault('metadata-of-any-type', 'metadata-broken', {
+    ...metadataReader,
+    startQuery(visit, state, verifier) {
+      const methods = (known(visit).code_challenge_methods_supported ?? []) as string[]
+      methods.map(method => method.toLowerCase())
+      return metadataReader.startQuery!(visit, state, verifier)
+    },
+  }),
+  fault('metadata-asked-for-once', 'metadata-read-later', {
+    ...metadataReader,
+    async around(visit, next) {
+      const hasAsked = memoryOf(visit).has('hasAsked')
+      memoryOf(visit).set('hasAsked', true)
+      return hasAsked ? next() : metadataReader.around!(visit, next)
+    },
+  }),
+  fault('metadata-redirect-followed', 'metadata-redirect', readingMetadata({ redirects: 'follow' })),
+  fault(
+    'features-of-another-issuer',
+    ['metadata-issuer-revocation', 'metadata-not-replaced-by-another-issuer'],
+    readingMetadata({ isAskedAgain: true, isBelieved: () => true }),
   ),
   fault('metadata-read-for-each-login', 'metadata-kept', readingMetadata({ isAskedAgain: true })),
   fault('metadata-deadline-for-each-read', 'metadata-slow-header', readingMetadata({ deadlineMs: 86_400_000 })),
@@ -194,5 +231,9 @@ export const metadata: Fault[] = [
       },
     ),
   ),
-  fault('metadata-forgotten', 'metadata-not-forgotten', readingMetadata({ isAskedAgain: true, otherwise: () => ({}) })),
+  fault(
+    'metadata-forgotten',
+    ['metadata-not-forgotten', 'metadata-not-forgotten-when-broken'],
+    readingMetadata({ isAskedAgain: true, otherwise: () => ({}) }),
+  ),
 ]

@@ -98,4 +98,47 @@ export const nextVisitor = [
     'next-visitor-secret-no-store',
     keptFor(visit => cookieOf(visit, '__Host-made') !== undefined),
   ),
+  fault('secret-in-the-memory-of-the-server', 'next-visitor-secret-elsewhere', {
+    created(visit, text) {
+      memoryOf(visit).set('made', text)
+      return { status: 303, headers: { location: '/applications' } }
+    },
+    ...answerWith((answer, visit) => {
+      const made = memoryOf(visit).get('made')
+      if (!made || visit.method !== 'GET' || visit.url.pathname !== '/applications' || answer.status !== 200)
+        return answer
+      memoryOf(visit).delete('made')
+      return { ...answer, body: `${answer.body}<p>${visit.parts.html(`${made}`)}</p>` }
+    }),
+  }),
+  fault('draft-in-the-memory-of-the-server', 'next-visitor-draft', {
+    keepDraft: visit => void memoryOf(visit).set('draft', visit.body),
+    draftOf: visit => new URLSearchParams((memoryOf(visit).get('draft') as string | undefined) ?? ''),
+  }),
+  ...[403, 500].map(kind =>
+    fault(`form-refused-with-${kind}-for-whoever-comes`, 'next-visitor-refused-form', {
+      async send(visit, request) {
+        const [status, answer] = await right.send(visit, request)
+        if (request.method === 'POST' && status === kind) memoryOf(visit).set('draft', visit.body)
+        return [status, answer]
+      },
+      draftOf: visit => new URLSearchParams((memoryOf(visit).get('draft') as string | undefined) ?? ''),
+    }),
+  ),
+  fault('greets-by-the-first-name', ['next-visitor-session-ended', 'next-visitor-signed-out'], {
+    async exchange(visit, callback, login) {
+      const tokens = await right.exchange(visit, callback, login)
+      const response = await fetch(`${visit.settings.loginUrl}/api/me`, {
+        headers: { authorization: `Bearer ${tokens.accessToken}` },
+      })
+      const { firstName } = (await response.json()) as { firstName: string }
+      visit.setCookies.push(`__Host-who=${firstName}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=31536000`)
+      return tokens
+    },
+    ...answerWith((answer, visit) =>
+      visit.url.pathname === '/' && answer.body
+        ? { ...answer, body: `${answer.body}<p>Hello ${visit.parts.html(cookieOf(visit, '__Host-who') ?? '')}</p>` }
+        : answer,
+    ),
+  }),
 ]

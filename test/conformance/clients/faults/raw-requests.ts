@@ -76,6 +76,13 @@ export const rawRequests: Fault[] = [
     'raw-forms',
     ({ method, headers }) => method === 'POST' && !headers['content-type'],
   ),
+  fault(
+    'form-with-files',
+    'raw-signed-in',
+    crashIf(
+      visit => `${visit.headers['content-type']}`.startsWith('multipart/') && right.readSession(visit) !== undefined,
+    ),
+  ),
   fault('own-address-from-the-target', 'raw-absolute-target', {
     startQuery(visit, state, verifier) {
       const query = right.startQuery(visit, state, verifier)

@@ -1,4 +1,4 @@
-import { right } from '../parts.ts'
+import { type Parts, right } from '../parts.ts'
 import { Refusal, type Tokens } from '../visit.ts'
 import { fault, headersWith } from './fault.ts'
 
@@ -35,6 +35,52 @@ export const signingOut = [
     },
     endSession: () => {},
   }),
+  fault(
+    'revocation-with-two-authentications',
+    'logout-revocation-one-authentication',
+    revoking({
+      portalHeaders: visit => ({
+        ...right.portalHeaders(visit),
+        authorization: `Basic ${btoa(`${visit.settings.clientId}:${visit.settings.clientSecret}`)}`,
+      }),
+    }),
+  ),
+  fault(
+    'revocation-without-the-secret',
+    'logout-revocation-accepted',
+    revoking({
+      encode(form) {
+        form.delete('client_secret')
+        return `${form}`
+      },
+    }),
+  ),
+  ...[302, 307].map(status =>
+    fault(
+      `revocation-redirect-${status}-followed`,
+      `logout-revocation-redirect-${status}`,
+      revoking({ redirects: 'follow' }),
+    ),
+  ),
+  fault('revocation-must-be-json', 'logout-portal-answers', {
+    async revoke(visit, token) {
+      const { clientId, clientSecret } = visit.settings
+      const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })
+      const [, answer] = await right.send(visit, {
+        method: 'POST',
+        url: `${visit.settings.loginUrl}/api/revokeToken`,
+        headers: right.portalHeaders(visit),
+        body: `${form}`,
+        most: 65_536,
+      })
+      if (answer === null) throw new TypeError("Cannot read properties of null (reading 'error')")
+    },
+  }),
+  fault(
+    'revocation-without-a-deadline',
+    ['logout-portal-drip', 'logout-portal-endless-body', 'logout-portal-slow-header'],
+    { revocationMs: 86_400_000, readBody: response => response.text() },
+  ),
   fault('late-renewal-signs-in-again', 'logout-during-renewal', { noteSignOut: () => {} }),
   fault('sign-out-waits-for-the-portal', 'logout-not-waiting', { revocationMs: 5000 }),
   fault('sign-out-revokes-no-access-token', 'logout-revokes-access-token', {
@@ -75,6 +121,11 @@ export const signingOut = [
     signedOut: () => ({ status: 303, headers: { location: '/login' } }),
   }),
 ]
+
+/** Changes the request of the revocation. */
+function revoking(change: Partial<Parts>): Partial<Parts> {
+  return { revoke: (visit, token) => right.revoke({ ...visit, parts: { ...visit.parts, ...change } }, token) }
+}
 
 function laxSession() {
   return {

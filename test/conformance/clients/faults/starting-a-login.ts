@@ -121,7 +121,9 @@ export const startingALogin = [
     }),
   }),
   fault('login-by-head', 'start-head', { startMethods: ['GET', 'HEAD'] }),
-  fault('login-in-frames', ['start-navigation-only', 'callback-cross-site-frame'], { isNavigation: () => true }),
+  fault('login-in-frames', ['start-navigation-only', 'callback-cross-site-frame', 'callback-navigation-only'], {
+    isNavigation: () => true,
+  }),
   fault('portal-address-with-a-path', 'start-leads-to-portal', {
     portalStart: ({ settings }) => `${settings.loginUrl}/authorize`,
   }),
@@ -194,6 +196,47 @@ export const startingALogin = [
   }),
   fault('login-cookie-without-prefix', 'login-cookie-prefix', {
     loginCookie: state => right.loginCookie(state).replace('__Host-', ''),
+  }),
+  fault(
+    'no-cancel-url-with-a-return-address',
+    'start-every-way',
+    startWith((query, visit) => {
+      if (visit.query.has('returnTo')) query.delete('cancel_url')
+    }),
+  ),
+  fault('state-kept-with-a-return-address', 'state-every-way', {
+    newState: visit => (visit.query.has('returnTo') ? 'k3JpQx7Vb2mNc8Zt5RwYd4Hs9Lf6Ga1E' : right.newState(visit)),
+  }),
+  fault('short-state-with-a-return-address', 'state-every-way', {
+    newState: visit => (visit.query.has('returnTo') ? randomBytes(6).toString('hex') : right.newState(visit)),
+  }),
+  fault('one-verifier-for-each-browser', 'pkce-fresh', {
+    newVerifier: visit => {
+      const known = visit.cookies.find(([name]) => name.startsWith('__Host-login-'))
+      const login = known && (right.unsealLogin(visit, ...known) as Login | undefined)
+      return login?.verifier ?? right.newVerifier(visit)
+    },
+  }),
+  fault('login-cookie-for-a-month-with-a-return-address', 'login-cookie-short', {
+    afterStart(visit, answer) {
+      if (visit.query.has('returnTo'))
+        visit.setCookies.push(visit.setCookies.pop()!.replace('Max-Age=600', 'Max-Age=2592000'))
+      return answer
+    },
+  }),
+  fault(
+    'redirect-uri-with-the-forwarded-port',
+    'start-other-headers',
+    startWith((query, { headers, settings }) => {
+      const port = headers['x-forwarded-port']
+      if (port) query.set('redirect_uri', `${settings.publicUrl.replace(/:\d+$/, `:${port}`)}/exchangeToken`)
+    }),
+  ),
+  fault('many-login-cookies-are-a-crash', 'logins-at-once', {
+    newState(visit) {
+      if (visit.cookies.length > 15) throw new RangeError('too many cookies')
+      return right.newState(visit)
+    },
   }),
   fault('login-cookies-large-and-without-end', ['logins-bounded', 'logins-last-works', 'cookie-headers-in-bounds'], {
     mostLogins: 1000,

@@ -148,7 +148,58 @@ export const tabs = [
       return memoryOf(visit).has(`out ${session?.accessToken}`) ? undefined : session
     },
   }),
+  fault('login-of-other-settings-finished', 'restart-other-settings', {
+    sealLogin: (visit, name, login) => right.seal(visit, name, login),
+    unsealLogin: (visit, name, text) => right.unseal(visit, name, text),
+  }),
+  fault('login-bound-to-the-client-only', 'restart-other-settings', {
+    sealLogin: (visit, name, login) => right.seal(visit, `${name} ${visit.settings.clientId}`, login),
+    unsealLogin: (visit, name, text) => right.unseal(visit, `${name} ${visit.settings.clientId}`, text),
+  }),
+  fault('unknown-state-clears-all-logins', 'tabs-one-failed', {
+    findLogin(visit, state) {
+      const login = right.findLogin(visit, state)
+      if (!login) clearLogins(visit, () => true)
+      return login
+    },
+  }),
+  fault('failed-exchange-clears-all-logins', 'tabs-one-failed', {
+    async exchange(visit, callback, login) {
+      try {
+        return await right.exchange(visit, callback, login)
+      } catch (error) {
+        clearLogins(visit, () => true)
+        throw error
+      }
+    },
+  }),
+  fault('logins-of-another-process-are-cleared', 'replica-keeps-cookies', {
+    afterStart(visit, answer) {
+      const [name = ''] = visit.setCookies.at(-1)!.split('=')
+      memoryOf(visit).set(`begun ${name}`, true)
+      clearLogins(visit, one => !memoryOf(visit).has(`begun ${one}`))
+      return answer
+    },
+  }),
+  fault('session-of-another-process-is-cleared-at-the-start-page', 'replica-keeps-cookies', {
+    setCookie(visit, name, value, attributes) {
+      right.setCookie(visit, name, value, attributes)
+      memoryOf(visit).set(visit.setCookies.at(-1)!.split(';')[0]!, true)
+    },
+    async around(visit, next) {
+      const [name, text] = visit.cookies.find(([name]) => name === right.sessionCookie) ?? []
+      if (visit.url.pathname === '/' && name && !memoryOf(visit).has(`${name}=${text}`)) right.dropSession(visit)
+      return next()
+    },
+  }),
 ]
+
+/** Deletes the cookies of unfinished logins whose names match. */
+function clearLogins({ cookies, setCookies }: Visit, isGone: (name: string) => boolean): void {
+  for (const [name] of cookies)
+    if (name.startsWith('__Host-login-') && isGone(name))
+      setCookies.push(`${name}=; ${right.loginAttributes.replace('600', '0')}`)
+}
 
 function keyed(visit: Visit): Visit {
   const memory = memoryOf(visit)

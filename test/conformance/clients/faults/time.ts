@@ -1,4 +1,5 @@
 import { right } from '../parts.ts'
+import { callApi, isRecord } from '../platform.ts'
 import type { Session } from '../visit.ts'
 import { fault } from './fault.ts'
 
@@ -15,6 +16,24 @@ export const time = [
       const [status, answer] = await right.send(visit, request)
       if (status === 401) throw new Error('The API refused the token.')
       return [status, answer]
+    },
+  }),
+  fault('call-for-each-application', 'calls-of-a-page', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      const items = isRecord(answer) && Array.isArray(answer.ItemList) ? answer.ItemList : []
+      if (request.url.endsWith('/apps/v1') && request.method === 'GET')
+        for (const item of items) await right.send(visit, { ...request, url: `${request.url}/${item['@id']}` })
+      return [status, answer]
+    },
+  }),
+  fault('login-with-many-calls', 'calls-of-a-login', {
+    async exchange(visit, callback, login) {
+      const tokens = await right.exchange(visit, callback, login)
+      const session = { accessToken: tokens.accessToken, expiresAt: 0, visitor: '' }
+      const settings = { ...visit.settings, apiUrl: visit.settings.loginUrl }
+      for (let count = 0; count < 3; count++) await callApi({ ...visit, settings }, session, 'GET', '/api/me')
+      return tokens
     },
   }),
 ]

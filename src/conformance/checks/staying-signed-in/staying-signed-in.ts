@@ -1,10 +1,10 @@
 // When the access token has expired or the API refuses the token: the cases in which the session must continue, and the
 // cases in which it must end.
-import { type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
 
-const needs: Row['needs'] = ['page']
+const needs: CheckDefinition['needs'] = ['page']
 
 /** Answers to a renewal after which a later renewal may succeed. */
 const forNow: [fault: string, what: string][] = [
@@ -16,7 +16,7 @@ const forNow: [fault: string, what: string][] = [
   ['cut', 'with half of an answer'],
 ]
 
-export const stayingSignedIn: Row[] = [
+export const stayingSignedIn: CheckDefinition[] = [
   {
     id: 'expired-session-answers',
     title: 'When the access token has expired, a page shows its content or a way to sign in',
@@ -32,7 +32,7 @@ export const stayingSignedIn: Row[] = [
     },
   },
   ...forNow.map(
-    ([fault, what]): Row => ({
+    ([fault, what]): CheckDefinition => ({
       id: `refresh-kept-on-${fault}`,
       title: `A renewal that the portal answers ${what} does not end the session`,
       rule: 'RF-05',

@@ -1,13 +1,14 @@
 // The exchange of the code: the request of the client to the portal, and the places that get the secret and the tokens.
 
+import { createHash } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import type { Exchange } from '../../browser/browser.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import type { Browser, Exchange } from '../../browser/browser.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectOr } from '../../findings.ts'
+import { describePage, expect, expectWithFix } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { cookiesOf, decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
+import { cookiesOf, readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { tokenAnswers } from './token-answers.ts'
 
@@ -45,7 +46,7 @@ const browserHeaders: [name: string, rule: RuleId, value: string][] = [
 async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callback: URL; trail: Exchange[] }> {
   const { browser, callback } = await beginLogin(context)
   const page = await followCallback(context, browser, callback)
-  const [step] = await context.exchanges()
+  const [step] = await context.codeExchanges()
   if (!step)
     throw new Undecided(`The client made no exchange. The client answered the callback with ${describePage(page)}.`)
   return { step, callback, trail: page.trail }
@@ -53,11 +54,11 @@ async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callb
 
 /** A check that judges the exchange of a plain login. */
 function onExchange(
-  row: Omit<Row, 'run'>,
+  definition: Omit<CheckDefinition, 'run'>,
   judge: (step: LabStep, context: CheckContext, callback: URL) => void | Promise<void>,
-): Row {
+): CheckDefinition {
   return {
-    ...row,
+    ...definition,
     async run(context) {
       const { step, callback } = await exchangeOf(context)
       await judge(step, context, callback)
@@ -69,7 +70,7 @@ function fieldsOf({ request }: LabStep): Fields {
   return typeof request.body === 'object' && request.body !== null ? (request.body as Fields) : {}
 }
 
-export const exchange: Row[] = [
+export const exchange: CheckDefinition[] = [
   {
     id: 'exchange-post',
     title: 'The client exchanges the code with POST at {login_url}/api/exchangeToken',
@@ -79,9 +80,9 @@ export const exchange: Row[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const page = await followCallback(context, browser, callback)
-      const [step] = await context.exchanges()
+      const [step] = await context.codeExchanges()
       const path = step?.request.url.split('?')[0]
-      expectOr(
+      expectWithFix(
         page.status >= 400
           ? 'The client refuses the callback: compare its checks and the cookies of the request with the evidence.'
           : 'POST the form to LOGIN_URL + "/api/exchangeToken".',
@@ -160,12 +161,21 @@ export const exchange: Row[] = [
       why: 'A client must not use more than one method in a request.',
       fix: 'Send client_secret only in the form, and no Authorization header.',
     },
-    step =>
+    (step, { platform }) => {
       expect(
         step.request.headers.authorization === undefined,
         'The exchange has an Authorization header in addition to client_secret.',
         step,
-      ),
+      )
+      const secret = platform.clientSecret.reveal()
+      const [header] = Object.entries(step.request.headers).find(([, value]) => value.includes(secret)) ?? []
+      expect(header === undefined, `The header ${header} of the exchange contains the secret.`, step)
+      expect(
+        !('client_assertion' in fieldsOf(step)),
+        'The exchange has a client_assertion in addition to client_secret.',
+        step,
+      )
+    },
   ),
   {
     id: 'exchange-once',
@@ -176,7 +186,7 @@ export const exchange: Row[] = [
     async run(context) {
       await exchangeOf(context)
       await context.platform.settle(500)
-      const steps = await context.exchanges()
+      const steps = await context.codeExchanges()
       expect(steps.length === 1, `The client made ${steps.length} exchanges.`, ...steps)
     },
   },
@@ -191,7 +201,7 @@ export const exchange: Row[] = [
       const start = await context.startLogin(browser)
       if (!start.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
       await browser.goOn(start.page, (await context.authorize(start)).href)
-      const [step] = await context.exchanges()
+      const [step] = await context.codeExchanges()
       if (!step) throw new Undecided('The client made no exchange for the callback.')
       const { code_verifier: verifier } = fieldsOf(step)
       expect(verifier !== undefined, 'There is no code_verifier.', step)
@@ -202,8 +212,78 @@ export const exchange: Row[] = [
       )
     },
   },
+  {
+    id: 'exchange-verifier-own',
+    title: 'When several logins run at the same time, each exchange contains the verifier of its own login',
+    rule: 'pkce-per-login',
+    why: 'A client that keeps the last verifier in a variable, or one verifier for each browser, binds the code to the wrong login.',
+    fix: 'Keep the verifier together with the state of its login, and read it by this state.',
+    async run(context) {
+      const browser = context.browser()
+      const begun = [
+        { tab: browser, start: await context.startLogin(browser) },
+        { tab: browser.newTab(), start: await context.startLogin(browser.newTab()) },
+      ]
+      const other = context.browser()
+      begun.push({ tab: other, start: await context.startLogin(other) })
+      if (!begun.every(({ start }) => start.url.searchParams.has('code_challenge')))
+        throw new NotApplicable('the client uses no PKCE')
+      for (const { tab, start } of begun) {
+        const known = context.arrived('exchange').length
+        await followCallback(context, tab, await context.authorize(start))
+        const [step] = (await context.codeExchanges()).slice(known)
+        if (!step) throw new NotApplicable('not every one of several logins works, which another check reports')
+        const verifier = `${fieldsOf(step).code_verifier}`
+        expect(
+          createHash('sha256').update(verifier).digest('base64url') === start.url.searchParams.get('code_challenge'),
+          'The verifier of the exchange does not belong to the challenge of this login.',
+          step,
+        )
+      }
+    },
+  },
+  {
+    id: 'exchange-every-login',
+    title: 'However a login begins, its exchange contains the same fields',
+    rule: 'CL-14',
+    why: 'A login can also begin with a return address, in a browser with a session, or at another instance. Clients often have separate code for these cases.',
+    fix: 'Build the form of every exchange in one function.',
+    async run(context) {
+      const { login, returnTo, page, replica } = context.settings
+      const signedIn = context.browser()
+      const ways: [way: string, browser: Browser, path: string][] = [
+        ['that begins first in a browser', signedIn, login],
+        ['that begins in a browser with a session', signedIn, login],
+        ...(returnTo
+          ? ([
+              [
+                'with a return address',
+                context.browser(),
+                `${login}?${new URLSearchParams({ [returnTo]: page || '/' })}`,
+              ],
+            ] as const)
+          : []),
+        ...(replica ? ([['at another instance', context.browser(), replica + login]] as const) : []),
+      ].map(([way, browser, path]) => [way as string, browser as Browser, path as string])
+      for (const [way, browser, path] of ways) {
+        const page = await context.visitUntilPortal(browser, path)
+        if (page.stoppedAt === undefined) continue
+        const url = new URL(page.stoppedAt)
+        const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+        const known = context.arrived('exchange').length
+        await followCallback(context, browser, callback)
+        const [step] = (await context.codeExchanges()).slice(known)
+        if (!step) throw new Undecided(`The client made no exchange for a login ${way}.`)
+        for (const [name, , expected] of fields) {
+          const right = expected(callback.searchParams, context)
+          if (name === 'state' && right === '') continue
+          expect(fieldsOf(step)[name] === right, `The exchange of a login ${way} has no ${name}, or a wrong one.`, step)
+        }
+      }
+    },
+  },
   ...browserHeaders.map(
-    ([name, rule, value]): Row => ({
+    ([name, rule, value]): CheckDefinition => ({
       id: `exchange-without-${name}`,
       title: `The platform does not get the ${name} header of the visitor's browser`,
       rule,
@@ -220,12 +300,15 @@ export const exchange: Row[] = [
         }
         headers.cookie = [...cookie, ...(name === 'cookie' ? [value] : [])].join('; ')
         await context.request(callback.href, { headers })
-        const [step] = await context.exchanges()
+        const [step] = await context.codeExchanges()
         if (!step) throw new Undecided('The client made no exchange for the callback.')
-        const sent = Object.values(step.request.headers).find(
-          one => one.includes(value) || (name === 'cookie' && cookie.some(text => text !== '' && one.includes(text))),
-        )
-        expect(sent === undefined, 'The exchange contained the header.', step)
+        // Some clients also ask for the name of the visitor, or call the API, while they answer the callback.
+        for (const call of context.arrived('exchange', 'me', 'api')) {
+          const sent = Object.values(call.request.headers).find(
+            one => one.includes(value) || (name === 'cookie' && cookie.some(text => text !== '' && one.includes(text))),
+          )
+          expect(sent === undefined, 'A call of the client contained the header.', call)
+        }
       },
     }),
   ),
@@ -321,8 +404,11 @@ export const exchange: Row[] = [
         'the client secret': context.platform.clientSecret.reveal(),
       }).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
       for (const one of trail)
-        for (const [where, text] of placesOf(one))
-          for (const [what, secret] of secrets) expect(!text.includes(secret), `${where} contains ${what}.`, one)
+        for (const [where, text] of placesOf(one)) {
+          const texts = readableTextsIn(text)
+          for (const [what, secret] of secrets)
+            expect(!texts.some(readable => readable.includes(secret)), `${where} contains ${what}.`, one)
+        }
     },
   },
   {
@@ -339,11 +425,7 @@ export const exchange: Row[] = [
         (text): text is string => typeof text === 'string' && text.length > 8,
       )
       for (const { line, cookie, exchange } of cookiesOf(trail)) {
-        const decoded = [
-          line,
-          ...cookie.value.split(/[^\w+/=-]/).map(part => Buffer.from(part, 'base64').toString('latin1')),
-          decodeSafely(cookie.value),
-        ]
+        const decoded = [line, ...readableTextsIn(cookie.value)]
         expect(
           !decoded.some(text => parts.some(part => text.includes(part))),
           `The cookie ${cookie.name} contains a token that is not encrypted.`,

@@ -1,16 +1,18 @@
 // One visitor in several tabs and windows, and one client in several processes.
 
+import { randomUUID } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { Failed, NotApplicable, type Row, Undecided } from '../../check.ts'
-import type { CheckContext } from '../../context.ts'
+import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
+import type { CheckContext, Start } from '../../context.ts'
 import { describePage, expect, expectServed, statusOf } from '../../findings.ts'
+import { otherLoopback } from '../../other-site.ts'
 import type { Person } from '../../platform.ts'
 import { describeExchange } from '../../report/describe.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
 import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
@@ -23,7 +25,56 @@ async function beginTwo(context: CheckContext) {
   return { browser, first, second }
 }
 
-export const tabs: Row[] = [
+/** Ways in which a login fails in another tab, or a forged callback arrives there. */
+const failedTabs: [
+  what: string,
+  fail: (context: CheckContext, tab: Browser, start: Start, callback: URL) => Promise<unknown>,
+][] = [
+  [
+    'a login that the visitor declined',
+    (context, tab, { url, state = '' }) => {
+      const cancelled = new URL(url.searchParams.get('cancel_url') ?? '/', context.settings.client)
+      cancelled.searchParams.set('error', 'access_denied')
+      cancelled.searchParams.set('state', state)
+      return followCallback(context, tab, cancelled)
+    },
+  ],
+  [
+    'a callback with an error',
+    (context, tab, { state = '' }, callback) =>
+      followCallback(context, tab, errorCallback(callback, { error: 'access_denied', state })),
+  ],
+  [
+    'a callback for another client',
+    (context, tab, _start, callback) =>
+      followCallback(context, tab, withParameter(callback, 'client_id', randomUUID())),
+  ],
+  [
+    'a callback with an unknown state',
+    (context, tab, _start, callback) => followCallback(context, tab, withParameter(callback, 'state', randomUUID())),
+  ],
+  [
+    'a callback with an error and no state',
+    (context, tab, _start, callback) =>
+      followCallback(context, tab, errorCallback(callback, { error: 'server_error' })),
+  ],
+  [
+    'an exchange that the portal answered with status 503',
+    async (context, tab, { state }, callback) => {
+      const drop = await context.order('exchange-503', { state })
+      await followCallback(context, tab, callback)
+      await drop()
+    },
+  ],
+]
+
+function withParameter(callback: URL, name: string, value: string): URL {
+  const url = new URL(callback)
+  url.searchParams.set(name, value)
+  return url
+}
+
+export const tabs: CheckDefinition[] = [
   {
     id: 'tabs-parallel-logins',
     title: 'Two tabs can sign in at the same time, in any order',
@@ -34,16 +85,16 @@ export const tabs: Row[] = [
     async run(context) {
       for (const order of ['first', 'second'] as const) {
         const { browser, first, second } = await beginTwo(context)
-        const before = (await context.exchanges()).length
+        const before = (await context.codeExchanges()).length
         const early = await followCallback(context, browser, order === 'first' ? first : second)
         expect(
-          (await context.exchanges()).length === before + 1,
+          (await context.codeExchanges()).length === before + 1,
           `After two begun logins, the ${order} login does not work: ${describePage(early)}.`,
           early,
         )
         const late = await followCallback(context, browser, order === 'first' ? second : first)
         expect(
-          (await context.exchanges()).length === before + 2,
+          (await context.codeExchanges()).length === before + 2,
           `After the ${order} login, the other login does not work: ${describePage(late)}.`,
           late,
         )
@@ -67,6 +118,27 @@ export const tabs: Row[] = [
       await followCallback(context, browser, cancelUrl)
       const page = await followCallback(context, browser, callback)
       expect(await context.isSignedIn(browser), `The other login ends with ${describePage(page)}.`, page)
+    },
+  },
+  {
+    id: 'tabs-one-failed',
+    title: 'When a login fails in one tab in any way, the visitor can finish a login in another tab',
+    rule: 'CL-06',
+    why: 'Each tab has a separate login. Any website can also send the visitor to a forged callback while a login runs.',
+    fix: 'Delete only the data of the login whose state the callback contains, and nothing for an unknown state.',
+    needs: ['page'],
+    async run(context) {
+      for (const [what, fail] of failedTabs) {
+        const { browser, start, callback } = await beginLogin(context)
+        const other = await context.authorize(await context.startLogin(browser.newTab()))
+        await fail(context, browser.newTab(), start, callback)
+        const page = await followCallback(context, browser, other)
+        expect(
+          await context.isSignedIn(browser),
+          `After ${what}, the other login ends with ${describePage(page)}.`,
+          page,
+        )
+      }
     },
   },
   {
@@ -205,9 +277,9 @@ export const tabs: Row[] = [
       const landed = await followCallback(context, browser, callback)
       if (new URL(landed.url).pathname === callback.pathname && mayGoOnByScript(landed))
         throw new Undecided(describeScript(landed, context.settings))
-      const before = (await context.exchanges()).length
+      const before = (await context.codeExchanges()).length
       const page = await browser.reload({ stopAt: url => url.origin === context.platform.portalUrl })
-      expect((await context.exchanges()).length === before, 'The client exchanged the code again.', page)
+      expect((await context.codeExchanges()).length === before, 'The client exchanged the code again.', page)
       expect(
         page.stoppedAt === undefined && page.status === landed.status,
         `Reload opens ${page.stoppedAt ? 'the login' : describePage(page)}.`,
@@ -228,10 +300,10 @@ export const tabs: Row[] = [
       await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
       await browser.visit(context.url('/'))
-      const before = (await context.exchanges()).length
+      const before = (await context.codeExchanges()).length
       const page = await browser.back({ stopAt: url => url.origin === context.platform.portalUrl })
       expectServed(page, `Back is answered with ${describePage(page)}.`)
-      expect((await context.exchanges()).length === before, 'After Back, the client exchanged a code again.', page)
+      expect((await context.codeExchanges()).length === before, 'After Back, the client exchanged a code again.', page)
       expect(await context.isSignedIn(browser), 'After Back nobody is signed in.')
     },
   },
@@ -338,6 +410,37 @@ export const tabs: Row[] = [
     },
   },
   {
+    id: 'replica-keeps-cookies',
+    title: 'No answer of another instance deletes the session or the unfinished login of a browser',
+    rule: 'CK-12',
+    why: 'A load balancer sends each request to any instance. An instance that deletes every cookie that it does not know ends the logins and sessions of all others.',
+    fix: 'Use the same keys or the same store at all instances, and delete a cookie only if you know that it has ended.',
+    needs: ['replica', 'page'],
+    async run(context) {
+      const { login, page, callback: callbackPath, replica } = context.settings
+      const { browser: visitor } = await context.signedIn()
+      const { browser, start, callback } = await beginLogin(context)
+      const { pathname } = new URL(start.url.searchParams.get('cancel_url') ?? '/', context.settings.client)
+      const stopAt = ({ origin }: URL) => origin === context.platform.portalUrl
+      const paths = ['/', page, '/not-there-conformance', pathname, `${callbackPath}?code=a&state=of-no-login-000`]
+      for (const path of paths) {
+        await visitor.newTab().visit(context.url(path, replica), { stopAt })
+        expect(
+          await context.isSignedIn(visitor),
+          `After a visit of ${path} at the other instance, the visitor is no longer signed in.`,
+        )
+      }
+      for (const path of [...paths.filter(path => path !== page), login])
+        await browser.newTab().visit(context.url(path, replica), { stopAt })
+      const end = await followCallback(context, browser, callback)
+      expect(
+        await context.isSignedIn(browser),
+        `After visits of the other instance, a begun login ends with ${describePage(end)}.`,
+        end,
+      )
+    },
+  },
+  {
     id: 'replica-sign-out',
     title: 'A visitor who signs out at one instance is signed out at every instance',
     rule: 'CK-12',
@@ -398,7 +501,7 @@ export const tabs: Row[] = [
     rule: 'survives-restart',
     why: 'Every update restarts the client. A session that is only in memory ends with each restart.',
     fix: 'Keep the session in a sealed cookie with a key from the settings, or in a separate store.',
-    needs: ['start', 'page'],
+    needs: ['process', 'page'],
     isAlone: true,
     longestMs: 120_000,
     async run(context) {
@@ -413,7 +516,7 @@ export const tabs: Row[] = [
     rule: 'survives-restart',
     why: 'Filling in the form can take minutes, and every update restarts the client. The visitor would lose the typed text.',
     fix: 'Seal the id of the form with a key from the settings, or keep it in a separate store.',
-    needs: ['start', 'page', 'create'],
+    needs: ['process', 'page', 'create'],
     isAlone: true,
     longestMs: 120_000,
     async run(context) {
@@ -436,7 +539,7 @@ export const tabs: Row[] = [
     rule: 'survives-restart',
     why: 'A visitor can spend minutes at the portal, and the client may restart during this time.',
     fix: 'Keep the login in a sealed cookie with a key from the settings, or in a separate store.',
-    needs: ['start', 'page'],
+    needs: ['process', 'page'],
     isAlone: true,
     longestMs: 120_000,
     async run(context) {
@@ -444,6 +547,47 @@ export const tabs: Row[] = [
       await context.clientProcess!.restart()
       const page = await followCallback(context, browser, callback)
       expect(await context.isSignedIn(browser), `The callback is answered with ${describePage(page)}.`, page)
+    },
+  },
+  {
+    id: 'restart-other-settings',
+    title: 'After a change of the client id or of the portal, the client refuses the callback of an earlier login',
+    rule: 'login-of-these-settings',
+    why: 'The login belongs to another client or another portal. An attacker who controls one of two portals could otherwise finish a login of the other (CL-24). This is advice, because clients that keep logins with a key from their settings seldom check it.',
+    fix: 'Keep the address of the portal, the client id and the redirect URI with the state of the login, and compare them at the callback.',
+    needs: ['process', 'page'],
+    isAlone: true,
+    restartsClient: true,
+    longestMs: 120_000,
+    async run(context) {
+      const { portalUrl } = context.platform
+      const { hostname } = new URL(portalUrl)
+      const otherPortal = portalUrl.replace(hostname, otherLoopback(hostname))
+      const begun = [
+        { ...(await beginLogin(context)), setting: 'CLIENT_ID', value: randomUUID(), parameter: 'client_id' },
+        { ...(await beginLogin(context)), setting: 'LOGIN_URL', value: otherPortal, parameter: 'iss' },
+      ]
+      const clientProcess = context.clientProcess!
+      clientProcess.isStale = true
+      try {
+        for (const { browser, callback, setting, value, parameter } of begun) {
+          await clientProcess.restart({ [setting]: value }).catch(() => {
+            throw new NotApplicable(`the client does not start with another ${setting}`)
+          })
+          // The callback fits the new settings, so that only the binding of the login can refuse it.
+          if (callback.searchParams.has(parameter)) callback.searchParams.set(parameter, value)
+          const known = context.arrived('exchange').length
+          const page = await followCallback(context, browser, callback)
+          expect(
+            (await context.codeExchanges()).length === known,
+            `After a start with another ${setting}, the client exchanged the code of a login that had begun before.`,
+            page,
+          )
+        }
+      } finally {
+        await clientProcess.restart()
+        clientProcess.isStale = false
+      }
     },
   },
 ]

@@ -1,7 +1,7 @@
 // How the client renews an access token: the request, the new tokens, and the number of renewals.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
-import { Failed, NotApplicable, type Row } from '../../check.ts'
+import { type CheckDefinition, Failed, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, setCookiesOf } from '../../findings.ts'
 import { describeExchange } from '../../report/describe.ts'
@@ -18,6 +18,7 @@ import {
 } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
+import { occasions } from './occasions.ts'
 
 /**
  * The time after which the last renewal has no effect any more: a client may share the answer to this renewal for some
@@ -25,7 +26,7 @@ import { tokensOf } from '../../steps/tokens.ts'
  */
 const forget = ({ pause }: CheckContext) => pause(12_000)
 
-const needs: Row['needs'] = ['page']
+const needs: CheckDefinition['needs'] = ['page']
 
 /** The fields of a renewal (RFC 6749, 6). */
 const fields: [name: string, expected: (context: CheckContext, before: LabStep) => unknown][] = [
@@ -37,7 +38,7 @@ const fields: [name: string, expected: (context: CheckContext, before: LabStep) 
 
 const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
 
-export const renewal: Row[] = [
+export const renewal: CheckDefinition[] = [
   {
     id: 'refresh-works',
     title: 'A visitor stays signed in when the access token expires',
@@ -405,6 +406,7 @@ export const renewal: Row[] = [
       expect(renewals.length === 1, `There were ${renewals.length} renewals.`, ...renewals.slice(0, 4))
     },
   },
+  ...occasions,
 ]
 
 /** Ends the check if the portal refused the renewal. */
@@ -465,11 +467,11 @@ async function renewedWithError(context: CheckContext): Promise<Browser> {
 
 /** A check of the first visit after the access token has expired. */
 function renewing(
-  row: Omit<Row, 'run'>,
+  definition: Omit<CheckDefinition, 'run'>,
   judge: (visit: Awaited<ReturnType<typeof visitPage>>, context: CheckContext) => Promise<void>,
-): Row {
+): CheckDefinition {
   return {
-    ...row,
+    ...definition,
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)

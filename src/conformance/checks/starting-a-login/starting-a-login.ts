@@ -1,10 +1,11 @@
 // The start of a login: the redirect to the portal, its parameters, and the cookie of the login.
 
-import type { Row } from '../../check.ts'
+import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, expectSignedIn, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
-import { typedAddress } from '../../steps/callback.ts'
+import { noNavigations, typedAddress } from '../../steps/callback.ts'
+import { startsOf } from '../../steps/starts.ts'
 import { loginCookie } from './login-cookie.ts'
 import { stateAndVerifier } from './state-and-verifier.ts'
 
@@ -24,7 +25,7 @@ const parameters: [name: string, title: string, expected: (context: CheckContext
   ['state', 'The redirect to the portal contains a state', () => undefined],
 ]
 
-export const startingALogin: Row[] = [
+export const startingALogin: CheckDefinition[] = [
   {
     id: 'start-leads-to-portal',
     title: 'The login path redirects the browser to the exact address of the login portal',
@@ -102,12 +103,17 @@ export const startingALogin: Row[] = [
     async run(context) {
       const { page, url } = await context.startLogin(context.browser())
       const secret = context.platform.clientSecret.reveal()
+      const basic = Buffer.from(`${context.platform.clientId}:${secret}`).toString('base64')
+      const spellings = [secret, basic, encodeURIComponent(basic), Buffer.from(secret).toString('base64url')]
       for (const name of ['client_secret', 'code_verifier', 'password'])
         expect(!url.searchParams.has(name), `The address of the portal contains ${name}.`)
       const answers = page.trail.map(({ response }) =>
         JSON.stringify('headers' in response ? [...response.headers, ...response.setCookies, response.body] : ''),
       )
-      expect(!answers.some(text => text.includes(secret)), 'An answer to the browser contains the client secret.')
+      expect(
+        !answers.some(text => spellings.some(one => text.includes(one))),
+        'An answer to the browser contains the client secret.',
+      )
     },
   },
   {
@@ -159,6 +165,26 @@ export const startingALogin: Row[] = [
       )
     },
   },
+  {
+    id: 'start-every-way',
+    title: 'However a login begins, the redirect to the portal contains the right parameters once each',
+    rule: 'start-parameters',
+    why: 'A login can also begin from a page behind the login, with a return address, after a failed login, or while somebody is signed in. Clients often have separate code for these cases.',
+    fix: 'Build the address of the portal in one function, and begin every login with this function.',
+    async run(context) {
+      for (const { way, start } of await startsOf(context))
+        for (const [name, , expected] of parameters) {
+          const values = start.url.searchParams.getAll(name)
+          const right = expected(context)
+          const isRight = values.length === 1 && values[0] !== '' && (right === undefined || values[0] === right)
+          expect(
+            isRight,
+            `The login that began ${way} has ${values.length === 0 ? 'no' : 'the wrong'} ${name}${values.length > 0 ? `: ${values.join(', ') || '(empty)'}` : ''}.`,
+            start.page,
+          )
+        }
+    },
+  },
   ...stateAndVerifier,
   ...loginCookie,
   {
@@ -175,6 +201,49 @@ export const startingALogin: Row[] = [
       expect(
         size < 8192 && cookies.length <= 25,
         `After 50 starts, the browser has ${cookies.length} cookies with ${size} bytes together.`,
+      )
+    },
+  },
+  {
+    id: 'logins-bounded-with-return-address',
+    title: 'Unfinished logins with a long return address do not fill the Cookie header',
+    rule: 'CL-07',
+    why: 'A client that keeps the return address in the cookie of each login has cookies that are much larger than those of a plain login.',
+    fix: 'Limit the length of a return address that you keep in a cookie, for example to 200 characters.',
+    needs: ['returnTo'],
+    async run(context) {
+      const { login, returnTo } = context.settings
+      const browser = context.browser()
+      for (let count = 0; count < 12; count++) {
+        const path = `/applications?${new URLSearchParams({ q: `${count}${'long-'.repeat(280)}` })}`
+        await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: path })}`)
+      }
+      const cookies = browser.cookies.list(context.platform.redirectUri)
+      const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
+      expect(
+        size < 8192,
+        `After 12 starts with a return address of 1,400 characters, the browser has ${cookies.length} cookies with ${size} bytes together.`,
+      )
+    },
+  },
+  {
+    id: 'logins-at-once',
+    title: 'After twenty logins that began at the same time, the next login works, and few cookies are left',
+    rule: 'CL-07',
+    why: 'A browser that restores its windows begins all logins before it gets the first cookie, so no answer could delete an older cookie. The browser then has the cookies of twenty logins.',
+    fix: 'At the start of each login, delete all cookies of older logins except the newest few, not only one of them.',
+    needs: ['page'],
+    async run(context) {
+      const browser = context.browser()
+      await Promise.all(Array.from({ length: 20 }, () => context.startLogin(browser.newTab())))
+      await context.signIn(browser)
+      await expectSignedIn(context, browser, 'After 20 logins that began at the same time, a login did not work.')
+      await context.visitUntilPortal(browser, context.settings.login)
+      const cookies = browser.cookies.list(context.platform.redirectUri)
+      const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
+      expect(
+        size < 8192,
+        `After the next start, the browser has ${cookies.length} cookies with ${size} bytes together.`,
       )
     },
   },
@@ -233,21 +302,7 @@ export const startingALogin: Row[] = [
     why: "A page of another site could begin dozens of logins with images, and push out the visitor's own.",
     fix: 'Refuse frames, images, scripts and prefetches by Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose.',
     async run(context) {
-      const others: Record<string, Record<string, string>> = {
-        'A prefetch': { 'sec-purpose': 'prefetch' },
-        'A frame of another site': { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'cross-site' },
-        'An image on a page of another site': {
-          'sec-fetch-dest': 'image',
-          'sec-fetch-mode': 'no-cors',
-          'sec-fetch-site': 'cross-site',
-        },
-        'A script of another site': {
-          'sec-fetch-dest': 'empty',
-          'sec-fetch-mode': 'cors',
-          'sec-fetch-site': 'cross-site',
-        },
-      }
-      for (const [what, headers] of Object.entries(others)) {
+      for (const [what, headers] of Object.entries(noNavigations)) {
         const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
         expect(setCookiesOf(exchange).length === 0, `${what} began a login: the answer set a cookie.`, exchange)
       }
@@ -267,7 +322,7 @@ export const startingALogin: Row[] = [
       const page = await browser.visit(context.url(context.settings.login))
       expect(!page.fault, `The browser stopped: ${page.fault}.`, page)
       expect(
-        (await context.exchanges()).length === 0,
+        (await context.codeExchanges()).length === 0,
         'The client exchanged the code, although this browser has no cookie of the login.',
       )
     },

@@ -1,17 +1,19 @@
 // The callback: a login that works, and callbacks that do not come from a redirect of the portal.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, describePage, expect, expectOr, expectSignedIn, headerOf } from '../../findings.ts'
+import { bodyOf, describePage, expect, expectSignedIn, expectWithFix, headerOf, setCookiesOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, errorCallback, followCallback, navigationHeaders } from '../../steps/callback.ts'
 import { describeScript, foreignLoads, mayGoOnByScript, showsInside } from '../../steps/page-content.ts'
 import { ownCookies, plant } from '../../steps/sessions.ts'
 import { callbackParameters } from './callback-parameters.ts'
+import { hostileValues } from './hostile-values.ts'
+import { refused } from './refused.ts'
 import { returnTo } from './return-to.ts'
 import { states } from './states.ts'
 
-export const callback: Row[] = [
+export const callback: CheckDefinition[] = [
   {
     id: 'login-works',
     title: 'A visitor who signs in at the portal is signed in at the client',
@@ -26,7 +28,7 @@ export const callback: Row[] = [
       const { page, client } = context.settings
       const visits = landed.trail.filter(({ request }) => request.url.startsWith(context.platform.redirectUri)).length
       const steps = context.arrived('exchange', 'api').slice(-2)
-      expectOr(
+      expectWithFix(
         isSignedIn
           ? 'Answer the callback with status 200 and a page with a meta refresh, or make the cookie of the session SameSite=Lax. Browsers send no Strict cookie after redirects that another site began.'
           : adviceForLogin(context),
@@ -38,7 +40,7 @@ export const callback: Row[] = [
         ...steps,
       )
       if (!isSignedIn && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed, context.settings))
-      expectOr(
+      expectWithFix(
         adviceForLogin(context),
         isSignedIn,
         `After the login, which ended with ${describePage(landed)}, a visit of ${page} made no successful call of the API.`,
@@ -93,6 +95,14 @@ export const callback: Row[] = [
         left.length === 0,
         `After the login the address is ${new URL(landed.url).pathname} with ${left.join(' and ')}.`,
       )
+      // The values may also be in the address under other names, or in its path or fragment.
+      const query = landed.trail
+        .map(({ request }) => new URL(request.url))
+        .find(url => url.href.startsWith(context.platform.redirectUri) && url.searchParams.has('code'))?.searchParams
+      for (const name of ['code', 'state']) {
+        const value = query?.get(name) ?? ''
+        expect(value === '' || !landed.url.includes(value), `After the login the address contains the ${name}.`, landed)
+      }
     },
   },
   {
@@ -191,7 +201,49 @@ export const callback: Row[] = [
       await expectSignedIn(context, browser, 'Nobody is signed in after the four callbacks.')
     },
   },
+  {
+    id: 'callback-resent-exchanges',
+    title: 'When the browser sends a callback four times at once, the client makes one exchange',
+    rule: 'resent-callback-one-exchange',
+    why: 'A code is valid once. The portal answers a second exchange only for a few seconds, and later revokes the tokens of the first exchange.',
+    fix: 'Let all requests with the same state share one exchange. Processes that share no memory cannot do this, so this is advice.',
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      await deliverOften(context, browser, callback)
+      const exchanges = await context.codeExchanges()
+      if (exchanges.length === 0) throw new Undecided('The client made no exchange for the callback.')
+      expect(exchanges.length === 1, `The client made ${exchanges.length} exchanges.`, ...exchanges.slice(0, 2))
+    },
+  },
+  {
+    id: 'callback-resent-late',
+    title: 'If the browser repeats the callback after the login, the visitor stays signed in',
+    rule: 'resent-callback-signs-in',
+    why: 'A browser sends a request again when it gets no answer. The second request has the cookies from before the login, and its answer must not replace the new session.',
+    fix: 'Answer a callback of a login that has ended with a page, and set or delete no cookie of the session.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      const before = browser.copy()
+      await followCallback(context, browser, callback)
+      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      const late = await followCallback(
+        context,
+        before,
+        callback,
+        ({ origin }) => origin === context.platform.portalUrl,
+      )
+      for (const line of setCookiesOf(late.trail[0]!)) browser.cookies.set(callback.href, line)
+      expect(
+        await context.isSignedIn(browser),
+        'After the answer to the second request, the visitor is no longer signed in.',
+        late,
+      )
+    },
+  },
   ...callbackParameters,
+  ...refused,
+  ...hostileValues,
   {
     id: 'callback-post',
     title: 'The client exchanges no code that a form sends to the callback',
@@ -205,7 +257,7 @@ export const callback: Row[] = [
         `<form method="post" action="${callback.origin}${callback.pathname}">${[...callback.searchParams].map(([name, value]) => `<input name="${name}" value="${value}">`).join('')}<button>Go</button></form>`,
       )
       await browser.submit(page, page.forms[0]!)
-      expect((await context.exchanges()).length === 0, 'The client exchanged the code of the form.')
+      expect((await context.codeExchanges()).length === 0, 'The client exchanged the code of the form.')
     },
   },
   {
@@ -221,7 +273,7 @@ export const callback: Row[] = [
         method: 'HEAD',
         headers: { ...navigationHeaders, ...(cookie && { cookie }) },
       })
-      expect((await context.exchanges()).length === 0, 'The client exchanged the code.')
+      expect((await context.codeExchanges()).length === 0, 'The client exchanged the code.')
       await expectRawExchange(context)
     },
   },
@@ -242,7 +294,7 @@ export const callback: Row[] = [
           ...(cookie && { cookie }),
         },
       })
-      expect((await context.exchanges()).length === 0, 'The client exchanged the code.')
+      expect((await context.codeExchanges()).length === 0, 'The client exchanged the code.')
       await expectRawExchange(context)
     },
   },
@@ -269,7 +321,7 @@ export const callback: Row[] = [
           page,
         )
       }
-      expect((await context.exchanges()).length === 0, 'A code was exchanged.')
+      expect((await context.codeExchanges()).length === 0, 'A code was exchanged.')
     },
   },
   {
@@ -386,7 +438,7 @@ async function expectRawExchange(context: CheckContext): Promise<void> {
   const { browser, callback } = await beginLogin(context)
   const cookie = cookieHeader(context, browser, callback.href)
   await context.request(callback.href, { headers: { ...navigationHeaders, ...(cookie && { cookie }) } })
-  if ((await context.exchanges()).length === 0)
+  if ((await context.codeExchanges()).length === 0)
     throw new Undecided('The client also makes no exchange for a plain callback.')
 }
 

@@ -1,13 +1,14 @@
 // The client's pages: their headers, links and sources, and who may see them.
 
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { crawl, makeApplication } from '../../steps/applications.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
+import { isNotFramed } from '../../steps/frames.ts'
 import { addressesIn, foreignLoads, runsScript, showsInside } from '../../steps/page-content.ts'
 import { sessionOf } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
@@ -15,6 +16,10 @@ import { tokensOf } from '../../steps/tokens.ts'
 import { changing } from './changing.ts'
 import { creating } from './creating.ts'
 import { errorHeaders } from './error-headers.ts'
+import { everyForm } from './every-form.ts'
+import { everyPage } from './every-page.ts'
+import { everyText } from './every-text.ts'
+import { ownAddress } from './own-address.ts'
 import { pageTexts } from './page-texts.ts'
 import { slowValues } from './slow-values.ts'
 import { typedValues } from './typed-values.ts'
@@ -42,9 +47,7 @@ const headers: {
     rule: 'PG-08',
     why: 'Another site can hide the page in a frame, so that visitors press its buttons without seeing them.',
     fix: "Send Content-Security-Policy: frame-ancestors 'none', or X-Frame-Options: DENY.",
-    isRight: ({ headers }) =>
-      /deny|sameorigin/i.test(headers.get('x-frame-options') ?? '') ||
-      /frame-ancestors\s+'(none|self)'/i.test(headers.get('content-security-policy') ?? ''),
+    isRight: ({ headers, url }) => isNotFramed(name => headers.get(name), new URL(url).origin),
   },
   {
     id: 'page-nosniff',
@@ -77,7 +80,7 @@ const headers: {
   },
 ]
 
-export const pages: Row[] = [
+export const pages: CheckDefinition[] = [
   {
     id: 'page-needs-login',
     title: 'Without a session the page behind the login does not call the API, and offers to sign in',
@@ -175,12 +178,12 @@ export const pages: Row[] = [
     },
   },
   ...headers.map(
-    ({ isRight, ...row }): Row => ({
-      ...row,
+    ({ isRight, ...definition }): CheckDefinition => ({
+      ...definition,
       needs: ['page'],
       async run(context) {
         const { page } = await openPage(context)
-        const seen = headersOf[row.id]!.map(name => describeHeader(page, name)).join(', and ')
+        const seen = headersOf[definition.id]!.map(name => describeHeader(page, name)).join(', and ')
         expect(isRight(page), `On the page ${seen}.`, page)
       },
     }),
@@ -385,6 +388,10 @@ export const pages: Row[] = [
   ...typedValues,
   ...slowValues,
   ...errorHeaders,
+  ...everyForm,
+  ...everyPage,
+  ...everyText,
+  ...ownAddress,
 ]
 
 /** Requests the start page and the page behind the login with a false Host, and returns the answers. */

@@ -2,7 +2,7 @@
 // texts, and headers for a browser.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
-import { NotApplicable, type Row } from '../../check.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
 import { makeApplication } from '../../steps/applications.ts'
@@ -11,12 +11,12 @@ import { created, openCreateForm, submitCreate } from '../../steps/create-form.t
 import { compareUnder, expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { visitPage } from '../../steps/sessions.ts'
 
-const needs: Row['needs'] = ['page']
+const needs: CheckDefinition['needs'] = ['page']
 const other = 'other.example'
 
 // ---- Ids in the list
 
-const ids: [id: string, what: string, rule: Row['rule'], values: unknown[]][] = [
+const ids: [id: string, what: string, rule: CheckDefinition['rule'], values: unknown[]][] = [
   ['path', 'leads to another path or host', 'PG-23', ['../logout', '%2e%2e/%2e%2e/logout', `//${other}/x`, 'a/b/c']],
   ['query', 'begins a query or a fragment', 'PG-23', ['?x=1&y=2', '#x', 'a?x=1']],
   [
@@ -29,7 +29,7 @@ const ids: [id: string, what: string, rule: Row['rule'], values: unknown[]][] = 
   ['type', 'is not a text', 'UP-06', [7, null, { a: 1 }, ['a']]],
 ]
 
-const idRows: Row[] = ids.map(([id, what, rule, values]) => ({
+const idRows: CheckDefinition[] = ids.map(([id, what, rule, values]) => ({
   id: `list-id-${id}`,
   title: `An application whose id ${what} breaks no page, makes no link to another site, and changes no call of the client`,
   rule,
@@ -52,7 +52,7 @@ const idRows: Row[] = ids.map(([id, what, rule, values]) => ({
   },
 }))
 
-const idLinks: Row = {
+const idLinks: CheckDefinition = {
   id: 'list-id-link',
   title: 'The link to an application contains the id as one path segment or one query value, whatever the id is',
   // This rule is only a SHOULD: the link stays at the client, and some templates, such as those of Go, leave a slash in
@@ -178,7 +178,7 @@ function awayFrom({ settings, platform }: CheckContext, one: Exchange): string |
   return [settings.client, platform.portalUrl].includes(origin) ? undefined : href
 }
 
-const createdRows: Row[] = createdIds.map(([id, what, values]) => ({
+const createdRows: CheckDefinition[] = createdIds.map(([id, what, values]) => ({
   id: `create-id-${id}`,
   title: `After the creation of an application whose id ${what}, the client redirects the visitor only to its own pages`,
   rule: id === 'header' ? 'header-injection' : 'CL-25',
@@ -212,9 +212,9 @@ const createdRows: Row[] = createdIds.map(([id, what, values]) => ({
 
 // ---- Sizes
 
-const sizes: Row[] = [
+const sizes: CheckDefinition[] = [
   ...(['gzip-bomb', 'large'] as const).map(
-    (fault): Row => ({
+    (fault): CheckDefinition => ({
       id: fault === 'large' ? 'list-large-refused' : 'list-gzip-bomb',
       title: `The client limits the ${fault === 'large' ? 'size of a list' : 'unpacked size of a compressed list'}`,
       rule: 'UP-04',
@@ -297,9 +297,9 @@ const bodies: [status: number, body: string, type: string][] = [
   [502, `<!doctype html><h1>${words}</h1><script>conformance()</script>`, 'text/html; charset=utf-8'],
 ]
 
-function onErrors(row: Omit<Row, 'run' | 'needs'>, judge: (page: Page) => void): Row {
+function onErrors(definition: Omit<CheckDefinition, 'run' | 'needs'>, judge: (page: Page) => void): CheckDefinition {
   return {
-    ...row,
+    ...definition,
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -313,7 +313,7 @@ function onErrors(row: Omit<Row, 'run' | 'needs'>, judge: (page: Page) => void):
   }
 }
 
-const errorRows: Row[] = [
+const errorRows: CheckDefinition[] = [
   onErrors(
     {
       id: 'list-error-escaped',
@@ -385,7 +385,7 @@ const headerRule = {
   fix: 'Write the headers of every answer yourself, and copy none.',
 } as const
 
-const headerRows: Row[] = [
+const headerRows: CheckDefinition[] = [
   {
     id: 'list-headers-not-passed-back',
     title: 'The client passes no response header of the API to the browser',
@@ -405,7 +405,7 @@ const headerRows: Row[] = [
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-headers', { options: { headers: foreign } })
       const page = await followCallback(context, browser, callback, ({ hostname }) => hostname === other)
-      if (!(await context.exchanges()).some(({ fault }) => fault))
+      if (!(await context.codeExchanges()).some(({ fault }) => fault))
         throw new NotApplicable('the callback exchanges nothing, which another check reports')
       expectAnswer(page)
       expectOwnHeaders(page)
@@ -433,4 +433,4 @@ const headerRows: Row[] = [
   },
 ]
 
-export const apiAnswers: Row[] = [...idRows, idLinks, ...createdRows, ...sizes, ...errorRows, ...headerRows]
+export const apiAnswers: CheckDefinition[] = [...idRows, idLinks, ...createdRows, ...sizes, ...errorRows, ...headerRows]

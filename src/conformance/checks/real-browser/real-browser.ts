@@ -1,8 +1,8 @@
 // Logins, forms and cookies in a real Chromium, which runs the scripts of the client. These checks run only with --browser.
 import type { Locator } from 'playwright-core'
-import { type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, expectOr } from '../../findings.ts'
+import { expect, expectWithFix } from '../../findings.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import {
   callbacksIn,
@@ -29,7 +29,7 @@ async function createBy(context: CheckContext, press: (button: Locator) => Promi
   return createdBy(context, visitor.person)
 }
 
-const rows: Row[] = [
+const definitions: CheckDefinition[] = [
   {
     id: 'chromium-login',
     title: 'In Chromium, a visitor who signs in at the portal once is signed in at the client',
@@ -41,7 +41,7 @@ const rows: Row[] = [
       const visitor = await signIn(context)
       const { window, isAtRest } = visitor
       const { length: callbacks } = callbacksIn(context, window)
-      expectOr(
+      expectWithFix(
         strictCookie,
         callbacks < 2,
         `The browser was sent to the portal and back ${callbacks} times, and is at ${placeOf(window)}.`,
@@ -288,4 +288,4 @@ const rows: Row[] = [
 ]
 
 /** The time limit is long, because a new browser is slow on a busy machine. */
-export const realBrowser: Row[] = rows.map(row => ({ ...row, longestMs: 120_000 }))
+export const realBrowser: CheckDefinition[] = definitions.map(definition => ({ ...definition, longestMs: 120_000 }))

@@ -1,10 +1,17 @@
 // The cookies of a session: their attributes, values, size and number.
 import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { expiredSession, openSession, ownCookies, renewalIn, sessionOf, visitPage } from '../../steps/sessions.ts'
-import { decodeSafely, longestCookieSeconds, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
+import {
+  cookiesOf,
+  decodeSafely,
+  longestCookieSeconds,
+  type ReadCookie,
+  readableTextsIn,
+  readSetCookie,
+} from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 
@@ -12,7 +19,7 @@ import { foreignCookies } from './foreign-cookies.ts'
 const shortestWithToken = 200
 
 /** The attributes of each session cookie. `judge` returns what is wrong with the cookie, if anything. */
-const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | undefined })[] = [
+const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) => string | undefined })[] = [
   {
     id: 'cookie-httponly',
     title: 'No script can read the cookies of the session',
@@ -64,7 +71,7 @@ const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | 
   },
 ]
 
-const needs: Row['needs'] = ['page']
+const needs: CheckDefinition['needs'] = ['page']
 
 /**
  * The content of a cookie with `#` in place of each number of at most nine digits, if the content is text. A value that
@@ -77,15 +84,28 @@ function withoutNumbers(value: string): string {
   return text.replace(/(?<![0-9A-Za-z])\d{1,9}(?![0-9A-Za-z])/g, '#')
 }
 
-export const cookie: Row[] = [
+export const cookie: CheckDefinition[] = [
   ...attributes.map(
-    ({ judge, ...row }): Row => ({
-      ...row,
+    ({ judge, ...definition }): CheckDefinition => ({
+      ...definition,
       needs,
       async run(context) {
-        for (const { cookie, exchange } of (await sessionOf(context)).cookies) {
+        const { browser, cookies } = await sessionOf(context)
+        for (const { cookie, exchange } of cookies) {
           const fault = judge(cookie)
           expect(fault === undefined, `The cookie ${cookie.name} ${fault}.`, exchange)
+        }
+        // A login that replaces a session may use other code.
+        const again = await followCallback(context, browser, await context.authorize(await context.startLogin(browser)))
+        const names = cookies.map(({ cookie }) => cookie.name)
+        for (const { cookie, exchange } of cookiesOf(again.trail)) {
+          if (!names.includes(cookie.name) || cookie.isDeletion || cookie.value === '') continue
+          const fault = judge(cookie)
+          expect(
+            fault === undefined,
+            `After a second login in the same browser, the cookie ${cookie.name} ${fault}.`,
+            exchange,
+          )
         }
       },
     }),
@@ -147,7 +167,7 @@ export const cookie: Row[] = [
     },
   },
   ...[3, 5, 9].map(
-    (size): Row => ({
+    (size): CheckDefinition => ({
       id: `cookie-size-${size}-kb`,
       title: `With an access token of ${size} KB, the client sets no cookie of more than 4,096 bytes`,
       rule: 'CK-03',
@@ -228,7 +248,7 @@ export const cookie: Row[] = [
     needs,
     async run(context) {
       const { cookies } = await sessionOf(context)
-      const given = (await context.exchanges()).map(tokensOf).find(tokens => tokens) as
+      const given = (await context.codeExchanges()).map(tokensOf).find(tokens => tokens) as
         | { expires_in?: unknown; refresh_token?: unknown }
         | undefined
       const lifetime = Number(given?.expires_in)
@@ -250,6 +270,33 @@ export const cookie: Row[] = [
     },
   },
   ...foreignCookies,
+  {
+    id: 'cookie-data-sealed',
+    title: 'Nobody can read who the visitor is in a cookie',
+    rule: 'CK-05',
+    why: 'A signed cookie is not secret: everybody who gets the cookie, for example from a backup or a log, can read its data.',
+    fix: 'Encrypt the cookie, or keep the data at the server and only a random id in the cookie.',
+    needs,
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      const person = await context.person()
+      const page = await followCallback(context, browser, callback)
+      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      const behind = await browser.visit(context.url(context.settings.page))
+      for (const { cookie, exchange } of cookiesOf([...page.trail, ...behind.trail])) {
+        const texts = readableTextsIn(cookie.value)
+        for (const [what, text] of [
+          ['e-mail address', person.email],
+          ['id', person.id],
+        ] as const)
+          expect(
+            !texts.some(readable => readable.includes(text)),
+            `The cookie ${cookie.name} contains the ${what} of the visitor, and is not encrypted.`,
+            exchange,
+          )
+      }
+    },
+  },
   {
     id: 'cookie-only-where-it-changes',
     title: 'The client sets no cookie in an answer that changes no session',
@@ -316,6 +363,31 @@ export const cookie: Row[] = [
       if (!(await context.isSignedIn((await openSession(context)).browser)))
         throw new Undecided('A plain login does not work.')
       expect(false, 'Nobody is signed in after the login.')
+    },
+  },
+  {
+    id: 'cookie-very-large-neighbours',
+    title:
+      'With 8 KB of other cookies on the host, the visitor stays signed in, or the client says that the request is too large',
+    rule: 'CK-04',
+    why: 'A client that drops a long Cookie header shows a visitor who is signed in as signed out, or even deletes the session.',
+    fix: 'Read the whole Cookie header. If it is too long for your server, answer with status 431 or 400, and delete nothing.',
+    needs,
+    async run(context) {
+      const { browser } = await sessionOf(context)
+      const full = browser.copy()
+      for (const name of ['one', 'two'])
+        full.cookies.set(context.url('/'), `neighbour-${name}=${'n'.repeat(4000)}; Path=/`)
+      const { page, steps } = await visitPage(context, full)
+      const isRefused = page.stoppedAt === undefined && [400, 413, 431].includes(page.status)
+      const isSignedIn = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
+      expect(
+        isRefused || isSignedIn,
+        `The page was answered with ${describePage(page)}, and nobody is signed in.`,
+        page,
+      )
+      for (const name of ['one', 'two']) full.cookies.delete(`neighbour-${name}`)
+      expect(await context.isSignedIn(full), 'Without the other cookies, the visitor is no longer signed in.', page)
     },
   },
 ]

@@ -1,14 +1,15 @@
 // Sessions and tokens that end unexpectedly, and the memory and connections that many logins use.
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { tokensSentIn } from '../../correlation.ts'
 import { describePage, expect, statusOf } from '../../findings.ts'
+import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { usageOf } from './usage.ts'
 
-const needs: Row['needs'] = ['page']
+const needs: CheckDefinition['needs'] = ['page']
 
 /** Seconds. */
 const shortLife = 2
@@ -43,7 +44,7 @@ async function leaveLogins(context: CheckContext): Promise<number> {
   return begun
 }
 
-export const time: Row[] = [
+export const time: CheckDefinition[] = [
   {
     id: 'time-session-ends-at-server',
     title: 'The client does not accept the cookie of an expired session',
@@ -56,7 +57,7 @@ export const time: Row[] = [
       // The token response has no refresh token, because a client may continue a session that it can renew.
       await context.order('exchange-short-session', { options: { seconds: shortLife } })
       await followCallback(context, browser, callback)
-      const [exchange] = await context.exchanges()
+      const [exchange] = await context.codeExchanges()
       if (!exchange?.fault) throw new Undecided('The portal answered the exchange without the ordered fault.')
       const token = tokensOf(exchange)?.access_token
       const cookie = cookieHeader(context, browser, context.settings.page)
@@ -82,7 +83,7 @@ export const time: Row[] = [
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-early-end-of-access-token', { options: { seconds: 1 } })
       await followCallback(context, browser, callback)
-      if (!(await context.exchanges()).some(({ fault }) => fault))
+      if (!(await context.codeExchanges()).some(({ fault }) => fault))
         throw new Undecided('The portal answered the exchange without the ordered fault.')
       await context.pause(2300)
       const { page, steps } = await visitPage(context, browser)
@@ -115,12 +116,43 @@ export const time: Row[] = [
     },
   },
   {
+    id: 'calls-of-a-page',
+    title: 'A page with six applications makes at most two calls of the platform',
+    rule: 'DO-14',
+    why: 'If a page makes a call for each application, a few visitors with many applications are enough to overload the platform and the client.',
+    fix: 'Show what the list contains. Ask for one application only on its own page, and keep the name of the visitor in the session.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      for (let count = 1; count <= 6; count++) await makeApplication(context, person, { name: `Weather ${count}` })
+      const { page, steps } = await visitPage(context, browser)
+      const calls = steps.filter(({ kind }) => ['api', 'me', 'exchange', 'refresh'].includes(kind))
+      if (!calls.some(({ response }) => response.status < 400)) throw new Undecided('The page made no call.')
+      expect(calls.length <= 2, `One visit made ${calls.length} calls.`, page, ...calls.slice(0, 6))
+    },
+  },
+  {
+    id: 'calls-of-a-login',
+    title: 'A login makes one exchange, and at most two other calls of the portal',
+    rule: 'DO-14',
+    why: 'Each visitor waits for these calls, and a login that makes many calls overloads the portal.',
+    fix: 'Make the exchange and, if you show the name of the visitor, one call for the name.',
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      const page = await followCallback(context, browser, callback, url => url.origin === context.platform.portalUrl)
+      await context.platform.settle()
+      const calls = context.arrived('exchange', 'refresh', 'me')
+      if (calls.length === 0) throw new Undecided('The client made no exchange.')
+      expect(calls.length <= 3, `One login made ${calls.length} calls.`, page, ...calls.slice(0, 6))
+    },
+  },
+  {
     id: 'time-left-logins',
     title: 'After a thousand unfinished logins, the client has not used much more memory or connections',
     rule: 'DO-10',
     why: 'Anybody can begin any number of logins without a password.',
     fix: 'Keep a login in a sealed cookie, or at the server with a limit on the number and age of logins. Reuse connections to the portal.',
-    needs: ['start'],
+    needs: ['process'],
     isAlone: true,
     async run(context) {
       const pid = context.clientProcess?.pid?.()

@@ -1,6 +1,6 @@
 // Requests that no browser sends, but that anybody can send: the client must answer them, keep running, and use no address from them.
 import type { Exchange } from '../../browser/browser.ts'
-import { NotApplicable, type Row } from '../../check.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf } from '../../findings.ts'
 import { typedAddress } from '../../steps/callback.ts'
@@ -8,6 +8,7 @@ import { expectOwnStatus, type Odd, requestText, sendOdd } from '../../steps/raw
 import { bodies } from './bodies.ts'
 import { forgeries } from './forgeries.ts'
 import { limits } from './limits.ts'
+import { signedIn } from './signed-in.ts'
 
 /** Invalid requests of one kind. `what` begins the title of the check. */
 const families: {
@@ -192,8 +193,8 @@ function parameterNames({ settings }: CheckContext): string[] {
   return [settings.returnTo, 'state', 'error', 'error_description', 'iss', 'page'].filter(Boolean)
 }
 
-export const rawRequests: Row[] = [
-  ...families.flatMap(({ id, what, fix, requests }): Row[] => [
+export const rawRequests: CheckDefinition[] = [
+  ...families.flatMap(({ id, what, fix, requests }): CheckDefinition[] => [
     {
       id: `raw-${id}`,
       title: `${what} get an answer, and the client keeps running`,
@@ -282,4 +283,5 @@ export const rawRequests: Row[] = [
   ...bodies,
   ...forgeries,
   ...limits,
+  ...signedIn,
 ]

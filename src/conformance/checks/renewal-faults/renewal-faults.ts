@@ -1,6 +1,6 @@
 // How the client handles a portal that answers a renewal wrongly or not at all.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
@@ -12,19 +12,19 @@ import { asksToSignIn, expiredSession, renewalIn, visitPage } from '../../steps/
 import { cookiesOf, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
-const needs: Row['needs'] = ['page']
+const needs: CheckDefinition['needs'] = ['page']
 
 const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
 
 /** A check that visits one page while the portal answers the renewal with a fault. */
 function under(
-  row: Omit<Row, 'run'>,
+  definition: Omit<CheckDefinition, 'run'>,
   fault: [name: string, options?: Record<string, unknown>, times?: number | 'always'] | undefined,
   judge: (visit: Renewing, context: CheckContext) => void | Promise<void>,
-): Row {
+): CheckDefinition {
   return {
-    ...row,
-    needs: row.needs ?? needs,
+    ...definition,
+    needs: definition.needs ?? needs,
     async run(context) {
       const [name, options, times] = fault ?? []
       await judge(await renewUnder(context, name, options, times), context)
@@ -34,7 +34,7 @@ function under(
 
 // ---- What is sent
 
-const requests: Row[] = [
+const requests: CheckDefinition[] = [
   under(
     {
       id: 'refresh-form',
@@ -127,7 +127,7 @@ const requests: Row[] = [
 
 // ---- An answer that does not arrive, or leads elsewhere
 
-const redirects: Row[] = [302, 307].map(status =>
+const redirects: CheckDefinition[] = [302, 307].map(status =>
   under(
     {
       id: `refresh-redirect-${status}`,
@@ -148,13 +148,13 @@ const redirects: Row[] = [302, 307].map(status =>
   ),
 )
 
-const deadlines: Row[] = [
+const deadlines: CheckDefinition[] = [
   ['drip', 'the portal answers a renewal one byte at a time', { seconds: 0.2 }],
   ['endless-body', 'the answer to a renewal has no end', {}],
   ['endless-header', 'the answer to a renewal has a header without end', {}],
   ['slow-header', 'the headers of the answer to a renewal come one byte at a time', {}],
 ].map(
-  ([fault, what, options]): Row => ({
+  ([fault, what, options]): CheckDefinition => ({
     id: `refresh-${fault}`,
     title: `When ${what}, the visitor gets an answer in time`,
     rule: 'UP-03',
@@ -174,7 +174,7 @@ const deadlines: Row[] = [
   }),
 )
 
-const survivals: Row[] = [
+const survivals: CheckDefinition[] = [
   ['401', 'with status 401 and invalid_client'],
   ['502', 'with status 502'],
   ['504', 'with status 504'],
@@ -200,7 +200,7 @@ const survivals: Row[] = [
   ),
 )
 
-const single: Row[] = [
+const single: CheckDefinition[] = [
   under(
     {
       id: 'refresh-429-not-repeated',
@@ -243,7 +243,7 @@ const single: Row[] = [
   ),
 ]
 
-const sizes: Row[] = [
+const sizes: CheckDefinition[] = [
   {
     id: 'refresh-endless-body-left',
     title: 'The client closes the connection if the answer to a renewal grows too large',
@@ -320,7 +320,7 @@ const lifetimes: [fault: string, what: string, options?: Record<string, unknown>
   ['trillion', 'is 1,000,000,000,000', { value: 1e12 }],
 ]
 
-const oddLifetimes: Row[] = lifetimes.map(([fault, what, options]) =>
+const oddLifetimes: CheckDefinition[] = lifetimes.map(([fault, what, options]) =>
   under(
     {
       id: `refresh-expires-in-${fault}`,
@@ -352,7 +352,7 @@ const oddLifetimes: Row[] = lifetimes.map(([fault, what, options]) =>
 const noTokens =
   /^bearer\s*(undefined|null|none|nil|nan|false|true|12345|\[?'?a'?\]?|one.*|two.*|t\S*k\S*n|\[object object\])?\s*$/i
 
-const unusable: [fault: string, what: string, rule: Row['rule']][] = [
+const unusable: [fault: string, what: string, rule: CheckDefinition['rule']][] = [
   ['access-token-missing', 'has no access token', 'CL-18'],
   ['access-token-null', 'has null for an access token', 'CL-18'],
   ['access-token-empty', 'has an empty access token', 'CL-18'],
@@ -364,7 +364,7 @@ const unusable: [fault: string, what: string, rule: Row['rule']][] = [
   ['token-type-missing', 'has no token_type', 'token-type-required'],
 ]
 
-const unusables: Row[] = unusable.map(([fault, what, rule]) => ({
+const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
   id: `refresh-${fault}`,
   title: `The client does not use the tokens of a renewal that ${what}`,
   rule,
@@ -410,9 +410,9 @@ const finalRefusals: [status: number, error: string, id: string, because: string
   [401, 'unauthorized_client', 'unauthorized-client-401', 'a portal may allow this client no renewals'],
 ]
 
-const refusals: Row[] = [
+const refusals: CheckDefinition[] = [
   ...finalRefusals.map(
-    ([status, error, id, because]): Row => ({
+    ([status, error, id, because]): CheckDefinition => ({
       id: `refresh-dropped-on-${id}`,
       title: `When the portal refuses a renewal with status ${status} and ${error}, the client offers the login, and the login works`,
       rule: error === 'invalid_grant' ? 'RF-05' : 'refused-for-good',
@@ -477,7 +477,7 @@ const refusals: Row[] = [
 
 // ---- The new tokens
 
-const kept: Row[] = [
+const kept: CheckDefinition[] = [
   under(
     {
       id: 'refresh-tokens-not-in-browser',
@@ -537,7 +537,7 @@ const kept: Row[] = [
     rule: 'LG-02',
     why: 'Many people who must not know a token can read a log, and logs are kept for a long time.',
     fix: 'Log the path and the status of a call. From headers and bodies, log only the fields in a fixed list.',
-    needs: ['page', 'start'],
+    needs: ['page', 'process'],
     async run(context) {
       const { browser, person } = await expiredSession(context)
       await context.order('refresh-400', { times: 1, options: { error: 'temporarily_unavailable' } })
@@ -559,7 +559,7 @@ const kept: Row[] = [
   },
 ]
 
-export const renewalFaults: Row[] = [
+export const renewalFaults: CheckDefinition[] = [
   ...requests,
   ...redirects,
   ...deadlines,

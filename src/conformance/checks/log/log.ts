@@ -1,16 +1,18 @@
 // The output of the client during each check: it must contain no secrets and no personal texts.
 import type { Browser } from '../../browser/browser.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { ownForm, sendForm } from '../../steps/application-pages.ts'
+import { makeApplication } from '../../steps/applications.ts'
+import { beginLogin, followCallback, typedAddress } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { visitUnder } from '../../steps/list-page.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
-const needs = ['start' as const]
+const needs = ['process' as const]
 const secretsWhy = 'Many people who must not know the secret can read a log, and logs are kept for a long time.'
 const fixLog = 'Log the path without its query. From headers and bodies, log only the fields in a fixed list.'
 
@@ -70,7 +72,7 @@ async function signIn(context: CheckContext): Promise<{ browser: Browser; callba
   return { browser, callback, cookies: values.filter(isOnlyCookie) }
 }
 
-export const log: Row[] = [
+export const log: CheckDefinition[] = [
   {
     id: 'log-code',
     title: 'The client does not print the code of a login',
@@ -86,7 +88,7 @@ export const log: Row[] = [
   {
     id: 'log-state',
     title: 'The client does not print the state of a login',
-    rule: 'log-masked',
+    rule: 'LG-01',
     why: 'The state protects a login against forged callbacks, and a log is often copied to other systems.',
     fix: fixLog,
     needs,
@@ -198,7 +200,7 @@ export const log: Row[] = [
     rule: 'LG-02',
     why: 'The tokens of a refused answer are valid. Anybody who reads them in the log can act as the visitor.',
     fix: 'Log which member of the answer is wrong, never the answer.',
-    needs: ['start', 'page'],
+    needs: ['process', 'page'],
     longestMs: 90_000,
     async run(context) {
       const { renewal } = await renewUnder(context, 'refresh-token-type-mac')
@@ -207,13 +209,13 @@ export const log: Row[] = [
     },
   },
   ...apiRefusals.map(
-    (fault): Row => ({
+    (fault): CheckDefinition => ({
       id: `log-api-${fault}`,
       title: `When a call of the API fails (${fault}), the client prints no token and no cookie`,
       rule: 'bearer-not-leaked',
       why: 'Errors of HTTP libraries contain the whole call with its Authorization header. Anybody who has a bearer token can act as the visitor.',
       fix: 'Log only the path and the status of a failed call.',
-      needs: ['start', 'page'],
+      needs: ['process', 'page'],
       async run(context) {
         const { browser, cookies } = await signIn(context)
         await visitUnder(context, `list-${fault}`, {}, 1, browser)
@@ -228,7 +230,7 @@ export const log: Row[] = [
     rule: 'bearer-not-leaked',
     why: 'Errors of HTTP libraries contain the whole call with its Authorization header. Anybody who has a bearer token can act as the visitor.',
     fix: 'Log only the path and the status of a failed call.',
-    needs: ['start', 'page', 'create'],
+    needs: ['process', 'page', 'create'],
     async run(context) {
       for (const fault of ['create-401', 'create-403', 'create-500']) {
         const open = await openCreateForm(context)
@@ -248,7 +250,7 @@ export const log: Row[] = [
     rule: 'bearer-not-leaked',
     why: 'If the revocation has failed, the tokens are still valid, and anybody who reads them in the log can act as the visitor.',
     fix: 'Log only the path and the status of a failed call.',
-    needs: ['start', 'page', 'logout'],
+    needs: ['process', 'page', 'logout'],
     async run(context) {
       for (const fault of ['revoke-503', 'revoke-reset']) {
         const { browser, page } = await context.signedIn()
@@ -267,7 +269,7 @@ export const log: Row[] = [
     rule: 'SE-04',
     why: 'The secret may be shown only once, to the person who created the application.',
     fix: 'Log the status of an API answer, and no part of its body.',
-    needs: ['start', 'create'],
+    needs: ['process', 'create'],
     async run(context) {
       const { made } = await create(context)
       const client = made.client as { clientSecrets?: string[] } | undefined
@@ -279,18 +281,70 @@ export const log: Row[] = [
   {
     id: 'log-forms',
     title: 'The client does not print what a visitor types into a form',
-    rule: 'log-masked',
-    why: 'Forms contain personal texts, and tokens that prove that a form comes from the client.',
+    rule: 'LG-06',
+    why: 'Forms contain personal texts.',
     fix: 'Log no bodies.',
-    needs: ['start', 'create'],
+    needs: ['process', 'create'],
     async run(context) {
       const typed = 'What tomorrow will be like, said in a few words.'
-      const { open } = await create(context, typed)
+      await create(context, typed)
+      const forms = [typed, encodeURIComponent(typed), typed.replaceAll(' ', '+')]
+      expectUnprinted(context, 'the text of a form', [...forms, `${new URLSearchParams({ '': typed })}`.slice(1)])
+    },
+  },
+  {
+    id: 'log-refused-form',
+    title: 'The client does not print what a visitor typed into a form that the client or the API refuses',
+    rule: 'LG-06',
+    why: 'Forms contain personal texts, and many programs print a form when it is refused.',
+    fix: 'Log which field is wrong, and not its value.',
+    needs: ['process', 'page', 'create'],
+    async run(context) {
+      const typed = 'What-yesterday-was-like-in-a-few-words'
+      for (const fault of [undefined, 'create-422', 'create-500']) {
+        const open = await openCreateForm(context)
+        const texts = open.form.controls.filter(({ type }) => type === 'text' || type === 'textarea')
+        const filled = Object.fromEntries(texts.map(({ name }) => [name, typed]))
+        if (fault) await context.order(fault, { times: 1 })
+        // Without a fault, all fields have the text, so the redirect URI is wrong.
+        const values = fault ? { ...filled, ...open.values } : filled
+        await open.browser.submit(open.page, open.form, values)
+        await context.dropFaults()
+      }
+      await context.platform.settle()
+      expectUnprinted(context, 'the text of a form', [typed])
+    },
+  },
+  {
+    id: 'log-texts-of-the-api',
+    title: 'The client does not print the texts of an application that the API sends',
+    rule: 'LG-06',
+    why: 'Other people typed these texts. A log is copied to other systems and kept for a long time.',
+    fix: 'Log the status of an API answer, and no part of its body.',
+    needs: ['process', 'page'],
+    async run(context) {
+      const name = 'Application-with-a-name-that-somebody-typed'
+      const description = 'Description-that-somebody-typed-4711'
+      await makeApplication(context, await context.person(), { name, description })
+      const { browser } = await context.signedIn()
+      await browser.visit(context.url(context.settings.page))
+      expectUnprinted(context, 'the text of an application', [name, description])
+    },
+  },
+  {
+    id: 'log-form-tokens',
+    title: 'The client does not print the hidden tokens of a form',
+    rule: 'log-masked',
+    why: 'A token proves that a form comes from the client.',
+    fix: 'Log no bodies.',
+    needs: ['process', 'create'],
+    async run(context) {
+      const { open } = await create(context)
       // Ignores ids and paths, because addresses contain them, too, and the client may log the path of an address.
       const isOfThisForm = (text: string) =>
         !/^(\/|https?:)/.test(text) && ![open.person.id, open.person.groupId].includes(text)
       const hidden = open.form.controls.filter(({ type }) => type === 'hidden').flatMap(({ values }) => values)
-      expectUnprinted(context, 'the text of a form', [typed, ...hidden.filter(isOfThisForm)])
+      expectUnprinted(context, 'a token of a form', hidden.filter(isOfThisForm))
     },
   },
   {
@@ -302,12 +356,60 @@ export const log: Row[] = [
     needs,
     async run(context) {
       const mark = 'level=error-forged-by-a-visitor'
-      for (const path of [
-        `/nowhere%0d%0a${mark}`,
-        `${context.settings.login}?x=%0d%0a${mark}`,
-        `${context.settings.callback}?state=%0a${mark}`,
-      ])
-        await context.request(path, { headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' } })
+      const { login, callback, page, create, returnTo, logout } = context.settings
+      const pages = [page, create].filter(path => path !== '')
+      for (const lineBreak of ['%0d%0a', '%0a', '%0d', '%250d%250a'])
+        for (const path of [
+          `/nowhere${lineBreak}${mark}`,
+          ...pages.flatMap(path => [`${path}/${lineBreak}${mark}`, `${path}?x=${lineBreak}${mark}`]),
+          `/?x=${lineBreak}${mark}`,
+          `${login}?x=${lineBreak}${mark}`,
+          `${login}?${returnTo || 'returnTo'}=/${lineBreak}${mark}`,
+          `${callback}?state=${lineBreak}${mark}`,
+          `${callback}?error=x&error_description=${lineBreak}${mark}`,
+          `${callback}?${lineBreak}${mark}=x`,
+        ])
+          await context.request(path, {
+            headers: {
+              ...typedAddress,
+              cookie: `x=${lineBreak}${mark}`,
+              referer: `${context.url('/')}?${lineBreak}${mark}`,
+            },
+          })
+      // A client may log the page that it opens after the login.
+      for (const lineBreak of returnTo ? ['%0d%0a', '%0a'] : []) {
+        const browser = context.browser()
+        const begun = await context.visitUntilPortal(browser, `${login}?${returnTo}=/nowhere${lineBreak}${mark}`)
+        if (begun.stoppedAt === undefined) continue
+        const url = new URL(begun.stoppedAt)
+        const state = url.searchParams.get('state') ?? undefined
+        await followCallback(context, browser, await context.authorize({ url, state, page: begun }))
+      }
+      if (logout)
+        await context.request(`${logout.path}?x=%0a${mark}`, {
+          method: logout.method,
+          headers: { ...typedAddress, origin: context.settings.client },
+        })
+      expectNoLine(context, mark)
+    },
+  },
+  {
+    id: 'log-one-line-form',
+    title: 'A line break in a field of a form adds no line to the log',
+    rule: 'LG-03',
+    why: 'A visitor can type any text, and so write invented lines into the log.',
+    fix: 'Log as JSON, or escape control characters. Log no bodies.',
+    needs: ['process', 'page', 'create'],
+    async run(context) {
+      const mark = 'level=error-forged-by-a-form'
+      const open = await openCreateForm(context)
+      for (const control of open.form.controls.filter(({ type }) => type === 'text' || type === 'textarea')) {
+        const fields = new URLSearchParams(open.form.fields)
+        for (const [name, value] of Object.entries({ ...open.values, [control.name]: `a\r\n${mark}` }))
+          fields.set(name, `${value}`)
+        await sendForm(context, open.browser, { action: open.form.action, fields: [...fields] }, ownForm(context))
+      }
+      await context.platform.settle()
       expectNoLine(context, mark)
     },
   },

@@ -1,5 +1,5 @@
 // Access tokens that are not JWTs: a client must send them to the API unchanged, and must not need their content.
-import { type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
@@ -16,12 +16,12 @@ async function signInWith(context: CheckContext, fault: string) {
   const { browser, callback } = await beginLogin(context)
   await context.order(fault)
   const page = await followCallback(context, browser, callback)
-  if (!(await context.exchanges()).some(({ fault }) => fault))
+  if (!(await context.codeExchanges()).some(({ fault }) => fault))
     throw new Undecided('The portal did not use the ordered token in its answer.')
   return { browser, page }
 }
 
-export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
+export const opaqueTokens: CheckDefinition[] = forms.flatMap(([id, what, fault]): CheckDefinition[] => [
   {
     id: `opaque-token-${id}`,
     title: `A login works with an access token that is ${what}`,

@@ -1,7 +1,7 @@
 // The pages that the next person at the same browser sees after a visitor has signed out or a session has ended.
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Values } from '../../browser/form.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
@@ -27,6 +27,17 @@ function expectNothingOf(pages: Page[], what: string, texts: string[]): void {
   for (const page of pages)
     for (const text of texts.filter(text => text.length >= 8))
       expect(!allText(page).includes(text), `${describePage(page)} shows ${what}.`, page)
+}
+
+/** Fails if a page shows who the former visitor was. Nobody else in the run has the same first name. */
+function expectNobody(pages: Page[], { email, id, groupId, firstName }: Person): void {
+  expectNothingOf(pages, 'the former visitor', [email, id, groupId])
+  for (const page of pages)
+    expect(
+      !allText(page).split(/\W+/).includes(firstName),
+      `${describePage(page)} shows the first name of the former visitor.`,
+      page,
+    )
 }
 
 /** The parts of a navigation that a browser may show or keep. Redirects do not count. */
@@ -96,7 +107,7 @@ function isNoStore({ headers }: Page): boolean {
   return /no-store/i.test(headers.get('cache-control') ?? '')
 }
 
-export const nextVisitor: Row[] = [
+export const nextVisitor: CheckDefinition[] = [
   {
     id: 'next-visitor-secret-after-sign-out',
     title:
@@ -130,6 +141,20 @@ export const nextVisitor: Row[] = [
     },
   },
   {
+    id: 'next-visitor-secret-elsewhere',
+    title: 'A visitor in another browser does not see the secret of a new application',
+    rule: 'next-visitor',
+    why: 'A client that keeps the secret for the next page in the memory of the server can show it to the wrong visitor.',
+    fix: 'Bind a kept secret to the visitor who created the application, or show it in the answer to the form.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const other = await context.signedIn({ person: await context.otherPerson() })
+      const { secrets } = await createAndLeave(context, await openCreateForm(context))
+      expectNothingOf(await lookAround(context, other.browser), 'the secret of another visitor', secrets)
+      expectNothingOf(await lookAround(context, context.browser()), 'the secret of a visitor', secrets)
+    },
+  },
+  {
     id: 'next-visitor-draft',
     title: 'The client shows text that a visitor typed before the session ended to no other person',
     rule: 'next-visitor',
@@ -141,6 +166,9 @@ export const nextVisitor: Row[] = [
       await endSession(context, open.browser, names)
       const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
       const page = await open.browser.submit(open.page, open.form, { ...open.values }, undefined, stop)
+      // In another browser, only a draft in the memory of the server can appear.
+      const other = await context.signedIn({ person: await context.otherPerson() })
+      expectNothingOf(await lookAround(context, other.browser), 'what another visitor has typed', [typed])
       const { landed } = await nextPerson(context, open.browser, page)
       expectNothingOf(await lookAround(context, open.browser, landed), 'what the former visitor has typed', [typed])
     },
@@ -178,11 +206,15 @@ export const nextVisitor: Row[] = [
     fix: 'Answer a refused form with the filled form, and keep no part of it at the server.',
     needs: ['page', 'create'],
     async run(context) {
-      const open = await openCreateForm(context, typed)
-      await context.order('create-422', { times: 1 })
-      await open.browser.submit(open.page, open.form, { ...open.values })
-      const other = await context.signedIn({ person: await context.otherPerson() })
-      expectNothingOf(await lookAround(context, other.browser), 'what another visitor has typed', [typed])
+      // Clients often have separate code for each kind of refusal.
+      for (const fault of ['create-422', 'create-403', 'create-500', 'create-503']) {
+        const open = await openCreateForm(context, typed)
+        await context.order(fault, { times: 1 })
+        await open.browser.submit(open.page, open.form, { ...open.values })
+        await context.dropFaults()
+        const other = await context.signedIn({ person: await context.otherPerson() })
+        expectNothingOf(await lookAround(context, other.browser), 'what another visitor has typed', [typed])
+      }
     },
   },
   ...(
@@ -195,7 +227,7 @@ export const nextVisitor: Row[] = [
       ],
     ] as const
   ).map(
-    ([id, what, change]): Row => ({
+    ([id, what, change]): CheckDefinition => ({
       id: `next-visitor-${id}`,
       title: `Text from a form that the client refused ${what} is not in the form of another visitor`,
       rule: 'next-visitor',
@@ -231,11 +263,7 @@ export const nextVisitor: Row[] = [
         browser,
         cookies.map(({ cookie }) => cookie.name),
       )
-      expectNothingOf(await lookAround(context, browser), 'the former visitor', [
-        person.email,
-        person.id,
-        person.groupId,
-      ])
+      expectNobody(await lookAround(context, browser), person)
     },
   },
   {
@@ -249,11 +277,7 @@ export const nextVisitor: Row[] = [
       const { browser, page: landed, person } = await context.signedIn()
       await lookAround(context, browser)
       await signOut(context, browser, landed)
-      expectNothingOf(await lookAround(context, browser), 'the former visitor', [
-        person.email,
-        person.id,
-        person.groupId,
-      ])
+      expectNobody(await lookAround(context, browser), person)
     },
   },
   {

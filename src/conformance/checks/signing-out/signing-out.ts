@@ -1,15 +1,16 @@
 // Signing out: which requests sign a visitor out, what ends at the client and at the portal, and which page follows.
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, describePage, expect, expectOr, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
+import { bodyOf, describePage, expect, expectWithFix, headerOf, setCookiesOf, waitedMs } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 import { formHtml, isSame, openSignOut, signOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
+import { revocation } from './revocation.ts'
 
 /** A form from a page on another site, or on another port of the same host. */
 function foreignForm(
@@ -47,9 +48,9 @@ function endOf({ trail }: Page): number {
   return last.startedAt + last.durationMs
 }
 
-const needs: Row['needs'] = ['logout', 'page']
+const needs: CheckDefinition['needs'] = ['logout', 'page']
 
-export const signingOut: Row[] = [
+export const signingOut: CheckDefinition[] = [
   {
     id: 'logout-ends-session',
     title: 'After a visitor has signed out, the client no longer treats the visitor as signed in',
@@ -60,7 +61,7 @@ export const signingOut: Row[] = [
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
       const page = await signOut(context, browser, landed)
-      expectOr(
+      expectWithFix(
         'The request to sign out failed: see the request, the answer and the output of the client.',
         page.status > 0 && page.status < 400,
         `The request to sign out was answered with ${describePage(page)}.`,
@@ -86,7 +87,7 @@ export const signingOut: Row[] = [
     },
   },
   ...(['cross-site', 'same-site'] as const).map(
-    (site): Row => ({
+    (site): CheckDefinition => ({
       id: site === 'cross-site' ? 'logout-csrf' : 'logout-csrf-same-site',
       title: `A form ${site === 'cross-site' ? 'of another site' : 'of another port of the same host'} signs nobody out`,
       rule: 'PG-01',
@@ -153,7 +154,7 @@ export const signingOut: Row[] = [
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
-      const [exchange] = await context.exchanges()
+      const [exchange] = await context.codeExchanges()
       const { access_token, refresh_token } = (exchange && tokensOf(exchange)) ?? {}
       await signOut(context, browser, landed)
       await context.platform.settle(1000)
@@ -202,7 +203,7 @@ export const signingOut: Row[] = [
     },
   },
   ...portalFaults.map(
-    ([fault, what]): Row => ({
+    ([fault, what]): CheckDefinition => ({
       id: `logout-portal-${fault}`,
       title: `A visitor can sign out although the portal ${what}`,
       rule: 'CK-13',
@@ -287,7 +288,7 @@ export const signingOut: Row[] = [
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-refresh-token-missing')
       const landed = await followCallback(context, browser, callback)
-      const given = (await context.exchanges()).map(tokensOf).find(tokens => tokens)
+      const given = (await context.codeExchanges()).map(tokensOf).find(tokens => tokens)
       if (!given || given.refresh_token !== undefined)
         throw new Undecided('The portal gave a refresh token, or no token at all.')
       if (!(await context.isSignedIn(browser)))
@@ -410,7 +411,7 @@ export const signingOut: Row[] = [
       )
       await signOut(context, browser.newTab(), landed)
       const { page, steps } = await visitPage(context, browser)
-      expectOr(
+      expectWithFix(
         'Delete every cookie of the session when the visitor signs out.',
         !steps.some(({ kind, about }) => kind === 'api' && about.userId === person.id),
         'The page calls the API in the name of the visitor.',
@@ -436,4 +437,5 @@ export const signingOut: Row[] = [
       )
     },
   },
+  ...revocation,
 ]

@@ -1,7 +1,7 @@
 // How the client handles an application API that answers wrongly or not at all.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
-import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { formsAbout, openPagesAbout, openWithApplication, worksFromItsPage } from '../../steps/application-pages.ts'
@@ -17,6 +17,7 @@ import {
   visitUnder,
 } from '../../steps/list-page.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
+import { everyCallRows } from './every-call.ts'
 
 const needs = ['page' as const]
 
@@ -45,7 +46,7 @@ const failures: [failure: string, what: string][] = [
   ['not-a-list', 'the API sends an object in place of a list'],
 ]
 
-const survivals: Row[] = failures.map(([failure, what]) => ({
+const survivals: CheckDefinition[] = failures.map(([failure, what]) => ({
   id: `list-${failure}`,
   title: `When ${what}, the visitor gets a fitting answer and stays signed in`,
   rule: ['endless-header', 'gzip'].includes(failure) ? 'UP-04' : 'UP-06',
@@ -59,7 +60,7 @@ const survivals: Row[] = failures.map(([failure, what]) => ({
   },
 }))
 
-const deadlines: Row[] = [
+const deadlines: CheckDefinition[] = [
   ['never', 'the API does not answer'],
   ['drip', 'the API sends its answer one byte at a time'],
   ['endless-body', 'the API sends an answer without end'],
@@ -77,7 +78,7 @@ const deadlines: Row[] = [
   },
 }))
 
-const redirects: Row[] = [302, 307].map(status => ({
+const redirects: CheckDefinition[] = [302, 307].map(status => ({
   id: `list-redirect-${status}`,
   title: `The client follows no redirect of the API (${status})`,
   rule: 'UP-02',
@@ -136,7 +137,7 @@ async function expectFittingCreation(
   )
 }
 
-const creations: Row[] = ['reset', 'reset-after', '503', '503-after', 'html', 'half'].map(failure => ({
+const creations: CheckDefinition[] = ['reset', 'reset-after', '503', '503-after', 'html', 'half'].map(failure => ({
   id: `create-${failure}-not-repeated`,
   title: `When a creation fails (${failure}), the client answers the visitor and does not send the creation again`,
   rule: 'UP-07',
@@ -153,7 +154,7 @@ const creations: Row[] = ['reset', 'reset-after', '503', '503-after', 'html', 'h
   },
 }))
 
-const refusals: Row[] = ['403', '404', '409', '422-sentence', '422-fields', '422-oauth'].map(failure => ({
+const refusals: CheckDefinition[] = ['403', '404', '409', '422-sentence', '422-fields', '422-oauth'].map(failure => ({
   id: `create-${failure}`,
   title: `When the API refuses a creation (${failure}), the client answers the visitor, and not with status 500`,
   rule: 'UP-14',
@@ -167,7 +168,7 @@ const refusals: Row[] = ['403', '404', '409', '422-sentence', '422-fields', '422
   },
 }))
 
-export const apiFaults: Row[] = [
+export const apiFaults: CheckDefinition[] = [
   ...survivals,
   ...deadlines,
   ...redirects,
@@ -267,7 +268,7 @@ export const apiFaults: Row[] = [
       'People choose the names, and a name can contain 20,000 characters, half a surrogate pair or line breaks.',
     ],
   ].map(
-    ([failure, what, why]): Row => ({
+    ([failure, what, why]): CheckDefinition => ({
       id: `list-${failure}`,
       title: `A list with ${what} breaks no page`,
       rule: 'UP-06',
@@ -419,38 +420,47 @@ export const apiFaults: Row[] = [
     useCreateForm,
     expectBearer,
   ),
+  ...everyCallRows,
 ]
 
 /** A check that judges all calls that the client makes while a visitor uses pages and forms. */
 function everyCall(
-  row: Omit<Row, 'run' | 'needs'>,
-  needs: NonNullable<Row['needs']>,
-  use: (context: CheckContext) => Promise<unknown>,
+  definition: Omit<CheckDefinition, 'run' | 'needs'>,
+  needs: NonNullable<CheckDefinition['needs']>,
+  use: (context: CheckContext) => Promise<string[]>,
   judge: (call: LabStep, context: CheckContext) => void,
-): Row {
+): CheckDefinition {
   return {
-    ...row,
+    ...definition,
     needs,
     async run(context) {
-      await use(context)
+      const first = context.platform.steps.length
+      const ids = await use(context)
       await context.platform.settle()
-      const calls = context.arrived('api', 'me')
+      // The platform does not know the visitor of a call without a token, but its address contains an id of this check.
+      const ours = new Set(context.arrived('api', 'me'))
+      const calls = context.platform.steps
+        .slice(first)
+        .filter(step => ours.has(step) || (step.listener === 'api' && ids.some(id => step.request.url.includes(id))))
       if (calls.length === 0) throw new Undecided('The client made no call of the API.')
       for (const call of calls) judge(call, context)
     },
   }
 }
 
-/** Opens the pages about an application, and sends their forms. */
-async function useApplication(context: CheckContext): Promise<void> {
+/** Opens the pages about an application, and sends their forms. Returns the ids that calls about them contain. */
+async function useApplication(context: CheckContext): Promise<string[]> {
   const application = await openWithApplication(context)
   const pages = await openPagesAbout(context, application)
   for (const form of formsAbout(context, pages, application.id).slice(0, 4))
     await worksFromItsPage(context, application, form)
+  return [application.id, application.person.id]
 }
 
-async function useCreateForm(context: CheckContext): Promise<void> {
-  await submitCreate(context, await openCreateForm(context))
+async function useCreateForm(context: CheckContext): Promise<string[]> {
+  const open = await openCreateForm(context)
+  await submitCreate(context, open)
+  return [open.person.id]
 }
 
 function expectNoSecret(call: LabStep, { platform }: CheckContext): void {
@@ -465,4 +475,5 @@ function expectBearer(call: LabStep): void {
   const { authorization } = call.request.headers
   const said = authorization === undefined ? 'no Authorization header' : 'an Authorization header of another scheme'
   expect(/^Bearer \S+$/i.test(`${authorization}`), `A call has ${said}.`, call)
+  expect(call.response.status !== 401, 'The API refused the token of a call with 401.', call)
 }

@@ -1,0 +1,223 @@
+// Values that anybody can put into the address of a login, of a callback or of another page: unknown parameters, markup,
+// line breaks, and addresses of other sites.
+import type { Exchange, Page } from '../../browser/browser.ts'
+import { type CheckDefinition, Undecided } from '../../check.ts'
+import { expect, headerOf, setCookiesOf } from '../../findings.ts'
+import { beginLogin, cookieHeader, errorCallback, followCallback, navigationHeaders } from '../../steps/callback.ts'
+import { leadsToScript, runsScript } from '../../steps/page-content.ts'
+import { readSetCookie } from '../../steps/set-cookies.ts'
+
+const evil = 'https://evil.example/'
+const markup = '"\'><img src=x onerror=conformance()>'
+const scriptAddress = 'javascript:conformance()'
+
+/** Names and values that the client must ignore (RFC 6749, 4.1.2). */
+const unknown: [name: string, value: string][] = [
+  ['session_state', 'something'],
+  ['scope', 'openid profile'],
+  ['utm_source', 'a mail'],
+  ['a.b', '1'],
+  ['a-b', '1'],
+  ['list[]', '1'],
+  ['map[key]', '1'],
+  ['$where', '1'],
+  ['a b', '1'],
+  ['0', '1'],
+  ['ü', 'ü'],
+  ['', 'no name'],
+  ['__proto__', '1'],
+  ['constructor', '1'],
+  ['toString', '1'],
+  ['hasOwnProperty', '1'],
+  ['self', '1'],
+  ['class', '1'],
+  ['x'.repeat(200), '1'],
+  ['empty', ''],
+  ['long', 'y'.repeat(1000)],
+  ['quotes', '"\'`'],
+  ['percent', '100 %'],
+  ['address', evil],
+]
+
+/** Names under which clients read the page after a login. */
+const targets = [
+  'next',
+  'redirect',
+  'redirect_to',
+  'return_to',
+  'returnTo',
+  'return',
+  'continue',
+  'url',
+  'target',
+  'go',
+]
+
+/** Parameters of a callback that a client may show on a page. */
+const shown = [
+  'code',
+  'client_id',
+  'iss',
+  'error_uri',
+  'error_description',
+  'error',
+  'redirect_uri',
+  'subject',
+  'scope',
+  'unknown',
+]
+
+/** Line breaks, plain and encoded once more. The last is two letters whose low bytes are a line break. */
+const breaks = ['\r\n', '\n', '\r', '%0d%0a', '\u560d\u560a']
+const added = 'x-conformance-added'
+
+export const hostileValues: CheckDefinition[] = [
+  {
+    id: 'callback-unknown-parameters',
+    title: 'A callback with unknown parameters of any name works',
+    rule: 'unknown-parameters',
+    why: 'The portal or a program in between may add parameters. Names with dots, brackets or letters outside ASCII break some parsers, and names such as __proto__ break some objects.',
+    fix: 'Read the parameters that you know by their names, and ignore all others.',
+    needs: ['page'],
+    async run(context) {
+      const signsIn = async (some: typeof unknown): Promise<Page | undefined> => {
+        const { browser, callback } = await beginLogin(context)
+        for (const [name, value] of some) callback.searchParams.append(name, value)
+        const page = await followCallback(context, browser, callback)
+        return (await context.isSignedIn(browser)) ? undefined : page
+      }
+      // Few clients fail, so the check first sends all parameters together, and looks for the wrong one only after that.
+      const page = await signsIn(unknown)
+      if (page === undefined) return
+      for (const [name, value] of unknown) {
+        const page = await signsIn([[name, value]])
+        if (page === undefined) continue
+        await context.signedIn()
+        expect(
+          false,
+          `Nobody is signed in after a callback with the parameter ${JSON.stringify(name.slice(0, 40))}.`,
+          page,
+        )
+      }
+      if ((await signsIn(unknown)) === undefined) return
+      expect(false, `Nobody is signed in after a callback with ${unknown.length} unknown parameters.`, page)
+    },
+  },
+  {
+    id: 'callback-no-redirect-away',
+    title: 'No parameter of a callback decides where the browser goes after the login',
+    rule: 'CL-25',
+    why: 'Anybody can add a parameter to a callback. A client that reads the next page from the callback is an open redirect.',
+    fix: 'Keep the page for after the login with the state of the login, and read no address from the callback.',
+    async run(context) {
+      let hasExchanged = false
+      const names = [...new Set([...targets, ...(context.settings.returnTo ? [context.settings.returnTo] : [])])]
+      for (const value of [evil, '//evil.example/']) {
+        const { browser, start, callback } = await beginLogin(context)
+        const known = context.arrived('exchange').length
+        for (const name of names) callback.searchParams.set(name, value)
+        expectHere(await followCallback(context, browser, callback, isEvil), 'a callback')
+        hasExchanged ||= (await context.codeExchanges()).length > known
+        const other = await beginLogin(context)
+        const failed = errorCallback(other.callback, { error: 'access_denied', state: other.start.state ?? '' })
+        for (const name of [...names, 'redirect_uri']) failed.searchParams.set(name, value)
+        expectHere(await followCallback(context, other.browser, failed, isEvil), 'a callback with an error')
+        const cancelUrl = start.url.searchParams.get('cancel_url') ?? ''
+        if (!cancelUrl.startsWith(context.settings.client)) continue
+        const cancelled = new URL(cancelUrl)
+        for (const name of [...names, 'redirect_uri']) cancelled.searchParams.set(name, value)
+        const page = await followCallback(context, browser, cancelled, isEvil)
+        expectHere(page, 'the page at cancel_url')
+      }
+      if (!hasExchanged) throw new Undecided('The client made no exchange for a callback with more parameters.')
+    },
+  },
+  {
+    id: 'callback-escapes-anything',
+    title: 'A page for a refused callback escapes every parameter, its name and its value',
+    rule: 'oauth-sanitize',
+    why: 'Anybody can make a visitor open a callback address with markup. Clients often escape only the parameters that they expect.',
+    fix: 'Escape every part of the query that a page shows, or show no part of it. Make no link from a value.',
+    async run(context) {
+      for (const name of shown)
+        for (const value of name === 'error_uri' ? [markup, scriptAddress] : [markup])
+          for (const isBegun of [true, false]) {
+            const { browser, callback } = await beginLogin(context)
+            if (name.startsWith('error')) {
+              callback.searchParams.delete('code')
+              callback.searchParams.set('error', 'server_error')
+            }
+            callback.searchParams.set(name, value)
+            expectEscaped(await followCallback(context, isBegun ? browser : context.browser(), callback), name)
+          }
+      const { browser, callback } = await beginLogin(context)
+      callback.searchParams.delete('code')
+      callback.searchParams.set(markup, '1')
+      expectEscaped(await followCallback(context, browser, callback), 'a name')
+    },
+  },
+  {
+    id: 'header-injection',
+    title: 'A line break in any parameter of a login, a callback or a page adds no header to an answer',
+    rule: 'header-injection',
+    why: 'A line break in a header begins another header. An attacker could so set a cookie or a policy for the visitor.',
+    fix: 'Write no value of a request into a header without checking it. Refuse control characters.',
+    async run(context) {
+      const { login, returnTo, page, callback: callbackPath } = context.settings
+      for (const line of breaks) {
+        const value = `/a${line}${added}: yes${line}Set-Cookie: ${added}=1`
+        const names = ['lang', 'unknown', 'state', ...(returnTo ? [returnTo] : [])]
+        const starts = names.map(name => `${login}?${new URLSearchParams({ [name]: value })}`)
+        const others = [
+          ...(page ? [`${page}?${new URLSearchParams({ q: value })}`] : []),
+          `/not-there?${new URLSearchParams({ q: value })}`,
+          `/not-there${encodeURIComponent(value)}`,
+          `${callbackPath}?${new URLSearchParams({ state: value, code: value })}`,
+        ]
+        for (const path of [...starts, ...others])
+          expectNoHeader(await context.request(path, { headers: { ...navigationHeaders, 'sec-fetch-site': 'none' } }))
+        for (const names of [
+          ['subject', 'redirect_uri', 'unknown'],
+          ['error', 'error_description', 'error_uri'],
+          ['client_id'],
+        ]) {
+          const { browser, callback } = await beginLogin(context)
+          for (const name of names) callback.searchParams.set(name, value)
+          const cookie = cookieHeader(context, browser, callback.href)
+          const headers = { ...navigationHeaders, ...(cookie && { cookie }) }
+          expectNoHeader(await context.request(callback.href, { headers }))
+        }
+      }
+      if (!returnTo) return
+      const value = `/a\r\n${added}: yes\r\nSet-Cookie: ${added}=1`
+      const browser = context.browser()
+      const begun = await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: value })}`)
+      if (begun.stoppedAt === undefined) return
+      const url = new URL(begun.stoppedAt)
+      const start = { url, state: url.searchParams.get('state') ?? undefined, page: begun }
+      const landed = await followCallback(context, browser, await context.authorize(start))
+      for (const exchange of landed.trail) expectNoHeader(exchange)
+    },
+  },
+]
+
+function isEvil({ hostname }: URL): boolean {
+  return hostname === 'evil.example'
+}
+
+function expectHere(page: Page, what: string): void {
+  expect(page.stoppedAt === undefined, `For ${what}, the client sends the browser to ${page.stoppedAt}.`, page)
+  const link = page.links.find(({ url }) => URL.canParse(url) && isEvil(new URL(url)))
+  expect(!link, `For ${what}, the page links to ${link?.url}, an address from the query.`, page)
+}
+
+function expectEscaped(page: Page, name: string): void {
+  expect(!runsScript(page, 'conformance()'), `The page contains the markup of ${name} unescaped.`, page)
+  expect(!leadsToScript(page, 'conformance()'), `A link on the page runs the script in ${name}.`, page)
+}
+
+function expectNoHeader(exchange: Exchange): void {
+  const isAdded =
+    headerOf(exchange, added) !== undefined || setCookiesOf(exchange).some(line => readSetCookie(line).name === added)
+  expect(!isAdded, 'The answer has a header that came from a value of the request.', exchange)
+}

@@ -1,0 +1,325 @@
+// The answers to callbacks that sign nobody in: what they show, where they lead, and what happens to a session.
+import type { Browser } from '../../browser/browser.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect, headerOf } from '../../findings.ts'
+import {
+  beginLogin,
+  cookieHeader,
+  errorCallback,
+  followCallback,
+  noNavigations,
+  typedAddress,
+} from '../../steps/callback.ts'
+import { foreignLoads, isBareFailure } from '../../steps/page-content.ts'
+import { refusedCallbacks } from '../../steps/refused-callbacks.ts'
+
+/** RFC 6749, 4.1.2.1, and codes of extensions. */
+const errors = [
+  'access_denied',
+  'server_error',
+  'temporarily_unavailable',
+  'invalid_request',
+  'unauthorized_client',
+  'interaction_required',
+  'an-error-that-nobody-knows',
+]
+
+export const refused: CheckDefinition[] = [
+  {
+    id: 'callback-error-page',
+    title: 'After a callback with any error, the client shows a page and begins no new login',
+    rule: 'CL-13',
+    why: 'The portal remembers the visitor, and would redirect back at once. A client that begins a new login by itself can send the visitor around in circles.',
+    fix: 'Answer every error with a page that says that nobody was signed in, with a link to a new login.',
+    async run(context) {
+      for (const error of errors) {
+        const { browser, start, callback } = await beginLogin(context)
+        const query = { error, error_description: 'no', state: start.state ?? '' }
+        const page = await followCallback(
+          context,
+          browser,
+          errorCallback(callback, query),
+          url => url.origin === context.platform.portalUrl,
+        )
+        expect(page.stoppedAt === undefined, `After error=${error}, the client sends the browser to the portal.`, page)
+        expect(
+          page.status > 0 && page.status !== 500,
+          `The callback with error=${error} was answered with ${describePage(page)}.`,
+          page,
+        )
+      }
+      expect(
+        (await context.codeExchanges()).length === 0,
+        'The client made an exchange after a callback with an error.',
+      )
+    },
+  },
+  {
+    id: 'callback-refused-answer',
+    title: 'When a callback signs nobody in, the visitor gets a page of the client',
+    rule: 'stays-up',
+    why: 'The visitor must see that the login has failed. The default failure page of a server says nothing.',
+    fix: 'Catch every failure in the code of the callback, and answer with a page that offers to sign in again.',
+    async run(context) {
+      for (const { what, page } of await refusedCallbacks(context)) {
+        expect(page.status !== 0, `There was no answer to ${what}: ${page.fault}.`, page)
+        expect(!isBareFailure(page), `The answer to ${what} is the default failure of a server.`, page)
+      }
+    },
+  },
+  {
+    id: 'callback-refused-closed',
+    title:
+      'The page for a failed login contains neither code nor state, loads nothing from other sites and sends them no address',
+    rule: 'CL-27',
+    why: 'This page stays open, and its address contains the code. A code that failed here may still be valid.',
+    fix: 'Show a page of your own without any part of the query and without foreign content. Send Referrer-Policy: no-referrer.',
+    async run(context) {
+      const elsewhere = context.platform.otherSite.url(`/from-a-failed-login`)
+      for (const { what, browser, sent, page } of await refusedCallbacks(context)) {
+        if (!page.url.startsWith(context.platform.redirectUri)) continue
+        const [foreign] = foreignLoads(page, context.settings.client)
+        expect(foreign === undefined, `The page for ${what} loads ${foreign}.`, page)
+        for (const name of ['code', 'state']) {
+          const value = sent.searchParams.get(name) ?? ''
+          expect(value === '' || !page.body.includes(value), `The page for ${what} contains the ${name}.`, page)
+        }
+        const left = await browser.newTab().visit(elsewhere, { from: page })
+        const referer = left.trail[0]?.request.headers.referer ?? ''
+        expect(
+          !/[?&](code|state)=/.test(referer),
+          `A link on the page for ${what} sends its address with code or state to another site.`,
+          page,
+          left,
+        )
+      }
+    },
+  },
+  {
+    id: 'callback-refused-no-store',
+    title: 'The answer to a callback that signs nobody in says Cache-Control: no-store',
+    rule: 'no-store',
+    why: 'The address of this answer contains a code and a state, and the answer deletes the cookie of the login. Clients often set the header only where the login succeeds.',
+    fix: 'Send Cache-Control: no-store with every answer of the callback path, whatever its status.',
+    async run(context) {
+      for (const { what, page } of await refusedCallbacks(context)) {
+        const answer = page.trail[0]!
+        const control = headerOf(answer, 'cache-control')
+        expect(
+          /no-store/i.test(control ?? ''),
+          `In the answer to ${what}, Cache-Control is ${control ?? 'missing'}.`,
+          answer,
+        )
+      }
+    },
+  },
+  {
+    id: 'callback-not-framed',
+    title: 'No other site can show the page of the callback or of cancel_url in a frame',
+    rule: 'PG-08',
+    why: 'These pages often come from other code than the pages behind the login, so they can lack the header.',
+    fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY at one place for all pages.",
+    async run(context) {
+      const { browser, start, callback } = await beginLogin(context)
+      const answers = [(await followCallback(context, browser, callback)).trail[0]!]
+      const cancelled = start.url.searchParams.get('cancel_url') ?? ''
+      if (cancelled.startsWith(context.settings.client))
+        answers.push((await followCallback(context, context.browser(), cancelled)).trail[0]!)
+      for (const answer of answers) {
+        const { response } = answer
+        if (!('status' in response) || response.status !== 200) continue
+        if (!/html/i.test(headerOf(answer, 'content-type') ?? '')) continue
+        const policy = headerOf(answer, 'content-security-policy') ?? ''
+        expect(
+          /deny|sameorigin/i.test(headerOf(answer, 'x-frame-options') ?? '') ||
+            /frame-ancestors\s+'(none|self)'/i.test(policy),
+          `Another site can show ${new URL(answer.request.url).pathname} in a frame.`,
+          answer,
+        )
+      }
+    },
+  },
+  {
+    id: 'callback-navigation-only',
+    title: 'The client finishes a login only for the navigation of a whole page',
+    rule: 'CL-32',
+    why: 'Otherwise a page of another site could finish a login with an image or a script, and the visitor would not notice.',
+    fix: 'Refuse frames, images, scripts and prefetches by Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose.',
+    async run(context) {
+      for (const [what, headers] of Object.entries(noNavigations)) {
+        const { browser, callback } = await beginLogin(context)
+        const cookie = cookiesFor(context, browser, callback)
+        await context.request(callback.href, { headers: { ...typedAddress, ...headers, ...cookie } })
+        expect((await context.codeExchanges()).length === 0, `${what} finished a login.`)
+      }
+      const { browser, callback } = await beginLogin(context)
+      await context.request(callback.href, { headers: { ...typedAddress, ...cookiesFor(context, browser, callback) } })
+      if ((await context.codeExchanges()).length === 0)
+        throw new Undecided('The client also makes no exchange for a plain callback.')
+    },
+  },
+  {
+    id: 'callback-forged-keeps-session',
+    title: 'No forged callback signs the visitor out, whatever is wrong with it',
+    rule: 'refused-callback',
+    why: 'Any website can send visitors to a forged callback, also when the browser sends all cookies with it. Clients often end the session in only one of these cases.',
+    fix: 'Change or delete the session only after a successful exchange.',
+    needs: ['page'],
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const { callback } = await beginLogin(context)
+      const stopAt = (url: URL) => url.origin === context.platform.portalUrl
+      for (const [what, change] of forgeries) {
+        const forged = new URL(callback)
+        change(forged.searchParams)
+        await followCallback(context, browser, forged, stopAt)
+        const typed = await browser.newTab().visit(forged.href, { stopAt })
+        expect(await context.isSignedIn(browser), `A forged callback ${what} signed the visitor out.`, typed)
+      }
+    },
+  },
+  {
+    id: 'declined-keeps-session',
+    title: 'Opening cancel_url signs nobody out',
+    rule: 'PG-04',
+    why: 'Any website can send visitors to this address. A visitor who declines a second login also still has the first session.',
+    fix: 'At cancel_url, delete only the login whose state the address contains. Never delete the session.',
+    needs: ['page'],
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const { url } = await context.startLogin(context.browser())
+      const address = url.searchParams.get('cancel_url') ?? ''
+      if (!address.startsWith(context.settings.client))
+        throw new Undecided('cancel_url is not an address of the client.')
+      const withError = new URL(address)
+      withError.searchParams.set('error', 'access_denied')
+      withError.searchParams.set('state', 'of-no-login-00000000000000000000000000000000')
+      const stopAt = ({ origin }: URL) => origin === context.platform.portalUrl
+      for (const cancelled of [address, withError.href]) {
+        const linked = await followCallback(context, browser, cancelled, stopAt)
+        if (linked.status === 404)
+          throw new NotApplicable('there is no page at cancel_url, which another check reports')
+        const typed = await browser.newTab().visit(cancelled, { stopAt })
+        expect(
+          await context.isSignedIn(browser),
+          'After a visit of cancel_url, the visitor is no longer signed in.',
+          typed,
+        )
+      }
+    },
+  },
+  {
+    id: 'state-signed-in-browser',
+    title: 'A callback is refused in a browser that is signed in and has begun no login',
+    rule: 'CL-03',
+    why: "A client that does not check the state of visitors who are signed in lets an attacker change the visitor's account to the account of the attacker.",
+    fix: 'Compare the state of every callback with a login of this browser, also if there is a session.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const attacker = await context.otherPerson()
+      const begun = await context.startLogin(context.browser())
+      const callback = await context.authorize(begun, attacker)
+      const before = (await context.codeExchanges()).length
+      const typed = await browser
+        .newTab()
+        .visit(callback.href, { stopAt: ({ origin }) => origin === context.platform.portalUrl })
+      const page = await followCallback(
+        context,
+        browser,
+        callback,
+        ({ origin }) => origin === context.platform.portalUrl,
+      )
+      expect(
+        (await context.codeExchanges()).length === before,
+        "The client exchanged the attacker's code.",
+        typed,
+        page,
+      )
+      expect(
+        !(await context.isSignedIn(browser, { person: attacker })),
+        'The visitor is now signed in as the attacker.',
+        page,
+      )
+      expect(await context.isSignedIn(browser, { person }), 'The visitor is no longer signed in.', page)
+    },
+  },
+  {
+    id: 'exchange-failure-keeps-session',
+    title: 'When the exchange of a second login fails, the visitor stays signed in',
+    rule: 'UP-06',
+    why: 'A failure of the portal must not end a session that works. Clients often delete the old session before the exchange.',
+    fix: 'Replace the session only after you have checked the token response.',
+    needs: ['page'],
+    async run(context) {
+      for (const [fault, what] of [
+        ['exchange-400', 'is answered with status 400'],
+        ['exchange-503', 'is answered with status 503'],
+        ['exchange-reset', 'is reset'],
+        ['exchange-state-other', 'returns another state'],
+        ['exchange-access-token-null', 'returns no access token'],
+      ] as const) {
+        const { browser } = await context.signedIn()
+        const start = await context.visitUntilPortal(browser, context.settings.login)
+        if (start.stoppedAt === undefined) throw new NotApplicable('a visitor who is signed in begins no login')
+        if (!(await context.isSignedIn(browser.copy())))
+          throw new NotApplicable('the start of a login ends the session')
+        const url = new URL(start.stoppedAt)
+        const callback = await context.authorize({
+          url,
+          state: url.searchParams.get('state') ?? undefined,
+          page: start,
+        })
+        await context.order(fault, { times: 3 })
+        const stopAt = (to: URL) => to.origin === context.platform.portalUrl
+        const page = await browser.newTab().visit(callback.href, { stopAt })
+        const isMet = (await context.codeExchanges()).some(step => step.fault?.name === fault)
+        await context.dropFaults()
+        if (!isMet) throw new Undecided('The client made no exchange for the callback.')
+        expect(
+          await context.isSignedIn(browser),
+          `After an exchange that ${what}, the visitor is no longer signed in.`,
+          page,
+        )
+      }
+    },
+  },
+]
+
+const forgeries: [what: string, change: (query: URLSearchParams) => void][] = [
+  [
+    'without any parameter',
+    query => {
+      for (const name of [...query.keys()]) query.delete(name)
+    },
+  ],
+  ['without a state', query => query.delete('state')],
+  ['with an empty state', query => query.set('state', '')],
+  ['without a code', query => query.delete('code')],
+  ['for another client', query => query.set('client_id', '00000000-0000-4000-8000-000000000000')],
+  ['with a repeated state', query => query.append('state', 'of-no-login')],
+  ['with a repeated code', query => query.append('code', 'another')],
+  ['from another issuer', query => query.set('iss', 'https://evil.example')],
+  ['with an unknown state', query => query.set('state', 'of-no-login-00000000000000000000000000000000')],
+  [
+    'with an error',
+    query => {
+      query.delete('code')
+      query.set('error', 'access_denied')
+      query.set('state', 'of-no-login')
+    },
+  ],
+  [
+    'with the error login_required',
+    query => {
+      query.delete('code')
+      query.set('error', 'login_required')
+    },
+  ],
+]
+
+function cookiesFor(context: CheckContext, browser: Browser, { href }: URL): { cookie?: string } {
+  const cookie = cookieHeader(context, browser, href)
+  return cookie ? { cookie } : {}
+}

@@ -1,0 +1,195 @@
+// The call for the name of the visitor: the name is only for display, so a failure of this call must not break a login or a page.
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect, waitedMs } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { expectAnswer } from '../../steps/list-page.ts'
+import { requestAtTrap } from '../../steps/redirect-trap.ts'
+import { visitPage } from '../../steps/sessions.ts'
+
+const needs: CheckDefinition['needs'] = ['page']
+
+const json = 'application/json; charset=utf-8'
+
+/** A failure of the call, or an answer without a usable name. */
+const failures: [fault: string, options?: Record<string, unknown>][] = [
+  ['me-401'],
+  ['me-403'],
+  ['me-404'],
+  ['me-429'],
+  ['me-500'],
+  ['me-reset'],
+  ['me-cut'],
+  ['me-half'],
+  ['me-empty'],
+  ['me-html'],
+  ['me-not-an-object'],
+  ...['{}', '[]', '"name"', '{"firstName":null,"lastName":null}', '{"firstName":5,"lastName":{"a":1}}'].map(
+    (body): [string, Record<string, unknown>] => ['me-answer', { status: 200, body, type: json }],
+  ),
+]
+
+/** Ends the check if the client asks for no name, neither at a login nor for a page. */
+async function needsName(context: CheckContext): Promise<void> {
+  const { browser } = await context.signedIn()
+  await visitPage(context, browser)
+  if (context.arrived('me').length === 0) throw new NotApplicable('the client does not ask for the name of the visitor')
+}
+
+/** Signs in and opens the page while each call for the name gets the fault. */
+async function signInUnder(context: CheckContext, fault: string, options: Record<string, unknown> = {}) {
+  const { browser, callback } = await beginLogin(context)
+  await context.order(fault, { times: 'always', options })
+  const landed = await followCallback(context, browser, callback)
+  const { page, steps } = await visitPage(context, browser)
+  await context.dropFaults()
+  return { browser, landed, page, steps }
+}
+
+export const name: CheckDefinition[] = [
+  {
+    id: 'name-failures',
+    title: 'When the call for the name fails, or its answer has no name, each page is answered',
+    rule: 'UP-06',
+    why: 'The name is only for display. A failure of this call must not look like a failure of the client.',
+    fix: 'Catch every failure of this call, check the type of each member, and continue without the name.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      await needsName(context)
+      for (const [fault, options] of failures) {
+        const { landed, page } = await signInUnder(context, fault, options)
+        for (const one of [landed, page]) {
+          expectAnswer(one)
+          expect(one.status !== 500, `With ${describeFault(fault, options)} the answer is ${describePage(one)}.`, one)
+        }
+      }
+    },
+  },
+  {
+    id: 'name-failures-login',
+    title: 'When the call for the name fails, or its answer has no name, the visitor is signed in',
+    rule: 'name-is-optional',
+    why: 'The client needs the token for the API, but the name is only for display.',
+    fix: 'Catch every failure of this call, check the type of each member, and continue the login without the name.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      await needsName(context)
+      // A client may read a 401 as the end of the token.
+      for (const [fault, options] of failures.filter(([fault]) => fault !== 'me-401').filter((_, at) => at % 2 === 0)) {
+        const { page, steps } = await signInUnder(context, fault, options)
+        const isCalled = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
+        expect(
+          isCalled,
+          `With ${describeFault(fault, options)} the page behind the login makes no call of the API. The visit ends with ${describePage(page)}.`,
+          page,
+          ...steps,
+        )
+      }
+    },
+  },
+  {
+    id: 'name-failure-keeps-session',
+    title: 'When the call for the name fails for a visitor who is signed in, the session continues',
+    rule: 'UP-06',
+    why: 'The failed call says nothing about who is signed in.',
+    fix: 'Show the page without the name. Do not end the session.',
+    needs,
+    async run(context) {
+      await needsName(context)
+      for (const fault of ['me-403', 'me-500', 'me-reset', 'me-html']) {
+        const { browser } = await context.signedIn()
+        const before = context.arrived('me').length
+        await context.order(fault, { times: 'always' })
+        await visitPage(context, browser)
+        await context.dropFaults()
+        if (context.arrived('me').length === before)
+          throw new NotApplicable('a page behind the login does not ask for the name')
+        expect(await context.isSignedIn(browser), `After ${describeFault(fault)} the visitor is no longer signed in.`)
+      }
+    },
+  },
+  ...(['never', 'drip', 'endless-body'] as const).map(
+    (fault): CheckDefinition => ({
+      id: `name-${fault}`,
+      title: `When the call for the name ${{ never: 'gets no answer', drip: 'is answered one byte at a time', 'endless-body': 'gets an answer without end' }[fault]}, the visitor gets a page in time`,
+      rule: 'UP-03',
+      why: 'Without a deadline, the visitor waits for a name that is only for display.',
+      fix: 'Give the call one deadline from its start to the end of the body, and continue without the name.',
+      needs,
+      longestMs: 120_000,
+      async run(context) {
+        await needsName(context)
+        const { landed, page } = await signInUnder(context, `me-${fault}`, fault === 'drip' ? { seconds: 0.5 } : {})
+        for (const one of [landed, page]) expect(one.status !== 0, `The browser had no answer: ${one.fault}.`, one)
+      },
+    }),
+  ),
+  {
+    id: 'name-waits',
+    title: 'A visitor who signs in waits one second at most for the name',
+    rule: 'name-once',
+    why: 'The name is only for display, and the visitor waits for each second that the portal needs.',
+    fix: 'Give the call for the name a deadline of one second.',
+    needs,
+    async run(context) {
+      await needsName(context)
+      const usual = await beginLogin(context)
+      const fast = waitedMs(await followCallback(context, usual.browser, usual.callback))
+      const { browser, callback } = await beginLogin(context)
+      await context.order('me-late', { times: 'always', options: { seconds: 3 } })
+      const landed = await followCallback(context, browser, callback)
+      const longer = waitedMs(landed) - fast
+      await context.platform.settle(3500)
+      if (!context.arrived('me').some(({ fault }) => fault?.name === 'me-late'))
+        throw new Undecided('In this login the client did not ask for the name.')
+      expect(longer < 2200, `The login took ${(longer / 1000).toFixed(1)} seconds longer than usual.`, landed)
+    },
+  },
+  ...[302, 307].map(
+    (status): CheckDefinition => ({
+      id: `name-redirect-${status}`,
+      title: `The client follows no redirect of the call for the name (${status})`,
+      rule: 'UP-02',
+      why: 'A client that follows the redirect sends the access token to an address that it has not chosen. Many HTTP libraries follow redirects by default.',
+      fix: 'Switch redirects off for this call, and treat every 3xx as a failure.',
+      needs,
+      async run(context) {
+        await needsName(context)
+        const fault = `me-redirect-${status}`
+        await signInUnder(context, fault)
+        await context.platform.settle()
+        const trapped = requestAtTrap(context, fault)
+        expect(
+          trapped === undefined,
+          `The client followed the redirect with ${trapped?.request.method}.`,
+          ...(trapped ? [trapped] : []),
+        )
+      },
+    }),
+  ),
+  {
+    id: 'name-bearer',
+    title: 'The call for the name contains the access token in the Authorization header',
+    rule: 'bearer-header',
+    why: 'Without the token the portal does not know whose name the client asks for.',
+    fix: 'Set the header `Authorization: Bearer` with the access token of the visitor.',
+    needs,
+    // A call without a token belongs to no visitor.
+    isAlone: true,
+    async run(context) {
+      await needsName(context)
+      for (const call of context.arrived('me'))
+        expect(
+          /^Bearer \S+$/i.test(`${call.request.headers.authorization}`) && call.response.status === 200,
+          'The portal refused the call, or the call has no Authorization header with the scheme Bearer.',
+          call,
+        )
+    },
+  },
+]
+
+function describeFault(fault: string, { body }: Record<string, unknown> = {}): string {
+  return typeof body === 'string' ? `the answer ${body}` : `the fault ${fault}`
+}

@@ -1,0 +1,407 @@
+// Every form of the client: without a session, sent twice, from an old browser, for another visitor, and with values at
+// the limits of the API.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import type { Browser, Page } from '../../browser/browser.ts'
+import type { Form } from '../../browser/form.ts'
+import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect, expectServed } from '../../findings.ts'
+import {
+  changesSince,
+  nameField,
+  type OwnApplication,
+  openEditForm,
+  openPagesAbout,
+  openWithApplication,
+  ownForm,
+  sendForm,
+} from '../../steps/application-pages.ts'
+import { followCallback } from '../../steps/callback.ts'
+import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { isWrite, openForms, reopen, sendAgain, typedInto } from '../../steps/every-form.ts'
+import { asksToSignIn } from '../../steps/sessions.ts'
+
+const needs: Check['needs'] = ['page']
+const createNeeds: Check['needs'] = ['create', 'page']
+const isDone = (step: LabStep) => isWrite(step) && step.response.status < 400
+
+/** The fields with the values that a person would send, for a request outside of any page. */
+function filled(form: Form, values: Record<string, string | string[]>): [string, string][] {
+  return [
+    ...form.fields.filter(([name]) => !(name in values)),
+    ...Object.entries(values).map(([name, value]): [string, string] => [name, `${value}`]),
+  ]
+}
+
+/** The fields of an application that somebody else may change, with other values. */
+const otherValues: Record<string, string> = {
+  description: 'Changed by somebody else',
+  webPageUrl: 'https://somebody-else.example/',
+  privacyPolicyUrl: 'https://somebody-else.example/privacy',
+  redirectUris: 'https://somebody-else.example/callback',
+  scopes: 'somebody-else',
+}
+
+/** The redirect URI by which openEditForm finds the form. */
+const ownRedirectUri = 'https://made.example/callback'
+
+async function changeAtApi(context: CheckContext, { person, id }: OwnApplication, field: string, value: string) {
+  const token = await context.platform.tokenOf(person)
+  const data = { name: 'Weather of conformance', redirectUris: ownRedirectUri, [field]: value }
+  const { statusCode } = await context.platform.callApi(token, 'PUT', `/apps/v1/${id}`, data)
+  if (statusCode !== 200) throw new Error(`The API refused the change of ${field}.`)
+}
+
+async function readField(context: CheckContext, { person, id }: OwnApplication, field: string) {
+  const token = await context.platform.tokenOf(person)
+  const { data, client } = (await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)).json<{
+    data: Record<string, string>
+    client: Record<string, string>
+  }>()
+  return { ...data, ...client }[field]
+}
+
+/** Values at the limits of the API, by the name of the field. */
+const atLimits: Record<string, string> = {
+  name: `${'n'.repeat(199)}z`,
+  description: `${'d'.repeat(1999)}z`,
+  webPageUrl: `https://limit.example/${'w'.repeat(2048 - 22)}`,
+  iconUrl: `https://limit.example/${'i'.repeat(2048 - 22)}`,
+  privacyPolicyUrl: `https://limit.example/${'p'.repeat(2048 - 22)}`,
+}
+
+/** Texts that a client changes if it encodes, decodes or cuts a value on its way to the API. */
+const ordinary: Record<string, string> = {
+  name: `Überblick & "Karte" <1> 'a' 100% + 日本 👍 \\`,
+  description: `One & two; "three" <four> 'five' 100%25 + %20 日本 👍 &amp; \\n`,
+  webPageUrl: 'https://typed.example/web?a=1&b=%20%C3%BC+c',
+  iconUrl: 'https://typed.example/icon.png?a=1&b=2',
+  privacyPolicyUrl: 'https://typed.example/privacy?x=a%26b',
+  scopes: 'typed-scope',
+  defaultScopes: 'typed-scope',
+}
+
+/** The values for the fields of the form whose names are those of the API. */
+function valuesFor({ controls }: Form, wanted: Record<string, string>): Record<string, string> {
+  const names = controls.filter(({ type, choices }) => !choices && type !== 'hidden').map(({ name }) => name)
+  return Object.fromEntries(Object.entries(wanted).filter(([name]) => names.includes(name)))
+}
+
+/** Sends the form for a new application with these values. Fails if the API gets another value for one of them. */
+async function expectValues(context: CheckContext, wanted: Record<string, string>, refused: string): Promise<void> {
+  const open = await openCreateForm(context)
+  const values = valuesFor(open.form, wanted)
+  if (Object.keys(values).length === 0) throw new NotApplicable('no field of the form has a name of the API')
+  const page = await open.browser.submit(open.page, open.form, { ...open.values, ...values })
+  const [step] = await created(context, open.person)
+  if (!step) {
+    await submitCreate(context, await openCreateForm(context))
+    expect(false, `${refused}: the visitor got ${describePage(page)}.`, page)
+  }
+  const body = step!.request.body as Record<string, unknown>
+  const data = (typeof body.data === 'object' && body.data !== null ? body.data : body) as Record<string, unknown>
+  for (const [name, value] of Object.entries(values))
+    expect(
+      `${data[name]}`.trim() === value,
+      `${name} was typed as ${short(value)}, and the API got ${short(`${data[name]}`)}.`,
+      page,
+      step!,
+    )
+}
+
+const short = (text: string) =>
+  JSON.stringify(text.length > 90 ? `${text.slice(0, 80)}… (${text.length} characters)` : text)
+
+/** Another person signs in with the same browser, in another tab. */
+async function signInOther(context: CheckContext, browser: Browser) {
+  const other = await context.otherPerson()
+  const tab = browser.newTab()
+  await followCallback(context, tab, await context.authorize(await context.startLogin(tab), other))
+  if (!(await context.isSignedIn(browser, { person: other })))
+    throw new Undecided('The second visitor could not sign in.')
+  return other
+}
+
+/** Requests with which another site could reach the address of a form without a POST. */
+const otherMethods = ['PUT', 'DELETE', 'PATCH', 'HEAD', 'GET']
+const overrides = ['post', 'delete', 'put', 'patch']
+
+export const everyForm: CheckDefinition[] = [
+  {
+    id: 'forms-no-session',
+    title: 'A form about an application that arrives after the session has ended changes nothing and offers to sign in',
+    rule: 'PG-14',
+    why: 'Without a session the client cannot change the application, and the visitor must see why.',
+    fix: 'Check the session before every form, and offer to sign in.',
+    needs,
+    async run(context) {
+      const { browser, person, forms } = await openForms(context)
+      for (const found of forms) {
+        const open = await reopen(browser, found)
+        if (!open) continue
+        const left = browser.copy()
+        for (const { name } of left.cookies.list(context.url('/'))) left.cookies.delete(name)
+        const before = context.arrived('api')
+        const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
+        const page = await left.submit(open.page, open.form, typedInto(open), undefined, stop)
+        const changes = await changesSince(context, person, before)
+        expect(changes.length === 0, 'The form was carried out.', page, ...changes)
+        expectServed(page, `The form was answered with ${describePage(page)}.`)
+        expect(
+          asksToSignIn(context, page),
+          `The form to ${new URL(open.form.action).pathname.replaceAll(/[\w-]{30,}/g, '…')} was answered with ${describePage(page)}, which has no link to sign in.`,
+          page,
+        )
+      }
+    },
+  },
+  {
+    id: 'forms-reload',
+    title: 'Reloading the page after a form about an application does not send the form again',
+    rule: 'PG-16',
+    why: 'If the client answers the POST with a page, Reload sends the POST again, for example for another new secret.',
+    fix: 'Answer every POST that has worked with 303 to another page.',
+    needs,
+    async run(context) {
+      const { browser, person, forms } = await openForms(context)
+      for (const found of forms) {
+        const open = await reopen(browser, found)
+        if (!open) continue
+        await context.platform.settle()
+        const before = context.arrived('api')
+        const tab = browser.newTab()
+        const page = await tab.submit(open.page, open.form, typedInto(open))
+        const first = await changesSince(context, person, before)
+        if (!first.some(isDone) || page.status >= 400) continue
+        await tab.reload()
+        const all = await changesSince(context, person, before)
+        expect(
+          all.length === first.length,
+          `Reload made the client send ${all.at(-1)!.request.method} again.`,
+          page,
+          ...all,
+        )
+      }
+    },
+  },
+  {
+    id: 'forms-old-browser',
+    title: 'The forms about an application work in a browser without Sec-Fetch headers',
+    rule: 'own-forms',
+    why: 'Older browsers send only Origin, and so does every browser over plain http. With Referrer-Policy: no-referrer, they send Origin: null.',
+    fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address. Give pages with forms Referrer-Policy: same-origin.',
+    needs,
+    async run(context) {
+      const { browser, person, forms } = await openForms(context)
+      for (const found of forms) {
+        const open = await reopen(browser, found)
+        if (!open) continue
+        const { policy } = open.page
+        const origin = policy === 'no-referrer' ? 'null' : context.settings.client
+        const before = context.arrived('api')
+        const fields = filled(open.form, typedInto(open, 'Changed in an old browser'))
+        const { answer } = await sendForm(context, browser, { ...open.form, fields }, { origin })
+        if ((await changesSince(context, person, before)).length > 0) continue
+        const again = await sendAgain(context, browser, found)
+        if (!again?.calls.some(isDone)) continue
+        expect(false, `A form did nothing with Origin: ${origin} and without Sec-Fetch-Site.`, answer)
+      }
+    },
+  },
+  {
+    id: 'forms-other-visitor',
+    title: 'A form about an application that one visitor opened is not carried out for another visitor',
+    rule: 'form-of-its-visitor',
+    why: 'Another person may have signed in in another tab before the visitor sends the form.',
+    fix: 'Bind every form to the visitor who opened it.',
+    needs,
+    async run(context) {
+      const { browser, forms } = await openForms(context)
+      const open = []
+      for (const found of forms) open.push((await reopen(browser, found)) ?? found)
+      const other = await signInOther(context, browser)
+      for (const { page, form } of open) {
+        const before = context.arrived('api')
+        const answer = await browser.newTab().submit(page, form, typedInto({ page, form }))
+        const changes = await changesSince(context, other, before)
+        expect(changes.length === 0, 'The client called the API in the name of the second visitor.', answer, ...changes)
+      }
+    },
+  },
+  {
+    id: 'edit-overtaken-other-fields',
+    title: 'A form for changes does not overwrite a change of any other field that was made after the form was opened',
+    rule: 'edit-overtaken',
+    why: 'A client that compares only some fields overwrites the changes of all other fields, and nobody notices.',
+    fix: 'Keep the ETag of the values that the form shows, send it as If-Match, and show the form again after a 412.',
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context)
+      for (const [field, value] of Object.entries(otherValues)) {
+        await changeAtApi(context, application, field, field === 'redirectUris' ? ownRedirectUri : '')
+        const { page, form } = await openEditForm(context, application)
+        if (!form.controls.some(({ name }) => name === field)) continue
+        await changeAtApi(context, application, field, value)
+        const answer = await application.browser
+          .newTab()
+          .submit(page, form, { [nameField(form)]: `Late change beside ${field}` })
+        await context.platform.settle()
+        const stored = await readField(context, application, field)
+        expect(stored === value, `The late form replaced ${field} “${value}” with “${stored}”.`, answer)
+        expectServed(answer, `The late form was answered with ${describePage(answer)}.`)
+        await changeAtApi(context, application, 'redirectUris', ownRedirectUri)
+      }
+    },
+  },
+  {
+    id: 'forms-other-methods',
+    title: 'No other method than POST, and no override of the method, carries out a form that another site sends',
+    rule: 'PG-01',
+    why: 'Some frameworks take the method from a parameter or a header, or route PUT and DELETE past the check of POST.',
+    fix: 'Switch off the override of methods, and check every request that is not GET or HEAD.',
+    needs,
+    async run(context) {
+      const { browser, person, forms } = await openForms(context)
+      const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }
+      const before = context.arrived('api')
+      for (const { form } of forms) {
+        const cookie = browser.cookies
+          .list(form.action)
+          .map(({ name, value }) => `${name}=${value}`)
+          .join('; ')
+        const hidden = new Set(form.controls.filter(({ type }) => type === 'hidden').map(({ name }) => name))
+        const body = `${new URLSearchParams(form.fields.filter(([name]) => !hidden.has(name)))}`
+        const headers = { ...foreign, cookie }
+        const tries: [what: string, address: string, request: Parameters<typeof context.request>[1]][] = [
+          ...otherMethods.map((method): (typeof tries)[number] => [
+            method,
+            form.action,
+            {
+              method,
+              headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+              body: method === 'GET' || method === 'HEAD' ? '' : body,
+            },
+          ]),
+          ...overrides.flatMap((method): typeof tries => [
+            [`GET with _method=${method}`, `${form.action}?_method=${method}&${body}`, { headers }],
+            [
+              `GET with X-HTTP-Method-Override: ${method}`,
+              `${form.action}?${body}`,
+              { headers: { ...headers, 'x-http-method-override': method.toUpperCase() } },
+            ],
+          ]),
+        ]
+        for (const [what, address, request] of tries) {
+          const answer = await context.request(address, request)
+          const changes = await changesSince(context, person, before)
+          expect(changes.length === 0, `${what} of another site was carried out.`, answer, ...changes)
+        }
+      }
+    },
+  },
+  {
+    id: 'forms-secret-not-in-address',
+    title: 'No address contains a secret that a form has made',
+    rule: 'SE-04',
+    why: 'Browser histories and logs keep addresses.',
+    fix: 'Write the secret into the body of the answer, or into a sealed cookie for the next page.',
+    needs,
+    async run(context) {
+      const { browser, forms } = await openForms(context)
+      for (const found of forms) {
+        const sent = await sendAgain(context, browser, found)
+        const call = sent?.calls.find(step => step.request.url.endsWith('/refreshSecret') && isDone(step))
+        if (!sent || !call) continue
+        const { clientSecret } = JSON.parse(String(call.response.body)) as { clientSecret?: string }
+        if (!clientSecret) continue
+        const later: Page[] = [sent.page, await browser.visit(context.url(context.settings.page))]
+        const addresses = later.flatMap(({ trail, links }) => [
+          ...trail.map(({ request }) => request.url),
+          ...links.map(({ url }) => url),
+        ])
+        expect(!addresses.some(address => address.includes(clientSecret)), 'An address contains the secret.', sent.page)
+      }
+    },
+  },
+  {
+    id: 'create-values-unchanged',
+    title: 'The API gets every value of the form for a new application as it was typed',
+    rule: 'create-application',
+    why: 'A client that drops, encodes or decodes a value stores another application than the visitor has typed.',
+    fix: 'Send each field under its own name. Read the form as UTF-8, send JSON, and escape a value only where a page shows it.',
+    needs: createNeeds,
+    run: context => expectValues(context, ordinary, 'The form with ordinary texts created nothing'),
+  },
+  {
+    id: 'create-limits',
+    title: 'The form for a new application accepts every value that the API accepts, up to its limits',
+    rule: 'PG-17',
+    why: 'A client with smaller limits refuses or cuts values that the platform allows.',
+    fix: 'Use the limits of the API: 200 characters for the name, 2,000 for the description, 2,048 for an address.',
+    needs: createNeeds,
+    run: context => expectValues(context, atLimits, 'The form with the longest allowed values created nothing'),
+  },
+  {
+    id: 'create-forged-referer',
+    title: 'A POST without Origin creates nothing if its Referer only contains the address of the client',
+    rule: 'post-from-nowhere',
+    why: 'An attacker chooses the path and the query of the page that sends the form, so the Referer can contain any text.',
+    fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
+    needs: createNeeds,
+    async run(context) {
+      const open = await openCreateForm(context)
+      const other = await context.otherPerson()
+      const { browser } = await context.signedIn({ person: other })
+      const theirs = await browser.visit(context.url(context.settings.create))
+      const own = theirs.forms.find(({ action }) => action === open.form.action)
+      const tokens = new Map(own?.fields ?? [])
+      const forged = filled(open.form, open.values).map(([name, value]): [string, string] => [
+        name,
+        name in open.values ? value : (tokens.get(name) ?? value),
+      ])
+      const { client } = context.settings
+      for (const referer of [
+        `https://evil.example/?${client}/`,
+        `${client}.evil.example/`,
+        `https://evil.example/${new URL(client).host}/`,
+      ]) {
+        const { answer } = await sendForm(context, open.browser, { ...open.form, fields: forged }, { referer })
+        expect(
+          (await created(context, open.person)).length === 0,
+          `The application was created with Referer: ${referer}.`,
+          answer,
+        )
+      }
+      await sendForm(context, open.browser, { ...open.form, fields: filled(open.form, open.values) }, ownForm(context))
+      if ((await created(context, open.person)).length === 0) await submitCreate(context, await openCreateForm(context))
+    },
+  },
+  {
+    id: 'pages-from-another-site',
+    title: 'A link on another site opens every page of a visitor who is signed in',
+    rule: 'PG-12',
+    why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again or would land on another page.',
+    fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const { browser } = application
+      const pages = await openPagesAbout(context, application)
+      const { create } = context.settings
+      const addresses = pages.slice(1, 3).map(({ url }) => url)
+      if (create) addresses.push(context.url(create))
+      const { otherSite } = context.platform
+      const from = await browser.visit(otherSite.url(otherSite.page('<a href="/">Go</a>')))
+      for (const address of addresses) {
+        const usual = await browser.newTab().visit(address)
+        if (usual.status !== 200 || usual.url !== address) continue
+        const seen = await browser
+          .newTab()
+          .visit(address, { from, stopAt: url => url.origin === context.platform.portalUrl })
+        const isThere = seen.stoppedAt === undefined && seen.status === 200 && seen.url === address
+        const path = new URL(address).pathname.replaceAll(/[\w-]{30,}/g, '…')
+        expect(isThere, `A link to ${path} opened ${describePage(seen)}.`, seen)
+      }
+    },
+  },
+]

@@ -1,0 +1,266 @@
+// The headers and contents of every answer that the suite can get. Many clients are right on the page behind the login, and
+// wrong on another page.
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { bodyOf, expect, headerOf, statusOf } from '../../findings.ts'
+import { isNotFramed } from '../../steps/frames.ts'
+import { foreignLoads } from '../../steps/page-content.ts'
+import { tokensOf } from '../../steps/tokens.ts'
+import { type Answer, isRedirect, marks, type Tour, takeTour, typeOf } from '../../steps/tour.ts'
+
+const needs: CheckDefinition['needs'] = ['page']
+
+const isPage = ({ exchange }: Answer) =>
+  /html/i.test(typeOf(exchange)) && bodyOf(exchange).trim() !== '' && !isRedirect(exchange)
+const hasBody = ({ exchange }: Answer) => bodyOf(exchange) !== ''
+
+function nameOf({ what, exchange }: Answer): string {
+  return `The answer to ${what} (${exchange.request.method} ${new URL(exchange.request.url).pathname}, status ${statusOf(exchange)})`
+}
+
+/** A check of every answer. `wrong` says what is wrong with an answer, as the end of a sentence. */
+function everyAnswer(
+  definition: Omit<CheckDefinition, 'run' | 'needs'>,
+  wrong: (answer: Answer, tour: Tour, context: CheckContext) => string | undefined,
+): CheckDefinition {
+  return {
+    ...definition,
+    needs,
+    async run(context) {
+      const tour = await takeTour(context)
+      for (const answer of tour.answers) {
+        const said = wrong(answer, tour, context)
+        expect(said === undefined, `${nameOf(answer)} ${said}.`, answer.exchange)
+      }
+    },
+  }
+}
+
+const hasNosniff = ({ exchange }: Pick<Answer, 'exchange'>) =>
+  /nosniff/i.test(headerOf(exchange, 'x-content-type-options') ?? '')
+
+/** Ends the check if the page behind the login has no nosniff, because other checks report that. */
+function requireNosniff({ page }: Tour): void {
+  if (!/nosniff/i.test(page.headers.get('x-content-type-options') ?? ''))
+    throw new NotApplicable('the page behind the login does not have the header either')
+}
+
+/** Names of servers and frameworks, followed by a version. */
+const versions =
+  /\b(nginx|apache|php|werkzeug|python|gunicorn|uvicorn|express|fastify|koa|rack|sinatra|rails|puma|webrick|ruby|jetty|tomcat|node\.js|openssl|django|flask|symfony|laravel|slim|gin|echo|fiber|caddy|kestrel|asp\.net)[ /-]v?\d+\.\d+/i
+
+/** A secret as a page may contain it. */
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  const signature = secret.split('.').length === 3 ? [secret.split('.')[2]!] : []
+  return [secret, encodeURIComponent(secret), bytes.toString('base64'), bytes.toString('base64url'), ...signature]
+}
+
+/** The tokens of all visitors of this check, and the secret of the client. */
+function secretsOf(context: CheckContext): string[] {
+  const tokens = context.arrived('exchange', 'refresh').flatMap(step => {
+    const { access_token: access, refresh_token: refresh } = tokensOf(step) ?? {}
+    return [access, refresh].filter(token => typeof token === 'string')
+  })
+  return [...tokens, context.platform.clientSecret.reveal()].flatMap(formsOf)
+}
+
+export const everyPage: CheckDefinition[] = [
+  everyAnswer(
+    {
+      id: 'every-page-not-framed',
+      title: 'No other site can show any page of the client in a frame',
+      rule: 'PG-08',
+      why: 'Another site can hide the page in a frame, so that visitors press its buttons without seeing them.',
+      fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY with every page. Set it at one place that every answer passes.",
+    },
+    (answer, _tour, { settings }) =>
+      isPage(answer) && !isNotFramed(name => headerOf(answer.exchange, name), settings.client)
+        ? 'may be shown in a frame of another site'
+        : undefined,
+  ),
+  everyAnswer(
+    {
+      id: 'every-answer-content-type',
+      title: 'Every page has a content type',
+      rule: 'PG-09',
+      why: 'Without a content type, the browser guesses it, and can take a text for a page with scripts.',
+      fix: 'Send Content-Type with every answer that has a body, errors included.',
+    },
+    // A browser takes only such a text for a page.
+    ({ exchange }) =>
+      bodyOf(exchange).trimStart().startsWith('<') && typeOf(exchange) === ''
+        ? 'is a page and has no Content-Type'
+        : undefined,
+  ),
+  everyAnswer(
+    {
+      id: 'every-page-headers',
+      title: 'Every page says X-Content-Type-Options: nosniff if the page behind the login does',
+      rule: 'PG-09',
+      why: 'A client that sets its headers in one template or one handler forgets the other pages.',
+      fix: 'Set the headers at one place that every answer passes, before the routes and the error handler.',
+    },
+    (answer, tour) => {
+      requireNosniff(tour)
+      const isOwn = answer.kind !== 'file' && !isRedirect(answer.exchange) && hasBody(answer)
+      return isOwn && !hasNosniff(answer) ? 'does not say nosniff' : undefined
+    },
+  ),
+  everyAnswer(
+    {
+      id: 'every-answer-nosniff',
+      title: 'Every answer says X-Content-Type-Options: nosniff if the page behind the login does',
+      rule: 'nosniff',
+      why: 'Browsers must not guess the type of any answer. Files and redirects often come from other code than pages.',
+      fix: 'Send X-Content-Type-Options: nosniff with every answer, files and redirects included.',
+    },
+    (answer, tour) => {
+      requireNosniff(tour)
+      return hasNosniff(answer) ? undefined : 'does not say nosniff'
+    },
+  ),
+  everyAnswer(
+    {
+      id: 'every-page-policy',
+      title: 'Every page has a Content-Security-Policy if the page behind the login has one',
+      rule: 'content-security-policy',
+      why: 'One page without the policy is enough for an attacker, because all pages share the cookies.',
+      fix: 'Send the Content-Security-Policy with every page. Set it at one place that every answer passes.',
+    },
+    (answer, { page }) => {
+      if (!page.headers.has('content-security-policy'))
+        throw new NotApplicable('the page behind the login does not have a policy either')
+      return isPage(answer) && headerOf(answer.exchange, 'content-security-policy') === undefined
+        ? 'has no Content-Security-Policy'
+        : undefined
+    },
+  ),
+  everyAnswer(
+    {
+      id: 'every-page-charset',
+      title: 'Every page names its charset',
+      rule: 'charset',
+      why: 'Without a charset, the browser guesses it, and an attacker can write text that a wrong charset turns into markup.',
+      fix: 'Send Content-Type: text/html; charset=utf-8 with every page, errors included.',
+    },
+    ({ kind, exchange }) => {
+      const isText = /^\s*(text\/(html|plain)|$)/i.test(typeOf(exchange)) && bodyOf(exchange) !== ''
+      const isNamed = /charset=/i.test(typeOf(exchange)) || /<meta\s+charset/i.test(bodyOf(exchange))
+      return kind !== 'file' && isText && !isRedirect(exchange) && !isNamed ? 'names no charset' : undefined
+    },
+  ),
+  everyAnswer(
+    {
+      id: 'every-page-no-store',
+      title: "Every answer with the visitor's data says Cache-Control: no-store",
+      rule: 'PG-11',
+      why: 'Without no-store, Back shows the page after the visitor has signed out, and a proxy may send it to others.',
+      fix: 'Send Cache-Control: no-store with every answer to a visitor who is signed in, refused forms and new secrets included.',
+    },
+    ({ kind, exchange }) => {
+      const isData = kind === 'visitor' && marks.some(mark => bodyOf(exchange).includes(mark))
+      const control = headerOf(exchange, 'cache-control')
+      return isData && !/no-store/i.test(control ?? '')
+        ? `contains data of the visitor, and ${control === undefined ? 'there is no Cache-Control' : `Cache-Control is ${control}`}`
+        : undefined
+    },
+  ),
+  everyAnswer(
+    {
+      id: 'every-page-no-secret',
+      title: 'No answer contains a token of the visitor or the client secret, in its text or in a header',
+      rule: 'CK-08',
+      why: 'Scripts, extensions, proxies and histories can read everything in an answer.',
+      fix: 'Keep tokens and the client secret at the server, and encrypt them in cookies.',
+    },
+    ({ exchange }, _tour, context) => {
+      const headers = 'headers' in exchange.response ? [...exchange.response.headers.values()] : []
+      const texts = [bodyOf(exchange), ...headers]
+      return secretsOf(context).some(secret => texts.some(text => text.includes(secret)))
+        ? 'contains a token or the client secret'
+        : undefined
+    },
+  ),
+  everyAnswer(
+    {
+      id: 'every-page-nothing-foreign',
+      title: 'No page of the client loads anything from another site',
+      rule: 'PG-22',
+      why: 'A site whose script or style the page loads can see and do everything that the visitor can.',
+      fix: 'Serve scripts, styles, fonts and images from the client itself.',
+    },
+    (answer, _tour, { settings }) => {
+      const [foreign] = isPage(answer) ? foreignLoads(answer.exchange, settings.client) : []
+      return foreign === undefined ? undefined : `loads ${foreign}`
+    },
+  ),
+  everyAnswer(
+    {
+      id: 'every-answer-no-version',
+      title: 'No answer names the version of the server or of a framework, in a header or in its text',
+      rule: 'no-server-version',
+      why: 'An attacker who knows the version knows which of its published weaknesses to try.',
+      fix: 'Switch off the default error pages and the headers with versions.',
+    },
+    ({ exchange, kind }) => {
+      const headers = 'headers' in exchange.response ? [...exchange.response.headers] : []
+      const found = headers.map(([name, value]) => `${name}: ${value}`).find(line => versions.test(line))
+      if (found !== undefined) return `has the header ${found}`
+      // Pages of the visitor contain texts of people.
+      const said = kind === 'public' ? versions.exec(bodyOf(exchange))?.[0] : undefined
+      return said === undefined ? undefined : `contains ${said}`
+    },
+  ),
+  {
+    id: 'every-page-no-cors',
+    title: 'No page of the client grants another origin access',
+    rule: 'PG-19',
+    why: 'A script of another site could then read the page, with the data of the visitor.',
+    fix: 'Send no Access-Control-Allow-Origin, also not for OPTIONS, errors and forms.',
+    needs,
+    async run(context) {
+      const { login, callback, page, create, logout } = context.settings
+      const paths = ['/', login, callback, page, create, logout?.path ?? '', '/there-is-nothing-here-conformance']
+      for (const path of new Set(paths.filter(one => one !== '')))
+        for (const method of ['GET', 'OPTIONS', 'POST'])
+          for (const origin of ['https://evil.example', 'null', `${context.settings.client}.evil.example`]) {
+            const headers = {
+              origin,
+              'sec-fetch-mode': 'cors',
+              'sec-fetch-site': 'cross-site',
+              'sec-fetch-dest': 'empty',
+              ...(method === 'OPTIONS' && { 'access-control-request-method': 'POST' }),
+            }
+            const answer = await context.request(path, { method, headers })
+            const allowed = headerOf(answer, 'access-control-allow-origin')
+            expect(
+              allowed === undefined || ![origin, '*'].includes(allowed),
+              `${method} ${path} with Origin: ${origin} is answered with Access-Control-Allow-Origin: ${allowed}.`,
+              answer,
+            )
+          }
+    },
+  },
+  {
+    id: 'every-page-sign-out',
+    title: 'Every page for signed-in visitors has a form or link to sign out',
+    rule: 'PG-21',
+    why: 'Visitors must see on every page that they are signed in, and must be able to sign out.',
+    fix: 'Put the form or link that signs out into the layout of all pages.',
+    needs: ['page', 'logout'],
+    async run(context) {
+      const { answers } = await takeTour(context)
+      const path = context.settings.logout!.path.split('?')[0]!
+      const pages = answers.filter(
+        answer => answer.kind === 'visitor' && isPage(answer) && statusOf(answer.exchange) === 200,
+      )
+      for (const answer of pages)
+        expect(
+          bodyOf(answer.exchange).includes(path),
+          `${nameOf(answer)} has no form or link to sign out.`,
+          answer.exchange,
+        )
+    },
+  },
+]

@@ -1,0 +1,398 @@
+// Every place where a page can show a text that is not its own: all fields of an answer of the platform, all parameters of
+// a request, and all fields of a form.
+import { randomUUID } from 'node:crypto'
+import type { Browser, Exchange, Page } from '../../browser/browser.ts'
+import type { Form } from '../../browser/form.ts'
+import { type CheckDefinition, NotApplicable } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect, headerOf, setCookiesOf } from '../../findings.ts'
+import { nameField, openEditForm, openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
+import { crawl } from '../../steps/applications.ts'
+import { cookieHeader, typedAddress } from '../../steps/callback.ts'
+import { created, openFormIn } from '../../steps/create-form.ts'
+import { breaksScript, foreignLoads, leadsToScript, linkAddressesIn, runsScript } from '../../steps/page-content.ts'
+
+const needs: CheckDefinition['needs'] = ['page']
+const json = 'application/json; charset=utf-8'
+const script = 'conformance()'
+
+/** All three quotes of scripts, one after the other. */
+const quotes = `Marker'"\``
+
+/** Ends every place in which a page can write a text: attributes with and without quotes, elements, scripts, comments. */
+const markup = `${quotes}\${${script}}></textarea></title></option></script></style>--><img src=x onerror=${script}> onmouseover=${script} x='`
+
+function expectEscaped(answers: (Page | Exchange)[], where: string): void {
+  for (const answer of answers) {
+    expect(
+      !runsScript(answer, script),
+      `A page contains ${where} without escaping, so that it becomes a script.`,
+      answer,
+    )
+    expect(!breaksScript(answer, quotes), `A script of a page contains ${where} without escaping.`, answer)
+  }
+}
+
+interface Application {
+  '@id': string
+  data: Record<string, unknown>
+  client?: Record<string, unknown>
+}
+
+/** Lets the platform answer every call for the list or the application with `application`. Ends when the faults are dropped. */
+async function answerWith(context: CheckContext, applications: Application[], one = applications[0]!): Promise<void> {
+  const list = { '@context': 'https://schema.org/', '@type': 'collection', ItemList: applications }
+  for (const [place, body] of [
+    ['list', list],
+    ['get', one],
+  ] as const)
+    await context.order(`${place}-answer`, {
+      times: 'always',
+      options: { status: 200, body: JSON.stringify(body), type: json },
+    })
+}
+
+async function readApplication(context: CheckContext, id: string): Promise<Application> {
+  const token = await context.platform.tokenOf(await context.person())
+  return (await context.platform.callApi(token, 'GET', `/apps/v1/${id}`)).json<Application>()
+}
+
+const mapTexts = (texts: Record<string, unknown> | undefined, to: (text: string, name: string) => string) =>
+  Object.fromEntries(
+    Object.entries(texts ?? {}).map(([name, value]) => [
+      name,
+      typeof value === 'string' && name !== 'clientId' ? to(value, name) : value,
+    ]),
+  )
+
+/** Addresses that a browser runs, opens as a page of its own, or reads from a disk. */
+const addresses = [
+  `javascript:${script}`,
+  `JaVaScRiPt:${script}`,
+  `  javascript:${script}`,
+  `\tjavascript:${script}`,
+  `java\nscript:${script}`,
+  `java\tscript:${script}`,
+  `\u0001javascript:${script}`,
+  `javascript://a.example/%0a${script}`,
+  `javascript:https://a.example/;${script}`,
+  `vbscript:${script}`,
+  `VBScript:${script}`,
+  `data:text/html,<script>${script}</script>`,
+  `DATA:text/html,${script}`,
+  `file:///${script}`,
+  `ftp://a.example/${script}`,
+  `blob:${script}`,
+]
+
+/** Names of parameters that pages of many clients read and show. */
+const parameters = [
+  ...['q', 'query', 'search', 'filter', 'sort', 'order', 'page', 'name', 'id', 'error', 'error_description', 'message'],
+  ...['msg', 'notice', 'flash', 'status', 'info', 'title', 'next', 'return', 'return_to', 'returnTo', 'returnUrl'],
+  ...[
+    'redirect',
+    'redirect_to',
+    'back',
+    'from',
+    'url',
+    'state',
+    'code',
+    'lang',
+    'locale',
+    'created',
+    'made',
+    'deleted',
+  ],
+]
+
+/** Requests every known page with this text in every parameter and in some headers, as a stranger and as a visitor. */
+async function requestWith(context: CheckContext, text: string, headers: Record<string, string>): Promise<Exchange[]> {
+  const { login, callback, page, create, returnTo, logout } = context.settings
+  const start = await context.startLogin(context.browser())
+  const cancel = start.url.searchParams.get('cancel_url') ?? ''
+  const own = cancel.startsWith(`${context.settings.client}/`) ? [cancel] : []
+  const names = [...new Set([...parameters, ...(returnTo ? [returnTo] : [])])]
+  const query = `${new URLSearchParams(names.map((name): [string, string] => [name, text]))}`
+  const all = ['/', login, callback, page, create, logout?.method === 'GET' ? '' : (logout?.path ?? ''), ...own]
+  const paths = [...new Set(all.filter(path => path !== ''))]
+  const withQuery = (path: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
+  const answers: Exchange[] = []
+  const ask = async (path: string, cookie?: string) => {
+    const sent = { ...typedAddress, ...headers, ...(cookie !== undefined && { cookie }) }
+    answers.push(await context.request(withQuery(path), { headers: sent }))
+    answers.push(await context.request(`${path}?${names[0]}=${encodeURIComponent(text)}`, { headers: sent }))
+  }
+  for (const path of paths) await ask(path)
+  if (!page) return answers
+  const { browser } = await context.signedIn()
+  for (const path of paths) await ask(path, cookieHeader(context, browser, path))
+  return answers
+}
+
+const isTyped = (type: string) => ['text', 'url', 'search', 'tel', 'textarea', 'email'].includes(type)
+
+function everywhere(form: Form, text: string): Record<string, string> {
+  return Object.fromEntries(
+    form.controls.filter(({ type, choices }) => isTyped(type) && !choices).map(({ name }) => [name, text]),
+  )
+}
+
+/** Sends the forms for a new application and for changes with the text in all fields, and then only in the name and description. */
+async function typeText(context: CheckContext, text: string): Promise<Page[]> {
+  const pages: Page[] = []
+  const { browser, person } = await context.signedIn()
+  const send = async (browser: Browser, page: Page, form: Form, values: Record<string, string>) => {
+    pages.push(await browser.submit(page, form, values))
+  }
+  if (context.settings.create) {
+    for (const fault of ['', 'create-422-fields', 'create-503']) {
+      const open = await openFormIn(context, browser, person)
+      if (fault) await context.order(fault, { times: 5 })
+      const values = everywhere(open.form, text)
+      await send(browser, open.page, open.form, fault ? { ...values, ...keptUris(open.values) } : values)
+      await context.dropFaults()
+    }
+    const open = await openFormIn(context, browser, person)
+    const about = Object.keys(everywhere(open.form, text)).filter(name => /^(name|description)$/i.test(name))
+    const made = Object.fromEntries(about.map(name => [name, text]))
+    await send(browser, open.page, open.form, { ...(open.values as Record<string, string>), ...made })
+    await created(context, person)
+    pages.push(await browser.newTab().visit(context.url(context.settings.page)))
+  }
+  const application = await openWithApplication(context)
+  const edit = await openEditForm(context, application).catch(error => {
+    if (error instanceof NotApplicable) return undefined
+    throw error
+  })
+  if (edit) {
+    await send(application.browser, edit.page, edit.form, everywhere(edit.form, text))
+    const again = await openEditForm(context, application)
+    await context.order('update-422-fields', { times: 5 })
+    await send(application.browser, again.page, again.form, { [nameField(again.form)]: text })
+    await context.dropFaults()
+    const last = await openEditForm(context, application)
+    await send(application.browser, last.page, last.form, { [nameField(last.form)]: text })
+    pages.push(...(await openPagesAbout(context, application)))
+  }
+  if (pages.length === 0) throw new NotApplicable('the client has no form for an application')
+  return pages
+}
+
+const keptUris = (values: Record<string, string | string[]>) =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (/name/i.test(name) ? [] : [[name, `${value}`]])),
+  )
+
+const planted = 'X-Conformance-Planted: 1'
+const injection = `a\r\n${planted}\r\nSet-Cookie: conformance-planted=1`
+
+function expectNoHeader(exchanges: Exchange[], where: string): void {
+  for (const one of exchanges) {
+    const isPlanted =
+      headerOf(one, 'x-conformance-planted') !== undefined ||
+      setCookiesOf(one).some(line => /^\s*conformance-planted=/.test(line))
+    expect(!isPlanted, `${where} added a header to the answer.`, one)
+  }
+}
+
+const headerRule = {
+  rule: 'header-injection',
+  why: 'A line break in a header begins a new header. An attacker can then set cookies of the client, or write a whole page.',
+  fix: 'Encode every value before you write it into a header, and refuse values with line breaks.',
+} as const
+
+export const everyText: CheckDefinition[] = [
+  {
+    id: 'page-addresses-not-linked',
+    title: 'An address of an application that is not http or https becomes no link on any page',
+    rule: 'PG-06',
+    why: 'A link to javascript: or data: runs the script of another person in the name of the visitor. Browsers ignore upper case, spaces and control characters in front of it, and tabs in it.',
+    fix: 'Parse the address with a parser of addresses, and make a link only if its scheme is http or https.',
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const plain = await readApplication(context, application.id)
+      const isAddress = (name: string) => /ur[il]/i.test(name)
+      const all = addresses.map((address, at) => ({
+        ...plain,
+        '@id': at === 0 ? plain['@id'] : randomUUID(),
+        data: mapTexts(plain.data, (text, name) => (isAddress(name) ? address : text)),
+        client: mapTexts(plain.client, (text, name) => (isAddress(name) ? address : text)),
+      }))
+      const judge = (pages: Page[]) => {
+        for (const page of pages) {
+          const found = linkAddressesIn(page).find(
+            address =>
+              /conformance(\(|%28)/i.test(address) &&
+              URL.canParse(address, page.url) &&
+              !/^https?:$/.test(new URL(address, page.url).protocol),
+          )
+          expect(found === undefined, `A page has a link to ${JSON.stringify(found)}.`, page)
+        }
+      }
+      for (const one of all) {
+        await answerWith(context, all, { ...one, '@id': plain['@id'] })
+        judge(await openPagesAbout(context, application))
+        await context.dropFaults()
+      }
+    },
+  },
+  {
+    id: 'page-escapes-every-field',
+    title: 'Every page escapes every text of the API and the portal: fields, names of groups, the name of the visitor',
+    rule: 'PG-07',
+    why: "Other members of the visitor's group can write these texts, and a text that ends an attribute, an element or a script becomes a script.",
+    fix: 'Let the template escape every value. Write values into a script only as JSON in which < is escaped.',
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const plain = await readApplication(context, application.id)
+      const hostile = {
+        ...plain,
+        data: mapTexts(plain.data, () => markup),
+        client: mapTexts(plain.client, () => markup),
+      }
+      await answerWith(context, [hostile])
+      const pages = [
+        ...(await openPagesAbout(context, application)),
+        ...(await crawl(context, application.browser)).pages,
+      ]
+      await context.dropFaults()
+      const isShown = pages.some(page => page.body.includes('Marker'))
+      if (context.settings.create) {
+        const to = (await context.person()).groupId
+        const groups = { '@type': 'collection', ItemList: [{ '@id': randomUUID(), to, data: { name: markup } }] }
+        const options = { status: 200, body: JSON.stringify(groups), type: json }
+        await context.order('groups-answer', { times: 'always', options })
+        pages.push(await application.browser.visit(context.url(context.settings.create)))
+        await context.dropFaults()
+      }
+      expectEscaped(pages, 'a text of the platform')
+      if (!isShown) throw new NotApplicable('no page shows such an application')
+    },
+  },
+  {
+    id: 'page-escapes-visitor-name',
+    title: 'Every page escapes the name of the visitor',
+    rule: 'PG-07',
+    why: 'The name comes from another program, and people choose their names.',
+    fix: 'Let the template escape the name.',
+    needs,
+    async run(context) {
+      const browser = context.browser()
+      const person = await context.person()
+      const me = {
+        '@type': 'Person',
+        '@id': person.id,
+        email: `${markup}@a.example`,
+        firstName: markup,
+        lastName: markup,
+      }
+      const start = await context.startLogin(browser)
+      const callback = await context.authorize(start, person)
+      await context.order('me-answer', {
+        times: 'always',
+        options: { status: 200, body: JSON.stringify(me), type: json },
+      })
+      const landed = await browser.visit(callback.href, { from: browser.show(`${context.platform.portalUrl}/`, '') })
+      const paths = [context.settings.page, '/', context.settings.create].filter(path => path !== '')
+      const pages = [landed]
+      for (const path of paths) pages.push(await browser.visit(context.url(path)))
+      await context.platform.settle()
+      if (!context.arrived('me').some(({ fault }) => fault?.name === 'me-answer'))
+        throw new NotApplicable('the client does not ask the portal for the name')
+      expectEscaped(pages, 'the name of the visitor')
+    },
+  },
+  {
+    id: 'request-escapes',
+    title: 'No page contains markup from a parameter or a header of the request',
+    rule: 'PG-07',
+    why: 'Anybody can make a visitor open an address with markup.',
+    fix: 'Escape every value of a request, and write no address of a request into a link.',
+    async run(context) {
+      const headers = { referer: `https://a.example/?${markup}`, 'user-agent': markup, 'accept-language': markup }
+      expectEscaped(await requestWith(context, markup, headers), 'a value of the request')
+      for (const answer of await requestWith(context, `javascript:${script}`, {}))
+        expect(!leadsToScript(answer, script), 'A link of the page has the address of a parameter.', answer)
+    },
+  },
+  {
+    id: 'request-adds-no-header',
+    title: 'A line break in a parameter of a request adds no header to the answer, on any page',
+    ...headerRule,
+    async run(context) {
+      expectNoHeader(await requestWith(context, injection, {}), 'A parameter of the request')
+    },
+  },
+  {
+    id: 'typed-text-escaped',
+    title: 'Every page escapes what was typed into a form, after a refusal and after a success',
+    rule: 'PG-07',
+    why: 'A form of another site, or a text that somebody asked the visitor to type, then runs as a script.',
+    fix: 'Let the template escape every value, also in textareas, messages and titles.',
+    needs,
+    async run(context) {
+      expectEscaped(await typeText(context, markup), 'a typed text')
+    },
+  },
+  {
+    id: 'typed-text-adds-no-header',
+    title: 'A line break in a field of a form, or in the answer of the API to the form, adds no header to the answer',
+    ...headerRule,
+    needs,
+    async run(context) {
+      const pages = await typeText(context, injection)
+      if (context.settings.create) {
+        const { browser, person } = await context.signedIn()
+        const open = await openFormIn(context, browser, person)
+        await context.order('create-hostile-texts', { times: 1 })
+        const page = await browser.submit(open.page, open.form, open.values)
+        await context.dropFaults()
+        const lines = page.trail.flatMap(setCookiesOf)
+        expect(!lines.some(line => /^\s*two=2/.test(line)), 'A text of the API added a cookie to the answer.', page)
+        pages.push(page)
+      }
+      expectNoHeader(
+        pages.flatMap(({ trail }) => trail),
+        'A typed text',
+      )
+    },
+  },
+  {
+    id: 'typed-addresses-not-loaded',
+    title: 'Neither the client nor its pages load an address that was typed into a form',
+    rule: 'PG-05',
+    why: 'A client that loads addresses can be made to call internal servers. A page that loads an image tells the owner of its site who sees the page.',
+    fix: 'Check the form of an address without loading it, and show it as a text or a link.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const { otherSite } = context.platform
+      const { browser, person } = await context.signedIn()
+      const mark = `/typed-by-${person.firstName}`
+      const pages: Page[] = []
+      for (const fault of ['create-422-fields', '']) {
+        const open = await openFormIn(context, browser, person)
+        const names = open.form.controls
+          .filter(({ type, choices, name }) => isTyped(type) && !choices && /ur[il]/i.test(name))
+          .map(({ name }) => name)
+        const uris = Object.fromEntries(names.map(name => [name, otherSite.url(mark)]))
+        if (fault) await context.order(fault, { times: 1 })
+        pages.push(await browser.submit(open.page, open.form, { ...open.values, ...uris }))
+        await context.dropFaults()
+      }
+      pages.push(...(await crawl(context, browser)).pages)
+      const all = await openWithApplication(context, {
+        iconUrl: otherSite.url(mark),
+        webPageUrl: otherSite.url(mark),
+        privacyPolicyUrl: otherSite.url(mark),
+      })
+      pages.push(...(await openPagesAbout(context, all)))
+      for (const page of pages) {
+        const loaded = foreignLoads(page, context.settings.client).find(url => url.includes(mark))
+        expect(loaded === undefined, `${page.url} loads an address that was typed.`, page)
+      }
+      expect(otherSite.arrived(mark).length === 0, 'The client loaded an address that was typed.')
+    },
+  },
+]

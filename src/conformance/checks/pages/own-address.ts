@@ -1,0 +1,105 @@
+// The client's own address: it comes from the configuration, never from a header that a proxy or an attacker adds.
+import type { Exchange } from '../../browser/browser.ts'
+import type { CheckDefinition } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { bodyOf, expect, headerOf } from '../../findings.ts'
+import { cookieHeader, typedAddress } from '../../steps/callback.ts'
+import { linkAddressesIn } from '../../steps/page-content.ts'
+import { decodeSafely } from '../../steps/set-cookies.ts'
+
+const evil = 'evil.example'
+
+/** Headers in which proxies name the address of the request. */
+const forwarded = {
+  'x-forwarded-host': evil,
+  'x-forwarded-server': evil,
+  'x-original-host': evil,
+  'x-host': evil,
+  'x-http-host-override': evil,
+  forwarded: `for=192.0.2.1;host=${evil};proto=https`,
+}
+
+/** Every known page, for a stranger and for a visitor, with these headers. */
+async function visitAll(context: CheckContext, headers: Record<string, string>): Promise<Exchange[]> {
+  const { login, callback, page, create } = context.settings
+  const paths = ['/', login, `${callback}?code=a&state=b`, page, create, '/there-is-nothing-here-conformance']
+  const known = [...new Set(paths.filter(path => path !== ''))]
+  const answers: Exchange[] = []
+  for (const path of known) answers.push(await context.request(path, { headers: { ...typedAddress, ...headers } }))
+  if (!page) return answers
+  const { browser } = await context.signedIn()
+  for (const path of known.filter(path => path !== login)) {
+    const cookie = cookieHeader(context, browser, path)
+    answers.push(await context.request(path, { headers: { ...typedAddress, ...headers, cookie } }))
+  }
+  return answers
+}
+
+/** The addresses of an answer that contain the foreign host: of its redirect, links, forms and files. */
+function foreignAddress(answer: Exchange): string | undefined {
+  const addresses = [headerOf(answer, 'location') ?? '', headerOf(answer, 'refresh') ?? '', ...linkAddressesIn(answer)]
+  const found = addresses.find(address => decodeSafely(address).includes(evil))
+  if (found !== undefined) return found
+  return /http-equiv=["']?refresh["'][^>]*evil\.example/i.test(bodyOf(answer)) ? evil : undefined
+}
+
+export const ownAddress: CheckDefinition[] = [
+  {
+    id: 'forwarded-host-not-believed',
+    title: 'The client writes no host from X-Forwarded-Host, Forwarded or a similar header into a redirect or a link',
+    rule: 'PG-02',
+    why: 'Anybody can send these headers. A cache then sends the answer to everybody, and the visitor or a code goes to the site of the attacker.',
+    fix: "Take the client's own address from the configuration. Do not let the framework trust headers of proxies.",
+    async run(context) {
+      for (const answer of await visitAll(context, forwarded)) {
+        const found = foreignAddress(answer)
+        expect(found === undefined, `The answer contains the address ${found}.`, answer)
+      }
+    },
+  },
+  {
+    id: 'forwarded-proto-not-believed',
+    title: 'X-Forwarded-Proto, X-Forwarded-Port and X-Forwarded-Prefix change neither redirect_uri nor cancel_url',
+    rule: 'PG-02',
+    why: 'The portal compares redirect_uri byte by byte. A header that anybody can send must not break or change a login.',
+    fix: "Take the client's own address from the configuration. Do not let the framework trust headers of proxies.",
+    async run(context) {
+      const start = await context.startLogin(context.browser())
+      const proto = context.settings.client.startsWith('https:') ? 'http' : 'https'
+      const tries: Record<string, string>[] = [
+        { 'x-forwarded-proto': proto },
+        { 'x-forwarded-scheme': proto, 'x-forwarded-ssl': 'on', 'front-end-https': 'on', 'x-url-scheme': proto },
+        { 'x-forwarded-port': '8443', 'x-forwarded-proto': proto },
+        { 'x-forwarded-prefix': '/conformance-prefix', 'x-script-name': '/conformance-prefix' },
+        { forwarded: `for=192.0.2.1;proto=${proto}` },
+      ]
+      for (const headers of tries) {
+        const answer = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
+        const location = headerOf(answer, 'location') ?? ''
+        // A refusal of such a request changes no login.
+        if (!URL.canParse(location) || new URL(location).origin !== context.platform.portalUrl) continue
+        for (const name of ['redirect_uri', 'cancel_url']) {
+          const [usual, now] = [start.url.searchParams.get(name), new URL(location).searchParams.get(name)]
+          expect(
+            now === usual,
+            `With ${Object.keys(headers).join(', ')}, ${name} is ${now} in place of ${usual}.`,
+            answer,
+          )
+        }
+      }
+    },
+  },
+  {
+    id: 'foreign-host-not-linked',
+    title: 'No page contains a link to the Host of the request, also not a page for visitors or an error page',
+    rule: 'PG-02',
+    why: 'An attacker can send a request with a false Host, and a cache then sends the answer to everybody.',
+    fix: 'Build addresses from the configuration, or use relative ones.',
+    async run(context) {
+      for (const answer of await visitAll(context, { host: evil })) {
+        const found = linkAddressesIn(answer).find(address => address.includes(`//${evil}`))
+        expect(found === undefined, `The page contains the address ${found}.`, answer)
+      }
+    },
+  },
+]

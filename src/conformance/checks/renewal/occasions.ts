@@ -1,0 +1,318 @@
+// The same rules at other renewals: after a 401 of the API, for a form, the second renewal of a session, and renewals of
+// tokens that live for a short time.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { openCreateForm } from '../../steps/create-form.ts'
+import { expectBack } from '../../steps/renewals.ts'
+import { asksToSignIn, endToken, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
+import { tokensOf } from '../../steps/tokens.ts'
+
+const needs: CheckDefinition['needs'] = ['page']
+
+const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
+const isRenewal = ({ kind }: LabStep) => kind === 'refresh'
+
+/** Fails if the renewal is not the form that the portal expects. `before` is the answer with the latest refresh token. */
+function expectForm({ platform }: CheckContext, renewal: LabStep, before: LabStep | undefined): void {
+  const { method, url, headers, body } = renewal.request
+  const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  const isBasic = /^basic /i.test(String(headers.authorization ?? ''))
+  expect(method === 'POST', `The client sent the renewal with ${method}.`, renewal)
+  expect(!url.includes('?'), `The address of the renewal is ${url.split('?')[0]}?…`, renewal)
+  expect(
+    /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? ''),
+    `The content type is ${headers['content-type']}.`,
+    renewal,
+  )
+  expect(!(isBasic && 'client_secret' in fields), 'The renewal authenticates the client with two methods.', renewal)
+  const expected = {
+    grant_type: 'refresh_token',
+    refresh_token: before && tokensOf(before)?.refresh_token,
+    ...(!isBasic && { client_id: platform.clientId, client_secret: platform.clientSecret.reveal() }),
+  }
+  for (const [name, value] of Object.entries(expected))
+    expect(fields[name] === value, `${name} is ${name in fields ? 'wrong' : 'missing'}.`, renewal)
+}
+
+/** The last answer with tokens before this renewal. */
+function answerBefore(context: CheckContext, renewal: LabStep): LabStep | undefined {
+  const given = context.arrived('exchange', 'refresh')
+  return given.slice(0, given.indexOf(renewal)).findLast(step => tokensOf(step))
+}
+
+const forms: CheckDefinition[] = [
+  {
+    id: 'refresh-fields-after-401',
+    title: 'A renewal because of a 401 of the API is the same request as other renewals',
+    rule: 'RF-01',
+    why: 'Clients often have two functions for renewals: one before a call, and one after a 401.',
+    fix: 'Renew with one function, which sends a form with exactly grant_type, refresh_token, client_id and client_secret.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      const renewal = renewalIn(context, await visitPage(context, browser))
+      expectForm(context, renewal, answerBefore(context, renewal))
+    },
+  },
+  {
+    id: 'refresh-fields-for-form',
+    title: 'A renewal because of a 401 to a form is the same request as other renewals',
+    rule: 'RF-01',
+    why: 'Clients often have one function for reading and one for writing.',
+    fix: 'Renew with one function, which sends a form with exactly grant_type, refresh_token, client_id and client_secret.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      await context.platform.endAccessTokens(open.person)
+      const before = new Set(context.arrived())
+      const page = await open.browser.submit(open.page, open.form, open.values)
+      await context.platform.settle()
+      const renewal = context.arrived('refresh').find(step => !before.has(step))
+      if (!renewal)
+        throw new NotApplicable(`the client does not renew for the form, and answers with ${describePage(page)}`)
+      expectForm(context, renewal, answerBefore(context, renewal))
+    },
+  },
+  {
+    id: 'refresh-fields-second',
+    title: 'The second renewal of a session is the same request as the first, with the new refresh token',
+    rule: 'RF-01',
+    why: 'After the first renewal, a client reads the refresh token from another place than after the login.',
+    fix: 'Keep the tokens of a login and of a renewal with the same function.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      renewalIn(context, await visitPage(context, browser))
+      // A client may share the answer of the first renewal for some seconds.
+      await context.pause(11_000)
+      await context.platform.endAccessTokens(person)
+      const visit = await visitPage(context, browser)
+      const renewal = renewalIn(context, visit)
+      expectForm(context, renewal, answerBefore(context, renewal))
+      expect(visit.steps.some(isCall), `After the second renewal the page is ${describePage(visit.page)}.`, visit.page)
+    },
+  },
+]
+
+/** Answers to a renewal without a new refresh token. */
+const withoutToken: [id: string, fault: string, what: string][] = [
+  ['missing', 'refresh-refresh-token-missing', 'no refresh_token'],
+  ['null', 'refresh-refresh-token-null', 'null for a refresh_token'],
+  ['empty', 'refresh-refresh-token-empty', 'an empty refresh_token'],
+]
+
+/** Renews once under the fault and ends the new access token. Returns what the next visit does. */
+async function renewTwice(context: CheckContext, fault?: string) {
+  const { browser, person } = await context.signedIn()
+  await context.platform.endAccessTokens(person)
+  if (fault) await context.order(fault, { times: 1 })
+  const first = renewalIn(context, await visitPage(context, browser))
+  await context.dropFaults()
+  // A client may share the answer of the first renewal for some seconds.
+  await context.pause(11_000)
+  await context.platform.endAccessTokens(person)
+  return { first, ...(await visitPage(context, browser)) }
+}
+
+const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
+  id: `refresh-token-kept-${id}`,
+  title: `After a renewal whose answer has ${what}, the next renewal sends the old refresh token`,
+  rule: 'RF-08',
+  why: 'A portal may return no new refresh token. The old refresh token then stays valid, and a client that loses it signs the visitor out at the next end of the access token.',
+  fix: 'Replace the refresh token only if the answer contains a text that is not empty. Otherwise store the old one again with the new access token.',
+  needs,
+  longestMs: 90_000,
+  async run(context) {
+    const { first, page, steps } = await renewTwice(context, fault)
+    if (!first.fault) throw new Undecided('The portal answered the renewal without the ordered fault.')
+    const sent = steps.find(isRenewal)
+    const kept = (first.request.body as Record<string, unknown>).refresh_token
+    const isSent = sent && (sent.request.body as Record<string, unknown>).refresh_token === kept
+    if (isSent) return
+    // A client may remember the answer of the first renewal as long as its refresh token is the same. The API then
+    // refuses the same access token twice.
+    const isRefused = ({ kind, response }: LabStep) => kind === 'api' && response.status === 401
+    if (!sent && steps.filter(isRefused).length > 1)
+      throw new NotApplicable('the client uses the answer of the first renewal again')
+    const plain = await renewTwice(context)
+    if (!plain.steps.some(isRenewal)) throw new NotApplicable('the client does not renew a second time')
+    expect(
+      false,
+      sent
+        ? 'The next renewal sends another refresh token than the last one that the portal gave.'
+        : `The next visit makes no renewal: it ends with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+      first,
+      page,
+      ...steps,
+    )
+  },
+}))
+
+/** Answers to a renewal that do not refuse the refresh token for good. The renewal is then not repeated, and the session continues. */
+const forNow: [fault: string, options?: Record<string, unknown>][] = [
+  ['refresh-reset'],
+  ['refresh-400', { error: 'invalid_request' }],
+  ['refresh-403', { error: 'access_denied' }],
+  ['refresh-408'],
+  ['refresh-500'],
+  ['refresh-504'],
+  ['refresh-redirect-302'],
+  ['refresh-answer', { status: 400, body: '<h1>Bad request</h1>' }],
+  ['refresh-answer', { status: 401, body: '' }],
+  ['refresh-answer', { status: 403, body: '<h1>Forbidden</h1>' }],
+  ['refresh-answer', { status: 200, body: '{}', type: 'application/json; charset=utf-8' }],
+]
+
+/**
+ * Visits a page under each of the faults. Each fault has its own session, because a client may remember a failed renewal
+ * for a while. Ends the check if the client does not renew.
+ */
+async function visitUnderAll(context: CheckContext) {
+  const sessions = []
+  for (const [fault, options] of forNow) {
+    const { browser, start, callback } = await beginLogin(context)
+    const drop = await context.order('exchange-expires-in', shortLifeValue)
+    await followCallback(context, browser, callback)
+    await drop()
+    sessions.push({ fault, options, browser, state: start.state })
+  }
+  const person = await context.person()
+  await endToken(context, person)
+  const visits = []
+  for (const { fault, options, browser, state } of sessions) {
+    const drop = await context.order(fault, { times: 'always', state, ...(options && { options }) })
+    const visit = await visitPage(context, browser)
+    await drop()
+    if (visits.length === 0) renewalIn(context, visit)
+    const said = options ? `${fault} ${JSON.stringify(options)}` : fault
+    visits.push({ said, browser, person, ...visit, renewals: visit.steps.filter(isRenewal) })
+  }
+  return visits
+}
+
+const failures: CheckDefinition[] = [
+  {
+    id: 'refresh-kept-on-many',
+    title: 'No failed renewal ends the session, except one that refuses the refresh token for good',
+    rule: 'RF-05',
+    why: 'The refresh token is still valid, and a later renewal can succeed. A proxy, a firewall or a mistake of the portal can answer with any status.',
+    fix: 'End the session only if the answer is JSON and its error is invalid_grant, unsupported_grant_type or unauthorized_client. Otherwise keep the cookies.',
+    needs,
+    longestMs: 120_000,
+    async run(context) {
+      for (const { said, renewals, ...visit } of await visitUnderAll(context)) {
+        const [renewal] = renewals
+        if (!renewal || (await context.isSignedIn(visit.browser))) continue
+        await expectBack(context, { ...visit, renewal, renewals }, `After the failed renewal with ${said}`)
+      }
+    },
+  },
+  {
+    id: 'refresh-failed-not-repeated',
+    title: 'Whatever the portal answers to a renewal, one visit sends the renewal once',
+    rule: 'renewal-not-repeated',
+    why: 'The portal may have replaced the refresh token, and the use of an old refresh token can end all tokens of the session. Repeated calls also make an overload worse.',
+    fix: 'Retry no POST automatically. Renew again at the next visit.',
+    needs,
+    longestMs: 120_000,
+    async run(context) {
+      // A client may answer the failure with a redirect to another page, which then needs the session, too.
+      for (const { said, page, renewals } of await visitUnderAll(context))
+        expect(
+          renewals.length <= page.trail.length,
+          `With ${said} one visit sent ${renewals.length} renewals.`,
+          ...renewals.slice(0, 3),
+        )
+    },
+  },
+  {
+    id: 'refresh-dropped-after-401',
+    title: 'If the API refuses the access token and the portal refuses the refresh token, the client offers the login',
+    rule: 'RF-05',
+    why: 'The portal may have ended the session of the visitor. If the client shows an error each time, the visitor cannot sign in again.',
+    fix: 'After invalid_grant, delete the cookies of the session and redirect to the login, whatever caused the renewal.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      await context.order('refresh-401', { times: 'always', options: { error: 'invalid_grant' } })
+      const first = await visitPage(context, browser)
+      renewalIn(context, first)
+      const second = await visitPage(context, browser)
+      const pages = [first.page, second.page]
+      expect(
+        pages.every(({ status }) => status > 0 && status !== 500) && pages.some(page => asksToSignIn(context, page)),
+        `Two visits end with ${pages.map(describePage).join(' and ')}, and none of these pages offers to sign in.`,
+        ...pages,
+      )
+      const renewals = context.arrived('refresh')
+      expect(
+        renewals.length <= 1,
+        `Two visits sent the refused refresh token ${renewals.length} times.`,
+        ...renewals.slice(0, 3),
+      )
+    },
+  },
+  {
+    id: 'refresh-parallel-after-401',
+    title:
+      'When five tabs load at once and the API refuses their access token, the visitor stays signed in in every tab',
+    rule: 'RF-02',
+    why: 'An access token can end before its expires_in. All requests of the browser then cause a renewal with the same refresh token.',
+    fix: 'Let all requests with the same refresh token share one renewal and its answer, whatever caused the renewal.',
+    needs,
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await context.platform.endAccessTokens(person)
+      const before = new Set(context.arrived())
+      const pages = await Promise.all(
+        Array.from({ length: 5 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
+      )
+      await context.platform.settle()
+      const page = pages.find(({ status }) => status === 0) ?? pages[0]!
+      renewalIn(context, { page, steps: context.arrived().filter(step => !before.has(step)) })
+      for (const page of pages)
+        expect(
+          page.status === 200 && !page.stoppedAt,
+          `One tab is answered with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+          page,
+        )
+      expect(await context.isSignedIn(browser), 'After the five visits the visitor is not signed in.')
+    },
+  },
+]
+
+const short: CheckDefinition[] = [
+  {
+    id: 'refresh-short-tokens',
+    title: 'With tokens that live for two minutes, the client does not renew at every visit',
+    rule: 'RF-10',
+    why: "If the client's renewal margin is longer than the lifetime of its tokens, every request calls the portal.",
+    fix: 'Renew when the token has expired, or with a margin that is a small part of expires_in.',
+    needs,
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      await context.order('exchange-expires-in', { options: { value: 120 } })
+      await context.order('refresh-expires-in', { times: 'always', options: { value: 120 } })
+      const began = performance.now()
+      await followCallback(context, browser, callback)
+      const visits = 4
+      for (let visit = 0; visit < visits; visit++) await visitPage(context, browser)
+      if (performance.now() - began > 10_000) throw new Undecided('The visits took longer than ten seconds.')
+      const renewals = context.arrived('refresh')
+      expect(
+        renewals.length < visits,
+        `expires_in was 120, and ${visits} visits within a few seconds made ${renewals.length} renewals.`,
+        ...renewals.slice(0, 4),
+      )
+    },
+  },
+]
+
+export const occasions: CheckDefinition[] = [...forms, ...kept, ...failures, ...short]

@@ -1,0 +1,156 @@
+// What the client has printed, answered and sent during all checks of the run. A secret can be in the output of one
+// failure only, so no list of failures finds it.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import type { CheckDefinition } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { cookieSecret, credentialsGiven, findLeak, type Secret, secret, tokensGiven } from '../../steps/leaks.ts'
+import { visitPage } from '../../steps/sessions.ts'
+import { signOut } from '../../steps/sign-out.ts'
+
+/** Calls that only the server of the client makes. */
+const ownCalls: LabStep['kind'][] = ['exchange', 'refresh', 'revoke', 'metadata', 'me', 'api', 'trap']
+
+/** Logs in and makes each kind of call fail, so that the check judges these failures even if no other check has run. */
+async function failOften(context: CheckContext): Promise<void> {
+  const { platform, settings } = context
+  const { browser, callback } = await beginLogin(context)
+  const landed = await followCallback(context, browser, callback)
+  if (settings.page) {
+    await visitPage(context, browser)
+    await context.order('list-500', { times: 1 })
+    await visitPage(context, browser)
+    await context.dropFaults()
+    await platform.endAccessTokens(await context.person())
+    await context.order('refresh-503', { times: 2 })
+    await visitPage(context, browser)
+    await context.dropFaults()
+    await visitPage(context, browser)
+  }
+  if (settings.logout) {
+    await context.order('revoke-503', { times: 1 })
+    await signOut(context, browser, landed)
+    await context.dropFaults()
+  }
+  const other = await beginLogin(context)
+  await context.order('exchange-400', { times: 1, options: { error: 'invalid_grant' } })
+  await followCallback(context, other.browser, other.callback)
+  await context.dropFaults()
+  await platform.settle(300)
+}
+
+const stepsOf = ({ platform }: CheckContext) => platform.steps.slice(platform.round.step)
+
+function outputOf({ platform, clientProcess }: CheckContext): string {
+  return clientProcess!.output().slice(platform.round.output)
+}
+
+/** Every secret of the run that the client knows. */
+function secretsOf(context: CheckContext): Secret[] {
+  const { platform } = context
+  // A client may keep a plain state or a path in a cookie. These values are also in addresses.
+  const isOnlyCookie = (value: string) =>
+    !/^(%2f|\/|https?:)/i.test(value) &&
+    !platform.begunStates.some(state => value.includes(state)) &&
+    !platform.people.some(({ id, groupId }) => value.includes(id) || value.includes(groupId))
+  return [
+    ...secret('the client secret', platform.clientSecret.reveal()),
+    ...platform.codes.flatMap(code => secret('the code of a login', code)),
+    ...stepsOf(context).flatMap(step => [
+      ...tokensGiven(step),
+      ...credentialsGiven(step),
+      ...secret('a code_verifier', (step.request.body as Record<string, unknown> | undefined)?.code_verifier),
+    ]),
+    ...[...platform.cookieValues].filter(isOnlyCookie).flatMap(cookieSecret),
+  ]
+}
+
+const why =
+  'Many people who must not know a secret can read logs and addresses, and both are kept for a long time. Failures are the usual cause: an error of a library contains the whole call, and an error page or a panic contains the whole request.'
+
+export const wholeRun: CheckDefinition[] = [
+  {
+    id: 'run-log-secrets',
+    title: 'In the whole run the client prints no token, secret, code or cookie',
+    rule: 'SE-04',
+    why,
+    fix: 'Log the path, the status and a code of your own. From requests, answers and errors, log only the fields in a fixed list.',
+    needs: ['process'],
+    isAlone: true,
+    async run(context) {
+      await failOften(context)
+      const leak = findLeak(outputOf(context), secretsOf(context))
+      expect(
+        !leak,
+        `The output of the client contains ${leak?.what}, or a part of it.`,
+        `${leak?.place}[${leak?.what}]`,
+      )
+    },
+  },
+  {
+    id: 'run-log-people',
+    title: 'In the whole run the client prints no name and no e-mail address of a visitor',
+    rule: 'LG-06',
+    why: 'Logs are copied to other systems and kept for a long time. The data of people does not belong there.',
+    fix: 'Log the hash of an id in place of a name. Do not log the answer to the call for the name.',
+    needs: ['process'],
+    isAlone: true,
+    async run(context) {
+      await failOften(context)
+      const found = /\bRobin\d+\b|\bMiller\d+\b|\brobin\d+(@|%40)conformance\.test\b/.exec(outputOf(context))
+      expect(!found, 'The output of the client contains the name or the e-mail address of a visitor.', `${found?.[0]}`)
+    },
+  },
+  {
+    id: 'run-addresses',
+    title: 'In the whole run no address of a call of the client contains a token, a secret or a code',
+    rule: 'SE-04',
+    why: 'Servers and proxies log the addresses of requests.',
+    fix: 'Send the secret and the tokens in the body of a POST, and the access token for the API in the Authorization header.',
+    isAlone: true,
+    async run(context) {
+      await failOften(context)
+      const secrets = secretsOf(context)
+      const calls = stepsOf(context).filter(({ kind }) => ownCalls.includes(kind))
+      const leak = findLeak(calls.map(({ request }) => request.url).join('\n'), secrets)
+      const call = leak && calls.find(({ request }) => findLeak(request.url, secrets))
+      expect(
+        !leak,
+        `The address of a call contains ${leak?.what}: ${call?.request.method} ${call?.request.url.split('?')[0]}`,
+        ...(call ? [call] : []),
+      )
+    },
+  },
+  {
+    id: 'run-headers',
+    title: 'In the whole run no call of the client contains a cookie that the client has set in a browser',
+    rule: 'UP-12',
+    why: 'The cookie is the session of a visitor. The platform and its logs must not know it.',
+    fix: 'Set the headers of each call yourself. Copy none from the request of the browser.',
+    isAlone: true,
+    async run(context) {
+      await failOften(context)
+      const cookies = [...context.platform.cookieValues].flatMap(cookieSecret)
+      const call = stepsOf(context).find(
+        ({ kind, request }) =>
+          ownCalls.includes(kind) && request.headers.cookie && findLeak(request.headers.cookie, cookies),
+      )
+      expect(!call, 'A call of the platform contains a cookie of a visitor.', ...(call ? [call] : []))
+    },
+  },
+  {
+    id: 'run-pages',
+    title: 'In the whole run no answer to a browser contains an access token, a refresh token or the client secret',
+    rule: 'CK-08',
+    why: 'Scripts, extensions and the history of a browser can read pages and addresses. Error pages often contain the whole failed call.',
+    fix: 'Send tokens to a browser only in HttpOnly cookies. Answer errors with fixed words.',
+    isAlone: true,
+    async run(context) {
+      await failOften(context)
+      context.noteLeaks()
+      const [leak] = context.platform.leaks
+      expect(!leak, `${leak?.reason}`, `${leak?.evidence}`)
+    },
+  },
+]

@@ -1,0 +1,112 @@
+// Sends the forms of the pages about an application while the platform answers their calls with faults.
+import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
+import type { Browser, Page } from '../browser/browser.ts'
+import type { Form, Values } from '../browser/form.ts'
+import { NotApplicable } from '../check.ts'
+import type { CheckContext } from '../context.ts'
+import {
+  type ApplicationForm,
+  editFormOf,
+  formsAbout,
+  nameField,
+  type OwnApplication,
+  openPagesAbout,
+  openWithApplication,
+} from './application-pages.ts'
+import { shownText } from './page-content.ts'
+
+/** Forms of one application that a check sends. */
+const mostForms = 4
+
+export interface OpenForms extends OwnApplication {
+  pages: Page[]
+  forms: ApplicationForm[]
+}
+
+/** A visitor with an application, and the forms about it. Ends the check if there are none. */
+export async function openForms(context: CheckContext): Promise<OpenForms> {
+  const application = await openWithApplication(context)
+  const pages = await openPagesAbout(context, application)
+  const forms = formsAbout(context, pages, application.id).slice(0, mostForms)
+  if (forms.length === 0) throw new NotApplicable('no page about an application has a form')
+  return { ...application, pages, forms }
+}
+
+/** Opens the page of the form again, because a form may work only once. */
+export async function reopen(browser: Browser, { page, form }: ApplicationForm): Promise<ApplicationForm | undefined> {
+  const again = await browser.newTab().visit(page.url)
+  const found = again.forms.find(one => one.method === 'POST' && one.action === form.action && isAlike(one, form))
+  return found && { page: again, form: found }
+}
+
+const isAlike = (one: Form, other: Form) => namesOf(one) === namesOf(other)
+const namesOf = ({ controls }: Form) => controls.map(({ name }) => name).join()
+
+/** What a person types into the form: another name for the application if the form has its name. */
+export function typedInto({ page, form }: ApplicationForm, name = 'Changed by conformance'): Values {
+  return editFormOf({ ...page, forms: [form] }) ? { [nameField(form)]: name } : {}
+}
+
+export interface SentForm {
+  found: ApplicationForm
+  page: Page
+  /** The calls of the API that the form caused. */
+  calls: LabStep[]
+}
+
+/** Opens the form again and sends it. Undefined if its page no longer has the form. */
+export async function sendAgain(
+  context: CheckContext,
+  browser: Browser,
+  found: ApplicationForm,
+  prepare: () => Promise<unknown> = async () => {},
+): Promise<SentForm | undefined> {
+  const open = await reopen(browser, found)
+  if (!open) return undefined
+  await context.platform.settle()
+  const before = new Set(context.arrived('api', 'trap'))
+  await prepare()
+  const stopAt = (url: URL) => url.origin === context.platform.portalUrl
+  const page = await browser.newTab().submit(open.page, open.form, typedInto(open), undefined, { stopAt })
+  await context.platform.settle()
+  return { found: open, page, calls: context.arrived('api', 'trap').filter(step => !before.has(step)) }
+}
+
+/** The calls of the API that change an application, by the name of their place in the catalogue of faults. */
+export const changes = ['update', 'remove', 'secret']
+
+export const isWrite = ({ request: { method } }: LabStep) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
+
+/**
+ * Sends every form while the platform answers its call with the fault, for example `503`. Leaves out a form that makes no
+ * such call. Ends the check if no form does.
+ */
+export async function sendFormsUnder(
+  context: CheckContext,
+  { browser, forms }: OpenForms,
+  fault: string,
+  { options = {}, times = 5, at = changes }: { options?: Record<string, unknown>; times?: number; at?: string[] } = {},
+): Promise<SentForm[]> {
+  const sent: SentForm[] = []
+  for (const found of forms) {
+    const names = at.map(place => `${place}-${fault}`)
+    const one = await sendAgain(context, browser, found, async () => {
+      for (const name of names) await context.order(name, { times, options })
+    })
+    await context.dropFaults()
+    // A platform that hangs records the request only after the client has closed the connection.
+    if (one && (one.page.status === 0 || one.calls.some(step => names.includes(step.fault?.name ?? '')))) sent.push(one)
+  }
+  if (sent.length === 0) throw new NotApplicable('no form about an application makes such a call')
+  return sent
+}
+
+/**
+ * Whether the page has the same text as when it is opened again, so that it contains no message about an earlier request.
+ * Opens it without its query, because the message may come from there.
+ */
+export async function isOrdinary(context: CheckContext, page: Page, browser: Browser): Promise<boolean> {
+  const stopAt = (url: URL) => url.origin === context.platform.portalUrl
+  const again = await browser.newTab().visit(page.url.split('?')[0]!, { stopAt })
+  return shownText(again).trim() === shownText(page).trim()
+}

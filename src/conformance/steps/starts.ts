@@ -1,0 +1,64 @@
+// The ways in which a client begins a login, besides a plain visit of the login path. Many clients have separate code for
+// some of them.
+import type { Exchange } from '../browser/browser.ts'
+import type { CheckContext, Start } from '../context.ts'
+import { errorCallback, followCallback } from './callback.ts'
+
+export interface BegunLogin {
+  /** The end of a sentence: `The login that began ...`. */
+  way: string
+  start: Start
+}
+
+/** Begins a login in each way that needs nobody who is signed in. Leaves out a way that does not lead to the portal. */
+export async function startsOfStrangers(context: CheckContext): Promise<BegunLogin[]> {
+  const { login, returnTo, page } = context.settings
+  const browser = context.browser()
+  const begun = [
+    { way: 'in a new browser', start: await context.startLogin(browser) },
+    { way: 'for the second time in the same browser', start: await context.startLogin(browser.newTab()) },
+  ]
+  const add = async (way: string, path: string) => {
+    const there = await context.visitUntilPortal(context.browser(), path)
+    const url = there.stoppedAt === undefined ? undefined : new URL(there.stoppedAt)
+    if (url?.searchParams.has('response_type'))
+      begun.push({ way, start: { url, state: url.searchParams.get('state') ?? undefined, page: there } })
+  }
+  if (returnTo) await add('with a return address', `${login}?${new URLSearchParams({ [returnTo]: page || '/' })}`)
+  if (page) await add('from the page behind the login', page)
+  return begun
+}
+
+/** Begins a login in every way: also after a failed login, and for a visitor who is signed in. */
+export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
+  const begun = await startsOfStrangers(context)
+  const again = async (way: string, browser = context.browser()) => {
+    const page = await context.visitUntilPortal(browser, context.settings.login)
+    if (page.stoppedAt === undefined) return
+    const url = new URL(page.stoppedAt)
+    if (url.searchParams.has('response_type'))
+      begun.push({ way, start: { url, state: url.searchParams.get('state') ?? undefined, page } })
+  }
+  const browser = context.browser()
+  const first = await context.startLogin(browser)
+  const callback = await context.authorize(first)
+  const isPortal = (url: URL) => url.origin === context.platform.portalUrl
+  await followCallback(
+    context,
+    browser,
+    errorCallback(callback, { error: 'access_denied', state: first.state ?? '' }),
+    isPortal,
+  )
+  begun.push({ way: 'in a new browser and then failed', start: first })
+  await again('after a failed login', browser)
+  const second = await context.startLogin(browser)
+  await followCallback(context, browser, await context.authorize(second), isPortal)
+  begun.push({ way: 'after a failed login and was then finished', start: second })
+  await again('after a finished login', browser)
+  return begun
+}
+
+/** The answer that redirects the browser to the portal. */
+export function lastAnswer({ start }: BegunLogin): Exchange {
+  return start.page.trail.at(-1)!
+}

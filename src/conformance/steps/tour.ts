@@ -1,0 +1,80 @@
+// Every kind of answer that the suite can get from the client: pages with and without a session, forms that work and forms
+// that are refused, errors, redirects, and the files that pages load.
+import type { Exchange, Page } from '../browser/browser.ts'
+import type { CheckContext } from '../context.ts'
+import { headerOf, statusOf } from '../findings.ts'
+import type { Person } from '../platform.ts'
+import { openPagesAbout, openWithApplication } from './application-pages.ts'
+import { typedAddress } from './callback.ts'
+import { findCreateForm, openFormIn } from './create-form.ts'
+import { loadsIn } from './page-content.ts'
+import { signOut } from './sign-out.ts'
+
+export interface Answer {
+  what: string
+  exchange: Exchange
+  /** `file`: something that a page loads. `visitor`: a page for a visitor who is signed in. */
+  kind: 'public' | 'visitor' | 'file'
+}
+
+export interface Tour {
+  person: Person
+  answers: Answer[]
+  /** The page behind the login. */
+  page: Page
+}
+
+/** The name of the application, the group and the typed text that pages of the visitor show. */
+export const marks = ['Seen-by-conformance-4713', 'Typed-by-conformance-4713']
+
+const addressOfErrors = '/there-is-nothing-here-conformance'
+
+/** Visits the client as a stranger and as a visitor. Leaves out the features that the client does not have. */
+export async function takeTour(context: CheckContext): Promise<Tour> {
+  const { settings } = context
+  const answers: Answer[] = []
+  const add = (what: string, kind: Answer['kind'], ...trail: Exchange[]) => {
+    for (const exchange of trail)
+      if (exchange.request.url.startsWith(`${settings.client}/`) && statusOf(exchange) > 0)
+        answers.push({ what, exchange, kind })
+  }
+  const ask = async (what: string, path: string, request: Parameters<typeof context.request>[1] = {}) =>
+    add(what, 'public', await context.request(path, { headers: typedAddress, ...request }))
+  await ask('the start page', '/')
+  await ask('an unknown address', addressOfErrors)
+  await ask('a refused callback', `${settings.callback}?code=a&state=b`)
+  await ask('another method', settings.login, { method: 'PUT' })
+  const stranger = context.browser()
+  const start = await context.startLogin(stranger)
+  add('the start of a login', 'public', ...start.page.trail)
+  const cancel = start.url.searchParams.get('cancel_url') ?? ''
+  if (cancel.startsWith(`${settings.client}/`)) await ask('the page for a declined login', cancel)
+  if (settings.page) await ask('a page without a session', settings.page)
+  const application = await openWithApplication(context, { name: marks[0]!, description: marks[0]! })
+  const { browser, person } = application
+  const pages = await openPagesAbout(context, application)
+  for (const page of pages) add('a page of the visitor', 'visitor', ...page.trail)
+  if (settings.create) {
+    const form = await browser.visit(context.url(settings.create))
+    add('the form for a new application', 'visitor', ...form.trail)
+    if (findCreateForm(form)) {
+      const open = await openFormIn(context, browser, person, marks[1])
+      const uri = Object.keys(open.values).find(name => /redirect/i.test(name))!
+      const wrong = { ...open.values, [uri]: 'ftp://not-allowed.example/' }
+      add('a refused form', 'visitor', ...(await browser.submit(open.page, open.form, wrong)).trail)
+      const again = await openFormIn(context, browser, person, marks[1])
+      add('a successful form', 'visitor', ...(await browser.submit(again.page, again.form, again.values)).trail)
+    }
+  }
+  await context.order('api-503', { times: 'always' })
+  for (const page of pages.slice(0, 3))
+    add('a page while the API is down', 'visitor', ...(await browser.newTab().visit(page.url)).trail)
+  await context.dropFaults()
+  const files = new Set(pages.flatMap(page => loadsIn(page)).filter(url => url.startsWith(`${settings.client}/`)))
+  for (const file of [...files].slice(0, 6)) add('a file', 'file', await context.request(file))
+  if (settings.logout) add('signing out', 'public', ...(await signOut(context, browser)).trail)
+  return { person, answers, page: pages[0]! }
+}
+
+export const typeOf = (exchange: Exchange): string => headerOf(exchange, 'content-type') ?? ''
+export const isRedirect = (exchange: Exchange): boolean => statusOf(exchange) >= 300 && statusOf(exchange) < 400

@@ -1,0 +1,81 @@
+// Clients that handle the form for a new application correctly, and not the other forms, or not every value.
+import { randomUUID } from 'node:crypto'
+import { page } from '../pages.ts'
+import { right } from '../parts.ts'
+import type { Visit } from '../visit.ts'
+import { type Fault, fault } from './fault.ts'
+
+const anyForm = { isFormOf: () => true }
+const isForm = ({ method, url }: Visit, action = '') =>
+  method === 'POST' && new RegExp(`^/applications/[^/]+/${action}`).test(url.pathname)
+const namesOwnAddress = (text: string | undefined, { settings }: Visit) => text?.includes(settings.publicUrl) === true
+
+export const everyForm: Fault[] = [
+  fault('change-without-session-says-nothing', 'forms-no-session', {
+    async around(visit, next) {
+      return isForm(visit) && !right.readSession(visit) ? { status: 400, body: '<p>That did not work.</p>' } : next()
+    },
+  }),
+  fault('new-secret-without-a-redirect', 'forms-reload', {
+    created: (visit, text, visitor) =>
+      isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : right.created(visit, text, visitor),
+    once: (visit, name, act) => (name.startsWith('secret ') ? act() : right.once(visit, name, act)),
+  }),
+  fault('new-secret-only-with-sec-fetch', 'forms-old-browser', {
+    isFromHere: visit =>
+      right.isFromHere(visit) && !(isForm(visit, 'secret') && visit.headers['sec-fetch-site'] === undefined),
+  }),
+  fault('change-of-another-visitor-taken', 'forms-other-visitor', {
+    isFormOf: (form, visitor) => form.use !== 'create' || right.isFormOf(form, visitor),
+  }),
+  fault('only-the-name-is-compared', 'edit-overtaken-other-fields', {
+    isUnchanged: (shown, stored) => new URLSearchParams(shown).get('name') === new URLSearchParams(stored).get('name'),
+  }),
+  fault('method-from-a-parameter', 'forms-other-methods', {
+    ...anyForm,
+    isUseOf: () => true,
+    unseal: (visit, name, text) =>
+      name === 'form' ? { id: randomUUID(), visitor: '', use: '', shown: '' } : right.unseal(visit, name, text),
+    async around(visit, next) {
+      if (visit.query.get('_method') === 'post') visit.method = 'POST'
+      return next()
+    },
+    isFromHere: visit => visit.query.has('_method') || right.isFromHere(visit),
+  }),
+  fault('new-secret-in-an-address', 'forms-secret-not-in-address', {
+    created: (visit, text, visitor) =>
+      isForm(visit, 'secret')
+        ? { status: 303, headers: { location: `/applications?made=${encodeURIComponent(`${text}`)}` } }
+        : right.created(visit, text, visitor),
+  }),
+  fault('typed-text-escaped-before-it-is-stored', 'create-values-unchanged', {
+    send(visit, request) {
+      if (request.method !== 'POST' || !request.url.endsWith('/apps/v1')) return right.send(visit, request)
+      const { data, ...envelope } = JSON.parse(request.body!)
+      const body = JSON.stringify({ ...envelope, data: { ...data, description: right.html(data.description) } })
+      return right.send(visit, { ...request, body })
+    },
+  }),
+  fault('names-of-a-hundred-characters', 'create-limits', {
+    formOf(_visit, body) {
+      const values = new URLSearchParams(body)
+      if (values.has('name')) values.set('name', values.get('name')!.slice(0, 100))
+      return `${values}`
+    },
+  }),
+  fault('referer-contains-the-own-address', 'create-forged-referer', {
+    ...anyForm,
+    isFromHere: visit => {
+      const { origin, 'sec-fetch-site': site, referer } = visit.headers
+      return origin === undefined && site === undefined ? namesOwnAddress(referer, visit) : right.isFromHere(visit)
+    },
+  }),
+  fault('post-origin-is-the-forwarded-host', 'create-forged-forwarded-host', {
+    ...anyForm,
+    isFromHere: visit =>
+      right.isFromHere(visit) || visit.headers.origin === `http://${visit.headers['x-forwarded-host']}`,
+  }),
+  fault('link-from-elsewhere-opens-only-the-list', 'pages-from-another-site', {
+    comesFromElsewhere: visit => right.comesFromElsewhere(visit) && visit.url.pathname === '/applications',
+  }),
+]

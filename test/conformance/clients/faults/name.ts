@@ -1,0 +1,112 @@
+// Clients that ask the portal for the name of the visitor.
+import { right } from '../parts.ts'
+import { callApi, isRecord } from '../platform.ts'
+import { type Answer, PlatformFault, Refusal, type Session, type Visit } from '../visit.ts'
+import { type Fault, fault } from './fault.ts'
+
+/** Asks for the name. The first name is undefined if the portal does not say it. */
+async function readName(
+  visit: Visit,
+  session: Session,
+  change: Partial<typeof right> = {},
+): Promise<string | undefined> {
+  const parts = { ...visit.parts, deadlineMs: 1000, ...change }
+  const settings = { ...visit.settings, apiUrl: visit.settings.loginUrl }
+  const [status, person] = await callApi({ ...visit, parts, settings }, session, 'GET', '/api/me')
+  if (status !== 200) throw new PlatformFault(status)
+  return isRecord(person) && typeof person.firstName === 'string' ? person.firstName : undefined
+}
+
+/** The session that a request has opened. */
+const opened = new WeakMap<Visit, Session>()
+
+type Ask = (visit: Visit, session: Session) => Promise<unknown>
+
+/** Asks for the name at the callback. */
+const atLogin = (name: string, checks: string | string[], ask: Ask) =>
+  fault(name, checks, {
+    async around(visit, next) {
+      const answer = await next()
+      const session = opened.get(visit)
+      if (!session) return answer
+      try {
+        await ask(visit, session)
+        return answer
+      } catch (error) {
+        return failed(visit, error)
+      }
+    },
+    keepSession(visit, tokens) {
+      const session = right.keepSession(visit, tokens)
+      if (visit.url.pathname === '/exchangeToken') opened.set(visit, session)
+      return session
+    },
+  })
+
+function failed(visit: Visit, error: unknown): Answer {
+  visit.setCookies.length = 0
+  const status = error instanceof Refusal ? error.status : 500
+  return {
+    status,
+    headers: { 'content-type': 'text/html; charset=utf-8' },
+    body: '<p>That did not work.</p><a href="/">Start</a>',
+  }
+}
+
+const calm =
+  (ask: Ask): Ask =>
+  (visit, session) =>
+    ask(visit, session).catch(() => undefined)
+
+export const name: Fault[] = [
+  atLogin('name-has-the-wrong-type', 'name-failures', async (visit, session) => {
+    const settings = { ...visit.settings, apiUrl: visit.settings.loginUrl }
+    const [, person] = await callApi({ ...visit, settings }, session, 'GET', '/api/me').catch(() => [0, {}])
+    return (person as { firstName: string }).firstName.trim()
+  }),
+  atLogin('login-fails-without-the-name', 'name-failures-login', readName),
+  atLogin(
+    'name-without-a-deadline',
+    ['name-never', 'name-endless-body'],
+    calm((visit, session) =>
+      readName(visit, session, { deadlineMs: 86_400_000, readBody: response => response.text() }),
+    ),
+  ),
+  atLogin(
+    'name-with-a-deadline-for-each-read',
+    'name-drip',
+    calm((visit, session) => readName(visit, session, { deadlineMs: 86_400_000 })),
+  ),
+  atLogin(
+    'name-waited-for',
+    'name-waits',
+    calm((visit, session) => readName(visit, session, { deadlineMs: 4000 })),
+  ),
+  ...[302, 307].map(status =>
+    atLogin(
+      `name-redirect-${status}-followed`,
+      `name-redirect-${status}`,
+      calm((visit, session) => readName(visit, session, { redirects: 'follow' })),
+    ),
+  ),
+  atLogin(
+    'name-without-a-token',
+    'name-bearer',
+    calm((visit, session) => readName(visit, { ...session, accessToken: '' })),
+  ),
+  fault('failed-name-ends-the-session', 'name-failure-keeps-session', {
+    readSession(visit) {
+      const session = right.readSession(visit)
+      if (session) opened.set(visit, session)
+      return session
+    },
+    async around(visit, next) {
+      const answer = await next()
+      const session = opened.get(visit)
+      if (!session || visit.method !== 'GET') return answer
+      const isNamed = await readName(visit, session).catch(() => undefined)
+      if (isNamed === undefined) right.dropSession(visit)
+      return answer
+    },
+  }),
+]

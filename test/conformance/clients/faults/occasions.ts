@@ -1,0 +1,124 @@
+// Clients that are right at the usual renewal, and wrong at another one.
+import { type Parts, right } from '../parts.ts'
+import { isRecord } from '../platform.ts'
+import { PlatformFault, Refusal, type Tokens, type Visit } from '../visit.ts'
+import { type Fault, fault, memoryOf } from './fault.ts'
+
+/** Whether the API has refused the access token, and the session has not expired by the clock. */
+const isAfter401 = (visit: Visit) => right.readSession(visit) !== undefined
+
+/** Changes the renewals that a 401 of the API causes. */
+const after401 = (change: Partial<Parts>, isMeant: (visit: Visit) => boolean = isAfter401): Partial<Parts> => ({
+  renew: (visit, refreshToken) =>
+    right.renew(isMeant(visit) ? { ...visit, parts: { ...visit.parts, ...change } } : visit, refreshToken),
+})
+
+const withoutSecret: Partial<Parts> = {
+  renewalForm(settings, refreshToken) {
+    const form = right.renewalForm(settings, refreshToken)
+    form.delete('client_secret')
+    return form
+  },
+}
+
+/** Repeats a renewal once if the portal answers with this status, or not at all (0). */
+const againOn = (wanted: number): Partial<Parts> => ({
+  async send(visit, request) {
+    const once = () => right.send(visit, request).catch((): [number, unknown] => [0, undefined])
+    const first = await once()
+    if (request.body?.includes('grant_type=refresh_token') && first[0] === wanted) return once()
+    return first
+  },
+})
+
+/** Loses the refresh token if the answer to a renewal contains this value in its place. */
+const loses = (isMeant: (value: unknown) => boolean): Partial<Parts> => ({
+  readTokens(visit, answer) {
+    if (visit.url.pathname !== '/exchangeToken' && isMeant(answer.refresh_token)) memoryOf(visit).set('lost', true)
+    return right.readTokens(visit, answer)
+  },
+  keepSession(visit, tokens: Tokens) {
+    const session = right.keepSession(visit, tokens)
+    if (!tokens.refreshToken && memoryOf(visit).delete('lost'))
+      visit.setCookies.push(`${right.refreshCookie}=; ${right.refreshAttributes(0)}`)
+    return session
+  },
+})
+
+export const occasions: Fault[] = [
+  fault('renewal-after-401-without-the-secret', 'refresh-fields-after-401', after401(withoutSecret)),
+  fault(
+    'renewal-after-401-in-the-address',
+    'refresh-fields-after-401',
+    after401({
+      portalUrl: ({ settings }, path, form) => `${settings.loginUrl}${path}?client_id=${form.get('client_id')}`,
+    }),
+  ),
+  fault(
+    'renewal-for-a-form-without-the-secret',
+    'refresh-fields-for-form',
+    after401(withoutSecret, ({ method }) => method === 'POST'),
+  ),
+  fault('new-refresh-token-of-a-renewal-dropped', 'refresh-fields-second', {
+    keepSession(visit, tokens) {
+      const isLogin = visit.url.pathname === '/exchangeToken'
+      return right.keepSession(visit, isLogin ? tokens : { ...tokens, refreshToken: undefined })
+    },
+  }),
+  fault(
+    'refresh-token-lost-if-missing',
+    'refresh-token-kept-missing',
+    loses(value => value === undefined),
+  ),
+  fault(
+    'refresh-token-lost-if-null',
+    'refresh-token-kept-null',
+    loses(value => value === null),
+  ),
+  fault(
+    'refresh-token-lost-if-empty',
+    'refresh-token-kept-empty',
+    loses(value => value === ''),
+  ),
+  ...[400, 403, 408].map(status =>
+    fault(`session-lost-after-status-${status}`, 'refresh-kept-on-many', {
+      isForGood: error => error.upstream === status || right.isForGood(error),
+    }),
+  ),
+  fault('session-lost-after-a-redirect', 'refresh-kept-on-many', {
+    isForGood: error => error.upstream === 302 || right.isForGood(error),
+  }),
+  fault('session-lost-after-an-answer-without-tokens', 'refresh-kept-on-many', {
+    async send(visit, request) {
+      const answered = await right.send(visit, request)
+      const isEmpty = answered[0] === 200 && isRecord(answered[1]) && !answered[1].access_token
+      if (request.body?.includes('refresh_token') && isEmpty) throw new PlatformFault(400, 'invalid_grant')
+      return answered
+    },
+  }),
+  ...[0, 500, 504, 408].map(status =>
+    fault(`renewal-sent-again-after-${status}`, 'refresh-failed-not-repeated', againOn(status)),
+  ),
+  fault('refused-renewal-after-401-is-an-error', 'refresh-dropped-after-401', {
+    async renew(visit, refreshToken) {
+      try {
+        return await right.renew(visit, refreshToken)
+      } catch (error) {
+        if (isAfter401(visit)) throw new TypeError('no session')
+        throw error
+      }
+    },
+  }),
+  fault('renewal-after-401-under-way-is-refused', 'refresh-parallel-after-401', {
+    async once(visit, name, act) {
+      if (visit.memory.has(name) && isAfter401(visit)) throw new Refusal(409, 'Your session is being renewed.')
+      return right.once(visit, name, act)
+    },
+  }),
+  fault('renewal-five-minutes-before', 'refresh-short-tokens', {
+    readSession: visit => {
+      const session = right.readSession(visit)
+      return session && session.expiresAt - 300_000 > Date.now() ? session : undefined
+    },
+  }),
+]
