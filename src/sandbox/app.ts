@@ -1,5 +1,5 @@
-// Builds the sandbox: two listeners on one store, portal and API, and the laboratory, which records requests and causes faults.
-// Their routes are listed in portal/build-portal.ts, api/build-api.ts and lab/build-lab.ts.
+// Builds the sandbox: the portal and the API, which share one store, and the laboratory, which records requests and
+// causes faults. Their routes are listed in portal/build-portal.ts, api/build-api.ts and lab/build-lab.ts.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'

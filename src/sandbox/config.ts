@@ -111,7 +111,7 @@ export interface Seed {
 export interface LabConfig {
   host: string
   port: number
-  /** Public origins. Links use the first one. */
+  /** Public origins. Links use the first origin. */
   urls: string[]
   token: Secret | undefined
 }
@@ -139,7 +139,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Throws ConfigError with all problems. A secret may be in a file instead, named by `NAME_FILE`. */
+/** Throws ConfigError with all problems. A secret can be in a file instead, and `NAME_FILE` names this file. */
 export function readConfig(environment: Environment): SandboxConfig {
   const problems: string[] = []
   const env = withFiles(environment, problems)
@@ -194,7 +194,7 @@ function readHost(env: Environment, name: string, fallback: string, problems: st
 
 function readPort(env: Environment, name: string, fallback: number, problems: string[]): number {
   const text = env[name] || `${fallback}`
-  // Only digits: Number turns a space into 0, which means any free port.
+  // Only digits are allowed, because Number turns a space into 0, which means any free port.
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65535) problems.push(`${name} must be a port number`)
   return Number(text)
 }

@@ -1,4 +1,5 @@
-// A sandbox inside a Node test: free ports, a database in memory, one user, one client, and faults on demand.
+// A sandbox in the process of a test or of the conformance suite: free ports, a database in memory, one user, one client, and
+// faults on demand.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setImmediate as afterEvents, setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'

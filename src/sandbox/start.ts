@@ -28,7 +28,7 @@ export class CannotListen extends Error {
 }
 
 /**
- * `host` localhost means every loopback address. A port of 0 means a free one; the result names the port. Closes the
+ * `host` localhost means every loopback address. A port of 0 means a free port; the result names the port. Closes the
  * sandbox and rejects with CannotListen if a listener cannot be opened. `sandbox.close()` ends everything that this
  * function opened.
  */
@@ -74,9 +74,9 @@ export async function onFreePorts<T>(config: SandboxConfig, start: (config: Sand
 async function choosePorts(config: SandboxConfig): Promise<SandboxConfig> {
   const { lab } = config
   const found = await Promise.all([
-    hold(config.host, config.portalPort),
-    hold(config.host, config.apiPort),
-    lab && hold(lab.host, lab.port),
+    holdPort(config.host, config.portalPort),
+    holdPort(config.host, config.apiPort),
+    lab && holdPort(lab.host, lab.port),
   ]).catch(error => {
     throw new CannotListen(config, error)
   })
@@ -87,13 +87,13 @@ async function choosePorts(config: SandboxConfig): Promise<SandboxConfig> {
     ...config,
     portalPort,
     apiPort,
-    portalUrl: follow(config.portalUrl, portalPort),
-    apiUrl: follow(config.apiUrl, apiPort),
-    lab: lab && { ...lab, port: labPort, urls: lab.urls.map(url => follow(url, labPort)) },
+    portalUrl: withPort(config.portalUrl, portalPort),
+    apiUrl: withPort(config.apiUrl, apiPort),
+    lab: lab && { ...lab, port: labPort, urls: lab.urls.map(url => withPort(url, labPort)) },
   }
 }
 
-async function hold(host: string, port: number): Promise<{ port: number; release(): Promise<unknown> }> {
+async function holdPort(host: string, port: number): Promise<{ port: number; release(): Promise<unknown> }> {
   if (port !== 0) return { port, release: async () => undefined }
   const server = createServer().listen({ host, port })
   await once(server, 'listening')
@@ -101,7 +101,7 @@ async function hold(host: string, port: number): Promise<{ port: number; release
 }
 
 /** Replaces port 0 in an address by the port of its listener. */
-function follow(address: string, port: number): string {
+function withPort(address: string, port: number): string {
   const url = new URL(address)
   if (url.port === '0') url.port = `${port}`
   return url.origin

@@ -29,7 +29,7 @@ const rules: Record<string, Rule> = {
   'POST /apps/v1': { says: 'Create: applications', body: makeCreateBody },
   'POST /identities/v1': { says: 'Create: applications and groups', body: () => groupBody },
   'PUT /apps/v1/:app_id': {
-    says: 'Change and remove: the addresses to which they send people',
+    says: 'Change and remove: the addresses to which people return after signing in',
     body: () => ({ name: 'New', redirectUris: 'https://new.example.test/' }),
   },
   'POST /apps/v1/:app_id/refreshSecret': { says: 'Change and remove: client secrets' },

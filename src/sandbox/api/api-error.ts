@@ -1,8 +1,14 @@
-// Errors of the application API. All of them have this form: `{"error":{"status","message"}}`.
+// Errors of the application API. All these errors have this form: `{"error":{"status","message"}}`.
 import type { FastifyInstance } from 'fastify'
 import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
 import { limits } from '../groups/limits.ts'
-import { type FaultReason, faultOf, HttpRefusal, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import {
+  type CommonReason,
+  classifyError,
+  HttpRefusal,
+  reportRefusal,
+  retryAfterUnavailableSeconds,
+} from '../http/http-refusal.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
 
@@ -67,7 +73,7 @@ const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((detail
   'too-many-groups': [422, { groupId: [`A person has at most ${groupsOfUser} groups. Leave one first.`] }],
   'too-many-invitations': [
     422,
-    { groupId: [`A group has at most ${openInvitations} open invitations. Take one back first.`] },
+    { groupId: [`A group has at most ${openInvitations} open invitations. Cancel one first.`] },
   ],
   'invited-too-often': [
     422,
@@ -95,7 +101,8 @@ export function refusalToRemove(appId: string): string {
   return `Forbidden: You don't have 'manage' permission on '${appId}'`
 }
 
-const faults: Record<FaultReason, string> = {
+/** The messages of errors that every dialect can have. */
+const commonMessages: Record<CommonReason, string> = {
   busy: 'Service Unavailable',
   'store-unavailable': 'Service Unavailable',
   'body-too-large': 'The request body is larger than 64 KiB.',
@@ -112,7 +119,7 @@ export function toApiError(error: unknown): ApiError {
     const [statusCode, body] = answer
     return new ApiError(statusCode, typeof body === 'function' ? body(error.details) : body, { reason: error.reason })
   }
-  const { statusCode, reason } = faultOf(error)
-  const headers: Record<string, string> = statusCode === 503 ? { 'retry-after': `${retryAfterFaultSeconds}` } : {}
-  return new ApiError(statusCode, faults[reason], { reason, headers })
+  const { statusCode, reason } = classifyError(error)
+  const headers: Record<string, string> = statusCode === 503 ? { 'retry-after': `${retryAfterUnavailableSeconds}` } : {}
+  return new ApiError(statusCode, commonMessages[reason], { reason, headers })
 }

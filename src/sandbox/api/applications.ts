@@ -20,10 +20,10 @@ import type { Services } from '../services.ts'
 import type { Application } from '../store/applications.ts'
 import { listSecretTimes } from '../store/client-secrets.ts'
 import { appTokenLifetime } from '../tokens/access-token.ts'
-import { toAppJson, toClientJson, toTime, writeCollection } from './application-json.ts'
 import { readData, requireBody } from './body.ts'
 import { createListTurns } from './lists-in-turn.ts'
 import { callerOf, makerOf } from './require-token.ts'
+import { toAppJson, toClientJson, toTime, writeCollection } from './to-json.ts'
 
 interface OneApplication {
   Params: { app_id: string }

@@ -10,7 +10,7 @@ const maxDepth = 20
 
 /**
  * An empty body is accepted as undefined: callers send their content type with every request, even without a body. A
- * route that needs a body reports a missing one.
+ * route that needs a body reports a missing body.
  */
 export function readJsonBodies(scope: FastifyInstance): void {
   const parse = scope.getDefaultJsonParser('error', 'error')

@@ -1,7 +1,7 @@
 // The application API: every route of its listener, written out in order, with one form for all errors.
 import type { FastifyInstance } from 'fastify'
 import { describeRoutes } from '../http/describe.ts'
-import { healthRoutes, logFaultsOnly } from '../http/health.ts'
+import { healthRoutes, probeRouteOptions } from '../http/health.ts'
 import { trackMethods } from '../http/method-not-allowed.ts'
 import { createServer } from '../http/server.ts'
 import { observeRequests } from '../observe/observe.ts'
@@ -13,10 +13,11 @@ import { registerViews, stylesheet } from '../web/views.ts'
 import { ApiError, answerInApiDialect, refusalToRemove, toErrorBody } from './api-error.ts'
 import { applicationRoutes } from './applications.ts'
 import { readJsonBodies } from './body.ts'
-import { apiCallsPage, apiDescription, descriptionRoutes, showHome } from './descriptions.ts'
+import { apiDescription, descriptionRoutes } from './descriptions.ts'
 import { groupRoutes } from './groups.ts'
 import * as operations from './operations.ts'
-import { requireToken, whoMay } from './require-token.ts'
+import { apiCallsPage, showHome } from './pages.ts'
+import { acceptTokens, requireToken } from './require-token.ts'
 import { apiSchemas } from './schemas.ts'
 
 const exposeHeadRoute = true
@@ -25,12 +26,13 @@ const icon = readAsset('api-icon.svg')
 const copyButtons = readAsset('copy-buttons.js')
 
 /** An application's own token can only read. */
-const anyToken = whoMay({ kinds: ['portal', 'client', 'application'] })
-const onlyUsers = whoMay()
-const toRemove = whoMay({ refusal: refusalToRemove })
+const anyToken = acceptTokens({ kinds: ['portal', 'client', 'application'] })
+const onlyUsers = acceptTokens()
+/** Like onlyUsers, with another message for other tokens. */
+const onlyUsersRemove = acceptTokens({ refusal: refusalToRemove })
 // Only people may change the members of a group: on the portal's page, or with a token from that page. The token that a
 // client gets at a login cannot add members.
-const portalTokensOnly = whoMay({
+const portalTokensOnly = acceptTokens({
   kinds: ['portal'],
   refusal: () => "Permission denied. Use an access token from the portal's own page.",
 })
@@ -46,8 +48,8 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
   observeRequests(api, { ...services, listener: 'api' })
 
   const health = healthRoutes(services)
-  api.get('/health/live', logFaultsOnly, health.live)
-  api.get('/health/ready', logFaultsOnly, health.ready)
+  api.get('/health/live', probeRouteOptions, health.live)
+  api.get('/health/ready', probeRouteOptions, health.ready)
 
   await api.register(async scope => {
     scope.addHook('onRequest', async (_request, reply) => {
@@ -82,7 +84,7 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
       signedIn.post('/apps/v1', route(operations.createApplicationCall), applications.create)
       signedIn.get(one, route(operations.getApplicationCall, anyToken), applications.show)
       signedIn.put(one, route(operations.updateApplicationCall), applications.update)
-      signedIn.delete(one, route(operations.removeApplicationCall, toRemove), applications.remove)
+      signedIn.delete(one, route(operations.removeApplicationCall, onlyUsersRemove), applications.remove)
       signedIn.post(`${one}/refreshSecret`, route(operations.refreshSecretCall), applications.renewSecret)
 
       const groups = groupRoutes(services)

@@ -6,10 +6,10 @@ import { acceptInvitation, endLink, inviteUser, makeGroup } from '../groups/grou
 import type { Services } from '../services.ts'
 import { listMemberships } from '../store/memberships.ts'
 import { ApiError } from './api-error.ts'
-import { toCollection, toGroupJson, toInvitationJson, toMembershipJson } from './application-json.ts'
 import { readData } from './body.ts'
 import { callerOf } from './require-token.ts'
 import type { newGroup } from './schemas.ts'
+import { toCollection, toGroupJson, toInvitationJson, toMembershipJson } from './to-json.ts'
 
 interface OneLink {
   Params: { user_id: string; group_id: string }

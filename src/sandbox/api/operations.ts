@@ -1,4 +1,4 @@
-// All operations of the API for its description: parameters, bodies and every answer.
+// All operations of the API: parameters, bodies and every answer. The description of the API is made from them.
 import { limits } from '../groups/limits.ts'
 import { answer, inEnvelopeOrNot, parameters, ref } from '../http/describe.ts'
 import { contexts } from './schemas.ts'
@@ -72,7 +72,7 @@ export const listApplicationsCall = {
   description:
     'Returns the applications of all your groups. An application’s own access token lists only that application.',
   tags: ['Applications'],
-  response: { 200: answer('All of your applications, the oldest first.', 'AppCollection'), ...refuse() },
+  response: { 200: answer('All of your applications, the oldest first.', 'AppCollection'), ...refusalAnswers() },
 }
 
 export const createApplicationCall = {
@@ -88,7 +88,7 @@ export const createApplicationCall = {
   },
   response: {
     201: withTag('The application, its client with the secret, and two access tokens.', 'CreatedApp'),
-    ...refuse(403, 404, 413, 415, 422),
+    ...refusalAnswers(403, 404, 413, 415, 422),
   },
 }
 
@@ -105,7 +105,7 @@ export const getApplicationCall = {
         description: 'When the valid client secrets were created, the newest first, separated by commas.',
       },
     }),
-    ...refuse(403, 404),
+    ...refusalAnswers(403, 404),
   },
 }
 
@@ -122,7 +122,7 @@ export const updateApplicationCall = {
   body: { ...inEnvelopeOrNot('ChangedAppEnvelope', 'ChangedApp'), examples: [envelope(exampleApp)] },
   response: {
     200: answer('The application and its client, without secrets.', 'AppWithClient'),
-    ...refuse(403, 404, 412, 413, 415, 422),
+    ...refusalAnswers(403, 404, 412, 413, 415, 422),
   },
 }
 
@@ -134,7 +134,10 @@ export const removeApplicationCall = {
   tags: ['Applications'],
   params: parameters(appId),
   headers: parameters(ifMatch),
-  response: { 204: { type: 'null', description: 'The application has been removed.' }, ...refuse(403, 404, 412) },
+  response: {
+    204: { type: 'null', description: 'The application has been removed.' },
+    ...refusalAnswers(403, 404, 412),
+  },
 }
 
 export const refreshSecretCall = {
@@ -143,7 +146,7 @@ export const refreshSecretCall = {
   description: 'The two latest secrets are valid. A third secret replaces the oldest.',
   tags: ['Applications'],
   params: parameters(appId),
-  response: { 201: answer('The new secret.', 'ClientSecret'), ...refuse(403, 404) },
+  response: { 201: answer('The new secret.', 'ClientSecret'), ...refusalAnswers(403, 404) },
 }
 
 export const createGroupCall = {
@@ -152,7 +155,7 @@ export const createGroupCall = {
   description: `You become a member. A person can be in at most ${limits.groupsOfUser} groups.`,
   tags: ['Groups'],
   body: inEnvelopeOrNot('NewGroupEnvelope', 'NewGroup'),
-  response: { 201: answer('The group.', 'Group'), ...refuse(403, 413, 415, 422) },
+  response: { 201: answer('The group.', 'Group'), ...refusalAnswers(403, 413, 415, 422) },
 }
 
 export const linkUserCall = {
@@ -167,7 +170,7 @@ export const linkUserCall = {
   body: ref('NewMemberEnvelope'),
   response: {
     201: answer('The link from the user to the group, with its status.', 'MemberLink'),
-    ...refuse(403, 404, 409, 413, 415, 422),
+    ...refusalAnswers(403, 404, 409, 413, 415, 422),
   },
 }
 
@@ -180,7 +183,7 @@ export const unlinkUserCall = {
     'without applications, the group is deleted. Only tokens from the portal’s own page may call this.',
   tags: ['Groups'],
   params: parameters({ ...userId, ...groupId }),
-  response: { 204: { type: 'null', description: 'The link has been removed.' }, ...refuse(403, 404, 409) },
+  response: { 204: { type: 'null', description: 'The link has been removed.' }, ...refusalAnswers(403, 404, 409) },
 }
 
 export const listMembershipsCall = {
@@ -199,11 +202,11 @@ export const listMembershipsCall = {
       'Links from the user to groups: first the groups that the user made, then others, the oldest first.',
       'LinkCollection',
     ),
-    ...refuse(403, 404, 422),
+    ...refusalAnswers(403, 404, 422),
   },
 }
 
-/** The refusals that every call can get, and the refusals with the given statuses. */
-function refuse(...statuses: (keyof typeof refusals)[]) {
+/** The answers of the refusals that every call can get, and of the refusals with these statuses. */
+function refusalAnswers(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries([400, 401, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]))
 }

@@ -9,7 +9,7 @@ import { ApiError, permissionDenied } from './api-error.ts'
 
 const decoratorName = 'caller'
 
-interface WhoMay {
+interface AcceptedTokens {
   kinds: readonly TokenKind[]
   refusal: (appId: string) => string
 }
@@ -21,8 +21,8 @@ const users: readonly TokenKind[] = ['portal', 'client']
  * The `config` of a route whose requests are recorded as steps of kind api. It says which kinds of tokens the route
  * accepts, and the message of the 403 for other tokens. By default, a route accepts only tokens of users.
  */
-export function whoMay(answer: Partial<WhoMay> = {}): object {
-  return { ...step('api').config, ...answer }
+export function acceptTokens(accepted: Partial<AcceptedTokens> = {}): object {
+  return { ...step('api').config, ...accepted }
 }
 
 /** The caller of this request. Works only in a scope that called requireToken. */
@@ -53,7 +53,7 @@ export function requireToken(
       throw new ApiError(400, 'Send the access token in the Authorization header only.', { reason: 'field-misplaced' })
     const caller = await identifyCaller(services, request)
     if (typeof caller === 'string') throw unauthorized(caller)
-    const { kinds = users, refusal = () => permissionDenied } = request.routeOptions.config as Partial<WhoMay>
+    const { kinds = users, refusal = () => permissionDenied } = request.routeOptions.config as Partial<AcceptedTokens>
     if (!kinds.includes(caller.kind))
       throw new ApiError(403, refusal((request.params as { app_id?: string }).app_id ?? ''))
     request.setDecorator<Caller>(decoratorName, caller)

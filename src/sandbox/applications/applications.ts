@@ -194,8 +194,8 @@ async function claim(
 }
 
 /**
- * For a change, the refusal distinguishes an unknown application from one of other people, as on the real platform. A
- * request that reads gets the same refusal for both.
+ * For a change, the refusal distinguishes an unknown application from an application of other people, as on the real
+ * platform. A request that reads gets the same refusal for both.
  */
 async function refusalToChange(db: Db, id: string, details: { managed?: string } = {}): Promise<Refusal> {
   const isThere = isId(id) && (await findApplication(db, id)) !== undefined

@@ -33,7 +33,7 @@ export const descriptiveFields = {
   description: {
     type: 'string',
     maxLength: 2000,
-    description: 'What the application does, for visitors.',
+    description: 'What the application does. Visitors read it.',
     examples: ['Shows the weather.'],
   },
   privacyPolicyUrl: webUrl,
@@ -106,8 +106,8 @@ export class InvalidFields extends Refusal {
   }
 }
 
-// How many bad redirect URIs an answer names. A body can contain thousands, and the answer must not be larger than the
-// body.
+// How many bad redirect URIs an answer names. A body can contain thousands of bad redirect URIs, and the answer must
+// not be larger than the body.
 const mostProblems = 10
 
 /**

@@ -62,8 +62,8 @@ async function register(store: Store, config: SandboxConfig, userId: string, dat
 }
 
 /**
- * Returns the id of the account with this e-mail address. Without an address it is the seeded account, or the only account
- * that exists. Throws NothingDone if no account fits.
+ * Returns the id of the account with this e-mail address. Without an address, returns the id of the seeded account, or
+ * of the only account. Throws NothingDone if no account fits.
  */
 async function findOwner(store: Store, { seed, portalUrl }: SandboxConfig, email: string | undefined): Promise<string> {
   const wanted = email ?? seed?.userEmail

@@ -52,8 +52,8 @@ export async function runCommand(command: Command): Promise<void> {
 
 /** Opens the database, brings it up to date, and closes it after the work. */
 export async function onStore<T>(config: SandboxConfig, work: (store: Store) => Promise<T>): Promise<T> {
-  // Throw if the file does not exist. Otherwise openStore would create a new file, and nobody would notice that the running
-  // sandbox uses another one.
+  // Throw if the file does not exist. Otherwise openStore would create a new file, and nobody would notice that the
+  // running sandbox uses another file.
   sqlitePathOf(config)
   const store = await openStore(config.databaseUrl, { clock: () => new Date(), onLost: () => undefined })
   try {

@@ -22,7 +22,7 @@ export interface LoginRequest {
 
 const uri = { type: 'string', format: 'uri' } as const
 
-/** The parameters that start a login, for the API description. readLoginRequest reports wrong ones. */
+/** The parameters that start a login, for the API description. readLoginRequest reports wrong parameters. */
 export const loginParameters = {
   type: 'object',
   required: ['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url'],
@@ -95,8 +95,8 @@ export function isLoginRequest(query: Record<string, unknown>): boolean {
 }
 
 /**
- * Throws Refusal until the redirect URI is checked (RFC 6749 4.1.2.1), and LoginRefusal after that. Unknown parameters are
- * ignored, and empty ones count as left out (RFC 6749 3.1).
+ * Throws Refusal until the redirect URI is checked (RFC 6749 4.1.2.1), and LoginRefusal after that. Unknown parameters
+ * are ignored, and empty parameters count as left out (RFC 6749 3.1).
  */
 export async function readLoginRequest(
   { store }: Pick<Services, 'store'>,

@@ -45,8 +45,8 @@ export async function renewMadeByClient(
 }
 
 /**
- * Removes an application that the client has made. If somebody else has made the application, only the secrets that the
- * client has made end. Throws Refusal.
+ * Removes an application that the client has made. If somebody else has made the application, the function ends only
+ * the secrets that the client has made. Throws Refusal.
  */
 export async function removeMadeByClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,

@@ -40,7 +40,7 @@ export async function makeGroup(
   })
 }
 
-/** Every member may rename the group, as they may change its applications. Throws Refusal. */
+/** Every member may rename the group, because every member may change its applications. Throws Refusal. */
 export async function renameGroup(
   { store }: Pick<Services, 'store'>,
   { groupId, name, callerId }: { groupId: string; name: string; callerId: string },
@@ -108,8 +108,8 @@ export type EndedLink = 'membership' | 'invitation'
 
 /**
  * A member leaves, the group's maker removes a member, or either side ends an invitation. When the last member leaves,
- * the group ends. Pages use `only`, because each of their buttons names one kind of link: if an invitation is accepted
- * after the page was shown, the button that cancels the invitation must not end the membership. Throws Refusal.
+ * the group ends. Pages use `only`, because each of their buttons names one kind of link. An invitation can be accepted
+ * after the page was shown. The button that cancels the invitation must then not end the membership. Throws Refusal.
  */
 export async function endLink(
   { store }: Pick<Services, 'store'>,
@@ -152,7 +152,10 @@ async function leaveGroup(db: Db, group: Group, userId: string): Promise<void> {
   if (isLast) await endGroup(db, group.id)
 }
 
-/** Also deletes the invitations to the group from this member: nobody joins by the invitation of a removed person. */
+/**
+ * Also deletes the invitations that this member has sent for the group: nobody joins by the invitation of a removed
+ * person.
+ */
 async function endMembership(db: Db, groupId: string, userId: string): Promise<void> {
   await removeMember(db, groupId, userId)
   await deleteInvitationsBy(db, groupId, userId)

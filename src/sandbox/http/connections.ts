@@ -17,8 +17,9 @@ export function closeWith(socket: Socket, answer: string): void {
 }
 
 /**
- * Returns a function that applies the limit to an HTTP server. The limit holds for all these servers together. While `most`
- * connections are open, new ones are closed at once. Node's `maxConnections` counts each listening address separately.
+ * Returns a function that applies the limit to an HTTP server. The limit holds for all these servers together. While
+ * `most` connections are open, new connections are closed immediately. Node's `maxConnections` counts each listening
+ * address separately.
  */
 export function limitConnections(most: number, logger: FastifyBaseLogger) {
   let open = 0

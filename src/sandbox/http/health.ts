@@ -25,9 +25,11 @@ export function createProbe(store: Store, clock: () => Date): () => Promise<void
 }
 
 /** Probes come every few seconds. At level info they would fill the log. */
-export const logFaultsOnly = { exposeHeadRoute: true, logLevel: 'warn' } as const
+export const probeRouteOptions = { exposeHeadRoute: true, logLevel: 'warn' } as const
 
-/** `isStopping` makes readiness fail first, so that no new requests are sent here while the last ones are answered. */
+/**
+ * `isStopping` makes readiness fail first, so that no new requests are sent here while the last requests are answered.
+ */
 export function healthRoutes({ probe, isStopping }: Pick<Services, 'probe' | 'isStopping'>) {
   async function live(_request: FastifyRequest, reply: FastifyReply) {
     reply.header('cache-control', 'no-store')

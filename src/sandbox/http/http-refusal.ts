@@ -36,8 +36,11 @@ function reasonOf(statusCode: number): Reason {
   return reasons[statusCode] ?? 'internal'
 }
 
-/** Errors that can happen in every dialect. Each dialect needs words for them, in addition to the words for its own refusals. */
-export type FaultReason =
+/**
+ * The reasons of errors that can happen in every dialect. Each dialect has words for these reasons, and for its own
+ * refusals.
+ */
+export type CommonReason =
   | 'busy'
   | 'store-unavailable'
   | 'body-too-large'
@@ -46,7 +49,7 @@ export type FaultReason =
   | 'internal'
 
 /** Classifies any thrown error: ours, the framework's or the database's. Callers learn nothing about an internal error. */
-export function faultOf(error: unknown): { statusCode: number; reason: FaultReason } {
+export function classifyError(error: unknown): { statusCode: number; reason: CommonReason } {
   if (error instanceof Busy) return { statusCode: 503, reason: 'busy' }
   if (storeFaultOf(error)) return { statusCode: 503, reason: 'store-unavailable' }
   const { statusCode } = error as { statusCode?: number }
@@ -59,11 +62,11 @@ export function faultOf(error: unknown): { statusCode: number; reason: FaultReas
 }
 
 /** Seconds to wait if the sandbox is overloaded or has no database. */
-export const retryAfterFaultSeconds = 2
+export const retryAfterUnavailableSeconds = 2
 
 /**
  * Notes the reason and writes one line to the log, with a code that begins with the dialect. An error page contains the
- * request id and the link to the laboratory. Every other refusal has them in its headers.
+ * request id and the link to the laboratory. Every other refusal has both in its headers.
  */
 export function reportRefusal(
   reply: FastifyReply,

@@ -6,8 +6,8 @@ import type { FastifyInstance, HTTPMethods } from 'fastify'
 const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'QUERY']
 
 /**
- * Notes the routes that are added to this scope from now on. Call the returned function after the last of them; it adds the
- * answers. `refuse` makes the body in the dialect of the scope.
+ * Notes the routes that are added to this scope from now on. Call the returned function after the last route was added;
+ * the function adds the answers. `refuse` makes the body in the dialect of the scope.
  */
 export function trackMethods(scope: FastifyInstance): (refuse: () => never) => void {
   const known = new Map<string, { allowed: Set<string>; config: object }>()

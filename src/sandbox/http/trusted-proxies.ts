@@ -16,9 +16,9 @@ export function isNetwork(text: string): boolean {
 }
 
 /**
- * The source for which failures and waiting places are counted: an IPv4 address, or the /64 of an IPv6 address, because one
- * household or machine has a whole /64. In X-Forwarded-For the source is the rightmost address that does not belong to a
- * trusted proxy, because the sender can write anything to the left of this address.
+ * The source for which failures and waiting places are counted: an IPv4 address, or the /64 network of an IPv6 address.
+ * One household or machine usually has a whole /64 network. In X-Forwarded-For, the source is the rightmost address
+ * that does not belong to a trusted proxy. The sender can write anything to the left of this address.
  */
 export function createSourceReader(trustedProxies: string[]): (request: IncomingMessage) => string {
   const trusted = { 4: new BlockList(), 6: new BlockList() }

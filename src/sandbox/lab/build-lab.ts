@@ -83,7 +83,7 @@ export interface LabOptions {
   token: Secret | undefined
   clock: () => Date
   logger: FastifyBaseLogger
-  /** What the set-up calls work with. Without it the laboratory has no set-up calls. */
+  /** The services that the set-up calls use. Without these services the laboratory has no set-up calls. */
   setUp?: SetUpServices | undefined
   namesOf?: NamesOf
   bounds?: Bounds

@@ -1,7 +1,7 @@
 // Errors of the laboratory: browsers get a page, and other callers get the error format of the application API.
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyInstance } from 'fastify'
-import { faultOf, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import { classifyError, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
 import { errorTitle } from '../web/error-title.ts'
 import { labPageHeaders } from './security-headers.ts'
 
@@ -30,7 +30,7 @@ function sentenceOf(messages: FieldMessages): string {
 export function answerInLabDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, request, reply) => {
     const { statusCode, explanation } = toLabError(error)
-    if (statusCode === 503) reply.header('retry-after', retryAfterFaultSeconds)
+    if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
     if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
     // Send one header for each scheme. Chromium reads only the first scheme of a header, so with one header
     // for both it would not ask for the password.
@@ -64,7 +64,7 @@ function toLabError(error: unknown): LabError {
   if (error instanceof LabError) return error
   const { validation, validationContext } = error as Partial<FastifyError>
   if (validation) return new LabError(422, messagesOf(validation as ErrorObject[], validationContext))
-  const { statusCode } = faultOf(error)
+  const { statusCode } = classifyError(error)
   if (statusCode === 503) return new LabError(503, 'Service Unavailable')
   return statusCode < 500
     ? new LabError(statusCode, 'The request cannot be read.')

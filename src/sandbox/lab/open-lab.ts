@@ -20,7 +20,7 @@ import type { SetUpServices } from './set-up/set-up.ts'
 
 interface LabServices extends Omit<SetUpServices, 'askPortal'> {
   logger: FastifyBaseLogger
-  /** A function, because the portal needs the laboratory and is built after it. */
+  /** This is a function, because the portal is built after the laboratory. */
   portal: () => FastifyInstance
   /** Called with every step, after the laboratory has recorded it. */
   onStep: ((step: LabStep) => void) | undefined

@@ -1,4 +1,4 @@
-// The security headers of every answer of the laboratory, and those that only its pages set.
+// The security headers of every answer of the laboratory, and the headers that only its pages set.
 
 export const labHeaders = {
   'cache-control': 'no-store',

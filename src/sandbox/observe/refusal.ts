@@ -1,5 +1,5 @@
 // A refusal: something cannot be done, with the reason. A refusal has no status and no text, because each dialect has a
-// table with these.
+// table with the statuses and texts.
 import type { Reason } from './reasons.ts'
 
 export interface RefusalDetails {

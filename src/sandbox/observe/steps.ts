@@ -32,7 +32,10 @@ export interface Check {
   received?: string | undefined
 }
 
-/** Whom a request is about. A claimed client id and a proven one are in different fields. */
+/**
+ * Whom a request is about. One field has the client id that the request claims, and another has the id of the client
+ * that the platform has identified.
+ */
 export interface About {
   claimedClientId?: string | undefined
   /** A claimed client that exists. Nothing proves that the request comes from it. */

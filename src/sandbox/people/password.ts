@@ -1,4 +1,5 @@
-// Checks passwords and limits how many wrong ones can be tried, changes passwords, and makes links that reset them.
+// Checks passwords, limits how many wrong passwords can be tried, changes passwords, and makes links that reset
+// passwords.
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
@@ -36,7 +37,7 @@ const mostAccounts = 5
 /**
  * Counts failures for the account and for the source. While either count is full, even the right password is refused. A
  * browser with a mark for the account has its own count, so that strangers cannot lock out the person who uses it. When
- * that count is full, further failures of this browser count like those of any other browser. Throws Refusal
+ * that count is full, further failures of this browser count like the failures of any other browser. Throws Refusal
  * (password-wrong, too-many-failures) and Busy.
  */
 export async function checkPassword(
@@ -59,8 +60,8 @@ export async function checkPassword(
 
   await refuseIfFull(await findBuckets())
   const isRight = await passwords.verify(password, credentials?.passwordHash, source)
-  // Check the limit again: if many attempts come at once, those after the tenth failure must not learn whether they were
-  // right.
+  // Check the limit again: if many attempts come at once, attempts after the tenth failure must not learn whether they
+  // were right.
   const buckets = await findBuckets()
   await refuseIfFull(buckets)
   if (isRight && credentials) return credentials
@@ -88,7 +89,10 @@ function findMarkBucket(mark: Mark | undefined, credentials: Credentials | undef
   return { key: `mark ${mark.id} ${account}`, limit: 10, windowMs: failureWindowMs }
 }
 
-/** Contains the hash of the password, so a new password ends every mark. The salt in it keeps the mark from being guessed. */
+/**
+ * Contains the hash of the password, so a new password ends every mark. Because of the salt in this hash, nobody can
+ * guess the mark.
+ */
 function hashAccount({ userId, passwordHash }: Credentials): string {
   return hashToken(`${userId} ${passwordHash}`)
 }
@@ -125,7 +129,9 @@ interface ResetLink {
   passwordHash: string
 }
 
-/** Without an account the work is the same, so that the time of the answer does not show whether there is one. */
+/**
+ * Without an account the work is the same, so that the time of the answer does not show whether there is an account.
+ */
 const nobody: Credentials = { userId: '', passwordHash: '' }
 
 /**

@@ -1,7 +1,7 @@
 // A queue for expensive work. It limits how many tasks run at once and how many wait, and each source gets an equal share
 // of the waiting places.
 
-// Each hash takes 19 MiB and one of libuv's four threads; file system and DNS need the others.
+// Each hash takes 19 MiB and one of libuv's four threads; the file system and DNS need the other threads.
 const maxAtOnce = 2
 const maxWaiting = 50
 
@@ -15,8 +15,8 @@ interface Waiter {
 
 /**
  * The returned function runs the work when it is its turn, or throws Busy. Sources take turns: a source with one task
- * does not wait behind fifty tasks of another. If no place is free, the source with the most places must give one to a
- * source with fewer, and its latest task gets Busy.
+ * does not wait behind fifty tasks of another. If no place is free, the source with the most places gives one place to
+ * a source with fewer places. The newest task of the source with the most waiting tasks is then refused with Busy.
  */
 export function createTurns(): <T>(source: string, work: () => Promise<T>) => Promise<T> {
   let running = 0

@@ -39,8 +39,8 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
   async function takeForm(request: FastifyRequest, reply: FastifyReply) {
     const fields = (request.body ?? {}) as Record<string, string | string[] | undefined>
     const query = new URLSearchParams()
-    // Keep what is wrong, so that the page after the redirect can refuse it: a second value of a repeated parameter, or one
-    // character too many.
+    // Keep what is wrong (a second value of a repeated parameter, or one character too many), so that the page after
+    // the redirect can refuse it.
     for (const name of startParameters)
       for (const value of [fields[name] ?? []].flat().slice(0, 2)) query.append(name, value.slice(0, longestText + 1))
     return reply.redirect(`/?${query}`, 303)

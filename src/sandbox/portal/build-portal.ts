@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isLoginRequest } from '../grants/login-request.ts'
 import { describeRoutes } from '../http/describe.ts'
-import { healthRoutes, logFaultsOnly } from '../http/health.ts'
+import { healthRoutes, probeRouteOptions } from '../http/health.ts'
 import { trackMethods } from '../http/method-not-allowed.ts'
 import { createServer } from '../http/server.ts'
 import { observeRequests, step } from '../observe/observe.ts'
@@ -47,8 +47,8 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
     })
 
   const health = healthRoutes(services)
-  portal.get('/health/live', logFaultsOnly, health.live)
-  portal.get('/health/ready', logFaultsOnly, health.ready)
+  portal.get('/health/live', probeRouteOptions, health.live)
+  portal.get('/health/ready', probeRouteOptions, health.ready)
 
   await describeRoutes(portal, portalSchemas, portalDescription(services.addresses))
 
@@ -57,7 +57,8 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
     const refuseOtherMethods = trackMethods(pages)
     // Other sites send visitors only to this page, with a link, a redirect or a form. The page changes nothing.
     const authorize = authorizeRoutes(services)
-    // A start without any parameter comes from somebody who typed the address, or from a client that sends none.
+    // A start without any parameter comes from somebody who typed the address, or from a client that sends no
+    // parameters.
     const kindOfStart = ({ query }: FastifyRequest) =>
       isLoginRequest(query as Record<string, unknown>) ? 'authorize' : 'page'
     pages.get('/', call(operations.startLoginCall, kindOfStart), authorize.show)

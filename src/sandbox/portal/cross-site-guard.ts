@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../observe/refusal.ts'
 
 /**
- * Checks Sec-Fetch-Site, or the Origin if the browser does not send that. A request with none of these headers is refused.
- * `same-site` is also refused, because another port of this host may belong to somebody else.
+ * Checks Sec-Fetch-Site, or the Origin header if the browser does not send Sec-Fetch-Site. A request with none of these
+ * headers is refused. `same-site` is also refused, because another port of this host may belong to somebody else.
  */
 export function refuseCrossSitePosts(portalUrl: string) {
   return async (request: FastifyRequest): Promise<void> => {

@@ -1,7 +1,7 @@
 // Error pages of the portal. One table has the words for each reason, and the link to the next page.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LoginRefusal } from '../grants/login-request.ts'
-import { faultOf, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import { classifyError, reportRefusal, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'
 import { type Reason, reasons } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
@@ -151,12 +151,12 @@ export function showErrorPages(
   scope.setErrorHandler(async (error, request, reply) => {
     if (error instanceof LoginRefusal) return answerLoginRefusal(services, error, reply)
     const refusal = error instanceof Refusal ? error : undefined
-    const { statusCode: faultStatus, reason } = faultOf(error)
+    const { statusCode: errorStatus, reason } = classifyError(error)
     const page = (refusal ? errorPageOf(refusal) : errorPageOf(new Refusal(reason))) ?? internal
     // An unreadable body has one of several statuses, which Fastify chooses.
-    const statusCode = refusal ? page.status : faultStatus
+    const statusCode = refusal ? page.status : errorStatus
     reportRefusal(reply, error, { statusCode, reason: refusal?.reason ?? reason, message: page.message }, 'page')
-    if (statusCode === 503) reply.header('retry-after', retryAfterFaultSeconds)
+    if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
     // The words of this page are the portal's own, so it may have the script that copies the request ID.
     setPageHeaders(reply, { hasScript: true })
     const href = page.next?.href ?? request.getDecorator<string>(startAgain)
@@ -207,8 +207,8 @@ async function answerLoginRefusal(
 }
 
 /**
- * With a laboratory, a page also says to developers what is wrong. Without a laboratory, a page says as little as that of a
- * real platform.
+ * With a laboratory, a page also says to developers what is wrong. Without a laboratory, a page says as little as the
+ * page of a real platform.
  */
 export function forDevelopers(request: FastifyRequest, reason: Reason) {
   const explainedAt = stepUrlOf(request)

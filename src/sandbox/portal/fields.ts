@@ -1,4 +1,5 @@
-// Reads the fields of a call, sent as a form or as JSON, by the schema of its route and by OAuth's rules: one problem at a time.
+// Reads the fields of a call, sent as a form or as JSON. The schema of the route and OAuth's rules say what is allowed.
+// A refusal names one problem.
 import type { ErrorObject } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { noteAbout } from '../observe/observe.ts'
@@ -8,7 +9,7 @@ import { longestText } from '../values/text-length.ts'
 
 /** The fields of the schema. An empty field counts as left out (RFC 6749 3.2). */
 export interface SentFields<Fields> {
-  /** The texts of the fields that were sent. Required fields may be missing, and a text may not be allowed. */
+  /** The texts of the fields that were sent, not yet checked: a required field can be missing, and a text can be too long. */
   texts: { [Name in keyof Fields]?: string }
   /** Throws Refusal for the first of these fields that is missing or not allowed. */
   take<Name extends keyof Fields>(...names: Name[]): Pick<Fields, Name>
@@ -59,8 +60,8 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
 }
 
 /**
- * The reasons for errors of these keywords. Other keywords, such as `format`, only describe a field: the domain compares
- * the value with the stored one.
+ * The reasons for errors of these keywords. Other keywords, such as `format`, only describe a field: the domain
+ * compares the value with the stored value.
  */
 const reasons: Record<string, Reason> = {
   required: 'field-missing',

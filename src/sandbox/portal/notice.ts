@@ -13,7 +13,7 @@ const lifetimeMs = 5 * 60_000
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'strict' } as const
 
 export type PageNotice =
-  | { about: 'invited' | 'uninvited' | 'renamed' }
+  | { about: 'invited' | 'invitation cancelled' | 'renamed' }
   /** The id is left out if the visitor may not learn to whom it belongs. */
   | { about: 'removed'; userId: string | undefined }
   | { about: 'joined'; groupId: string }

@@ -1,6 +1,6 @@
 // Errors of the portal's calls in the form of OAuth (RFC 6749 5.2). One table has the answer for each reason.
 import type { FastifyInstance } from 'fastify'
-import { faultOf, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import { classifyError, reportRefusal, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
@@ -63,15 +63,15 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
 }
 const internal: OAuthAnswer = [500, 'server_error', 'Internal Server Error']
 
-/** The answer of a call to any error: a refusal, an error of Fastify, or one of the store. */
+/** The answer to any error in a call: a refusal, an error of Fastify, or an error of the store. */
 export function oauthAnswerOf(error: unknown): { reason: Reason; answer: OAuthAnswer; retryAfterSeconds?: number } {
   const refusal = error instanceof Refusal ? error : undefined
-  const { statusCode, reason: faultReason } = faultOf(error)
-  const reason = refusal?.reason ?? faultReason
+  const { statusCode, reason: errorReason } = classifyError(error)
+  const reason = refusal?.reason ?? errorReason
   const entry = answers[reason]
   const details = refusal?.details ?? {}
   const [status, code, description] = (typeof entry === 'function' ? entry(details) : entry) ?? internal
-  const retryAfterSeconds = details.retryAfterSeconds ?? (status === 503 ? retryAfterFaultSeconds : undefined)
+  const retryAfterSeconds = details.retryAfterSeconds ?? (status === 503 ? retryAfterUnavailableSeconds : undefined)
   return {
     reason,
     // Fastify chooses among several statuses for a body that it cannot read.

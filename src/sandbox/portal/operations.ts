@@ -1,4 +1,5 @@
-// The portal's calls, for its description: those of OAuth that every client needs, and those for scripts and tests.
+// The portal's calls, for its description: OAuth's calls, which every client needs, and the calls for scripts and
+// tests.
 import { loginParameters } from '../grants/login-request.ts'
 import { answer } from '../http/describe.ts'
 import { newPerson } from '../people/rules.ts'
@@ -103,7 +104,10 @@ export const registerCall = {
   }),
   response: {
     201: answer('The person.', 'Person'),
-    422: answer('Fields are not valid. The message has a list of sentences for each.', 'FieldMessages'),
+    422: answer(
+      'Fields are not valid. For each of these fields, the message has a list of sentences.',
+      'FieldMessages',
+    ),
     ...ofScripts,
   },
 }

@@ -1,4 +1,5 @@
-// A new password for a person who has forgotten theirs: asking for a link by mail, and the page that the link opens.
+// A new password for a person who has forgotten the old password: asking for a link by mail, and the page that the link
+// opens.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noteReason } from '../observe/observe.ts'
 import { catchRefusal, Refusal } from '../observe/refusal.ts'

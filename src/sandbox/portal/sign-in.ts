@@ -19,7 +19,7 @@ import { findVisitor, readMark, signBrowserIn, signBrowserOut } from './session.
 export interface SignInPurpose {
   /** A local path of the portal. */
   returnTo: string
-  /** The application that the visitor is signing in to, if there is one. */
+  /** The application that the visitor is signing in to, if an application has begun the login. */
   applicationName: string | undefined
   /** Origins that the path may redirect to. */
   formTargets: string[]
@@ -84,7 +84,7 @@ export function signInRoutes(services: SignInServices) {
     if (!(signedIn instanceof Refusal)) {
       noteAbout(request, { userId: signedIn.userId })
       request.log.info({ code: 'signed-in', userId: signedIn.userId }, 'a visitor signed in')
-      // 303, never 307: the browser would send the password on (RFC 9700 4.12).
+      // 303, never 307: after a 307, the browser would send the password on (RFC 9700 4.12).
       return reply.redirect(purpose.returnTo, 303)
     }
     const { reason, details } = signedIn

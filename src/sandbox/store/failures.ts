@@ -50,7 +50,7 @@ export async function forgetAllFailures(db: Db): Promise<void> {
   await db.deleteFrom('failures').execute()
 }
 
-/** One statement. The window begins with its first failure, and later ones do not move it. */
+/** One statement. The window begins with its first failure, and later failures do not move it. */
 export async function countFailure(db: Db, buckets: Bucket[], now: Date): Promise<void> {
   const nowMs = now.getTime()
   // `excluded` is the row that a new window would have now. See findBackOff for windows that end later.

@@ -67,9 +67,9 @@ function isBetween(userId: string, clientId: string | null): RawBuilder<boolean>
 }
 
 /**
- * If this user has more grants for this client than the limit, this function ends the oldest ones. It also keeps the same
- * number of ended grants and deletes older ones, so that logins cannot fill the database. Null means the portal's own
- * access tokens. Two statements: call this in the transaction that has made another grant.
+ * If this user has more grants for this client than the limit, this function ends the oldest grants. It also keeps the
+ * same number of ended grants and deletes older ended grants, so that logins cannot fill the database. Null means the
+ * portal's own access tokens. This runs two SQL statements, so call it in the transaction that inserted the new grant.
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
   const nowMs = now.getTime()
@@ -163,7 +163,7 @@ export async function revokeGrant(db: Db, grantId: string, now: Date): Promise<v
 export interface LiveGrant {
   userId: string
   clientId: string | null
-  /** Access tokens of this generation and earlier ones have expired before their time. Null if none has. */
+  /** Access tokens of this and earlier generations have expired before their time. Null if no access token has. */
   expiredGeneration: number | null
 }
 

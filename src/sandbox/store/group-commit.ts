@@ -49,7 +49,7 @@ async function runGroup(writer: Db, group: Waiting[]): Promise<PromiseSettledRes
       try {
         results.push({ status: 'fulfilled', value: await statement(db) })
       } catch (reason) {
-        // If SQLite refuses a statement, it undoes only that one. A disk error ends the whole transaction.
+        // If SQLite refuses a statement, it undoes only that statement. A disk error ends the whole transaction.
         if (storeFaultOf(reason)) throw reason
         results.push({ status: 'rejected', reason })
       }

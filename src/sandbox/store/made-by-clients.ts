@@ -74,8 +74,9 @@ export async function listMadeByClients(
 }
 
 /**
- * Ends every secret that the client has made. If the client made the application, it also received the application's tokens,
- * so those end, too. Call this in a transaction that has claimed the application, and add a secret if none is left.
+ * Ends every secret that the client has made. If the client made the application, it also received the application's
+ * tokens, so these tokens end, too. Call this in a transaction that has claimed the application, and add a secret if no
+ * secret is left.
  */
 export async function endMadeByClient(db: Db, { applicationId, clientId, what }: MadeByClient): Promise<void> {
   await db

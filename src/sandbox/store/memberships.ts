@@ -14,7 +14,7 @@ export interface Membership {
   createdBy: string
 }
 
-/** `addedBy`: the person who invited the new member, or the new member, if this person makes the group. */
+/** `addedBy`: the person who invited the new member, or the new member, if the new member makes the group. */
 export async function addMember(
   db: Db,
   { id, groupId, userId, addedBy, now }: { id: string; groupId: string; userId: string; addedBy: string; now: Date },

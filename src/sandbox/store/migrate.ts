@@ -10,8 +10,9 @@ export interface Migration {
   /** What the step adds. Errors and the log show this name. */
   name: string
   /**
-   * In order. A text is SQL for both databases. An object has separate statements for each of them. SQLite ignores foreign
-   * keys while steps run, so deletes do not cascade: a step must itself delete the rows that belong to its rows.
+   * In order. A text is SQL for both databases. An object has separate statements for each of them. SQLite ignores
+   * foreign keys while steps run, so deletes do not cascade: a step that deletes rows must itself delete the rows that
+   * refer to them.
    */
   statements: readonly (string | Record<DatabaseKind, readonly string[]>)[]
 }

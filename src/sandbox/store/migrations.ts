@@ -117,8 +117,8 @@ const applicationVersions: Migration = {
 }
 
 /**
- * Limits what one client can store: keeps the newest 100 replaced tokens of a family, and numbers a person's grants, so
- * that the oldest can end.
+ * Limits what one client can store. Keeps the newest 100 replaced tokens of a family. Numbers a person's grants, so
+ * that the oldest grant can end.
  */
 export const boundsOfGrants: Migration = {
   name: 'bounds of grants',

@@ -90,8 +90,8 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discardLost(pool) }) })
 }
 
-// If a connection no longer answers, pg puts it back into its pool, and the next request waits for it in vain. If its server
-// has become a replica, it accepts no changes, while a new connection may reach the new primary.
+// If a connection no longer answers, pg puts it back into its pool, and the next request waits for it in vain. A server
+// that has become a replica accepts no changes, but a new connection may reach the new primary.
 const hopeless: (StoreFault | undefined)[] = ['unreachable', 'read-only']
 
 function discardLost(pool: pg.Pool): PostgresPool {

@@ -72,7 +72,7 @@ interface ApplicationTable extends MarkedTable, FieldColumns {
   made_by_client: string | null
   /** Begins with 1. Every write that callers can see increases it. */
   version: Generated<number>
-  /** See present-applications.ts: no other file names it. */
+  /** See present-applications.ts: no other file names this column. */
   removed_at: Generated<number | null>
 }
 
@@ -125,7 +125,7 @@ interface GrantTable {
   generation: number
   /** Grows with each grant of this user to this client, whatever the clock says. 0 for grants of earlier versions. */
   sequence: Generated<number>
-  /** Access tokens of this generation and earlier ones have expired, whatever their claims say. */
+  /** Access tokens of this and earlier generations have expired, whatever their claims say. */
   expired_generation: Generated<number | null>
   /** What the person said the token is for, and the last characters of the token. Only for tokens from the portal's own page. */
   token_name: Generated<string>

@@ -37,8 +37,9 @@ export function openSqlite({ path, isTemporary }: SqliteFile): { reader: Db; wri
 }
 
 /**
- * A connection that ignores foreign keys. To change a table in SQLite, one makes a new table and drops the old one. With
- * foreign keys, the drop would delete every row that belongs to a row of the old table. A transaction cannot switch them off.
+ * A connection that ignores foreign keys. To change a table in SQLite, one makes a new table and drops the old table.
+ * With foreign keys, the drop would delete every row that belongs to a row of the old table. A transaction cannot
+ * switch foreign keys off.
  */
 export function openSqliteForMigration(path: string): Db {
   return toKysely(connect(path, { enableForeignKeyConstraints: false }))

@@ -8,8 +8,8 @@ export interface Database {
   /** For one statement that changes something. When it resolves, the change is on the disk. */
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>
   /**
-   * For several statements, of which all or none take effect. If another process has a lock, the work runs again, so it
-   * must only send queries.
+   * For several statements, of which all or none take effect. If another process has a lock, the work runs again, so
+   * the work must do nothing except send queries.
    */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>

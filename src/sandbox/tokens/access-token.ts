@@ -79,7 +79,7 @@ export function toJoseSignature(der: Buffer): Buffer {
   return Buffer.concat([to32Bytes(first), to32Bytes(second)])
 }
 
-/** DER drops leading zeros, and adds one if the number would otherwise be negative. */
+/** DER drops leading zero bytes, and adds a zero byte if the number would otherwise be negative. */
 function to32Bytes(number: Buffer): Buffer {
   return Buffer.concat([Buffer.alloc(32), number]).subarray(-32)
 }

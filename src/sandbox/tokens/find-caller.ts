@@ -7,16 +7,16 @@ import { isId } from '../values/is-id.ts'
 import { type AccessTokenClaims, generationOf, grantIdOf, readAccessToken } from './access-token.ts'
 
 /**
- * The kind of an access token: made on the portal's own page, given to a client at a login, or listed with an application's
- * credentials. With a token of the first two kinds, a caller may do what the user may. The third gives access only to its
- * application.
+ * The kind of an access token: made on the portal's own page, given to a client at a login, or listed with an
+ * application's credentials. With a token of the first two kinds, a caller may do what the user may. A token of the
+ * third kind gives access only to its application.
  */
 export type TokenKind = 'portal' | 'client' | 'application'
 
 /** The user on whose behalf a request is made, and the client. */
 export interface Caller {
   kind: TokenKind
-  /** For an application's token: the user who made the application. The token has none of their rights. */
+  /** For an application's token: the user who made the application. The token has none of this user's rights. */
   userId: string
   /** For the portal's own tokens: the address of the portal. For an application's token: its own id. */
   clientId: string

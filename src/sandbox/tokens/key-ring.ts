@@ -23,8 +23,8 @@ export interface KeyRing {
 
 // How long after a rotation an instance may still sign with the old key.
 const maxAgeMs = 5000
-// Read the keys again only after this time, so that many tokens with made-up key ids or requests for the public keys do not
-// cause many queries.
+// Read the keys again only after this time, so that tokens with made-up key ids, and requests for the public keys, do
+// not cause many queries.
 const minAgeMs = 1000
 
 /** Throws UnusableDatabase if a key cannot be read, and what the store throws. */

@@ -7,8 +7,8 @@ import { isPlainHost } from './plain-host.ts'
  * (RFC 6749 3.1.2, RFC 9700 2.6).
  */
 export function isRedirectUri(text: string): boolean {
-  // Printable ASCII only: whatever a URL parser would silently drop or re-encode must not be registered,
-  // because the comparison at the start of a login is byte by byte.
+  // Printable ASCII only, because the comparison at the start of a login is byte by byte. A URL parser would silently
+  // drop or re-encode other characters.
   if (text.length > 2048 || !/^https?:\/\/[\x21-\x7e]+$/i.test(text) || /[#*,\\]/.test(text)) return false
   if (!URL.canParse(text)) return false
   const url = new URL(text)

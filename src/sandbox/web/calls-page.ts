@@ -12,7 +12,7 @@ interface CallsPage {
   title: string
   brand?: string
   about: string
-  /** The page that leads here, if there is one. */
+  /** The page that leads here, if there is such a page. */
   home?: { href: string; label: string }
   /** Where a person gets an access token. */
   tokenUrl: string

@@ -98,7 +98,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `api-app-token: only the client of an app access token can revoke it; the token ends at once, and others stay valid (${database.name})`,
+    `api-app-token: only the client of an app access token can revoke it; the token ends at once, and other tokens stay valid (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })

@@ -11,7 +11,7 @@ import { link, listLinks, makeGroupBody, openTwo, unlink } from '../support/grou
 const tooMany = (problem: string) => ({ error: { status: 422, message: { groupId: [problem] } } })
 const tooManyGroups = tooMany('A person has at most 20 groups. Leave one first.')
 const tooManyApplications = tooMany('A group has at most 100 applications. Remove one, or use another group.')
-const tooManyInvitations = tooMany('A group has at most 20 open invitations. Take one back first.')
+const tooManyInvitations = tooMany('A group has at most 20 open invitations. Cancel one first.')
 const invitedTooOften = tooMany('A person can invite another at most 20 times in 24 hours. Try again tomorrow.')
 const tooManyBytes = tooMany(
   "The fields of a group's applications take at most 256 KiB as JSON. Shorten some, or use another group.",
@@ -85,7 +85,7 @@ for (const database of await openDatabases(t)) {
         t.equal(
           (await unlink(time % 3 ? friend : maker, friend.userId, into)).statusCode,
           204,
-          'declined, or taken back',
+          'declined, or cancelled',
         )
       }
       t.strictSame((await link(maker, friend.userId, otherGroup)).json(), invitedTooOften)

@@ -31,7 +31,7 @@ async function createOne(sandbox: TestSandbox) {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `api-etag: Create and Get answer with the same strong tag; List and Update send none (${database.name})`,
+    `api-etag: Create and Get answer with the same strong tag; List and Update send no tag (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, path, firstTag, readTag, update } = await createOne(sandbox)
@@ -191,7 +191,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `of two changes that wait for the same lock, one gets 412 because the other has changed the tag (${database.name})`,
+    `if two changes wait for the same lock, the second change gets 412, because the first change has changed the tag (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl })

@@ -118,7 +118,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `of several simultaneous invitations of one person, one succeeds, and of several acceptances, one succeeds (${name})`,
+    `of several simultaneous invitations of one person, only one succeeds; of several simultaneous acceptances, only one succeeds (${name})`,
     async t => {
       const { makers, friends, groupId } = await meet()
       const { userId } = friends[0]
@@ -130,7 +130,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `if a person accepts an invitation while the maker of the group ends it, the person is not a member afterwards (${name})`,
+    `if a person accepts an invitation while the maker of the group ends the invitation, the person is not a member afterwards (${name})`,
     async t => {
       const { makers, friends, groupId } = await meet()
       const { userId } = friends[0]

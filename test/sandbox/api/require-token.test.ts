@@ -95,7 +95,7 @@ t.test('AP-02: a token in a form body is not accepted', async t => {
 })
 
 t.test(
-  'AP-03: a token ends after exactly 24 hours, and is valid for an instance whose clock is a minute behind',
+  'AP-03: a token ends after exactly 24 hours, and an instance whose clock is a minute behind accepts it',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const { accessToken } = await callAsDeveloper(sandbox)

@@ -77,7 +77,7 @@ const failToSignIn = signInTo('Sign-in failed')
 const failToStart: Visit = async visitor => {
   await start(visitor)
   await visitor.page.locator('summary', { hasText: 'For the developer' }).click()
-  await visitor.page.getByRole('link', { name: 'See what happened in the laboratory' }).waitFor()
+  await visitor.page.getByRole('link', { name: 'Open this request in the laboratory' }).waitFor()
 }
 
 const createOne: Visit = async visitor => {

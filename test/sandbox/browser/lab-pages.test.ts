@@ -35,7 +35,7 @@ const looks = [320, 1280].flatMap(width =>
 )
 
 t.test(
-  'axe-core finds no problem on the laboratory’s pages, and no page scrolls sideways, in light and dark colours, at 320 and 1280 pixels, and with text twice as large',
+  'on the laboratory’s pages, axe-core finds no problem and nothing scrolls sideways, in any colours, width and text size',
   { skip },
   async t => {
     const { sandbox, labUrl } = await openLab(t)

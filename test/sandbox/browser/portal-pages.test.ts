@@ -18,7 +18,7 @@ async function signIn({ startUrl }: OpenPortal, page: Page): Promise<void> {
 }
 
 t.test(
-  'without JavaScript a person can sign up, make a group, get a token, allow an application, withdraw the consent, and renew and remove what the application made',
+  'without JavaScript a person can sign up, make a group, get a token, allow an application, withdraw the consent, and clean up what the application made',
   { skip },
   async t => {
     const portal = await openPortal(t)

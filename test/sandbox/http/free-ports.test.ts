@@ -64,7 +64,7 @@ t.test(
 )
 
 t.test(
-  'processes that search at the same time never find the same port, and never a port that the system gives to other programs',
+  'processes that search for free ports at the same time never find the same port, and never a port that the system gives to other programs',
   async t => {
     // A second copy of the module behaves like a second process: both copies start to search at the same port.
     const copy = (await import(`../../support/free-port.ts${'?copy'}`)) as { findFreePort: typeof findFreePort }

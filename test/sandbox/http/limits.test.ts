@@ -163,7 +163,7 @@ async function ignoreTheEnd(listener: FastifyInstance, start: string): Promise<[
   return [answer, (performance.now() - endedAt) / 1000]
 }
 
-t.test('DO-02: after a 408, 400 or 431 the connection is closed, even if the sender continues', async t => {
+t.test('DO-02: after a 408, 400 or 431 the connection is closed, even if the sender keeps sending', async t => {
   const { api, portal, lab } = await buildTestSandbox(t, { lab: labConfig })
   const host = 'Host: 127.0.0.1'
   const unreadable = [

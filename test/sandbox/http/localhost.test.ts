@@ -100,7 +100,7 @@ t.test('the sandbox does not start if its port is in use only on the second addr
 })
 
 t.test(
-  'DO-06: MAX_CONNECTIONS counts portal, API and laboratory on all addresses, and closes new ones at once',
+  'DO-06: MAX_CONNECTIONS limits all connections to portal, API and laboratory together, and new connections are closed immediately',
   async t => {
     const settings = { HOST: 'localhost', LAB_HOST: 'localhost', LAB_PORT: '0', MAX_CONNECTIONS: '6' }
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })

@@ -12,7 +12,7 @@ async function askInVain(port: number, times: number): Promise<number> {
   return answers.match(/HTTP\/1\.1 404 /g)?.length ?? 0
 }
 
-t.test('LG-07: the sandbox keeps working, and can stop, if nobody reads its log', async t => {
+t.test('LG-07: if nobody reads the log, the sandbox keeps working and can stop', async t => {
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
   sandbox.neglectLog()
   // A pipe holds 64 KiB or a few times as much, and a line has about 200 bytes.
@@ -21,7 +21,7 @@ t.test('LG-07: the sandbox keeps working, and can stop, if nobody reads its log'
 })
 
 t.test(
-  'F-39, LG-07: the sandbox keeps working, and can stop, with its log on a full disk',
+  'F-39, LG-07: if the disk of the log is full, the sandbox keeps working and can stop',
   { timeout: 30_000 },
   async t => {
     const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]

@@ -36,33 +36,36 @@ async function follow(sandbox: TestSandbox, url: unknown): Promise<[login: strin
 const helpOf = ({ headers }: { headers: Record<string, unknown> }) =>
   /^<(.+)>; rel="help"$/.exec(String(headers.link))?.[1]
 
-t.test('a link leads to its own step when a client sends one X-Request-Id with several calls', async t => {
-  const { sandbox, lab } = await buildTestLab(t)
-  const headers = { 'x-request-id': 'one-for-all' }
-  const first = await sandbox.portal.inject({ method: 'POST', url: '/api/exchangeToken', headers })
-  const tokens = await getTokens(sandbox)
-  await listWith(sandbox, tokens.access_token, headers)
-  const refused = await sandbox.api.inject({
-    url: '/apps/v1/nobody',
-    headers: { authorization: 'Bearer a.b', ...headers },
-  })
-  const logins = [...(await readLogins(lab, null)), ...(await readLogins(lab, seeded.clientId))]
-  const steps = logins.flatMap(login => login.steps)
-  t.equal(new Set(steps.map(({ id }) => id)).size, steps.length, 'each step has an id of its own')
-  t.equal(steps.filter(({ requestId }) => requestId === 'one-for-all').length, 3)
-  for (const [url, route] of [
-    [first.json().error_uri, '/api/exchangeToken'],
-    [helpOf(refused), '/apps/v1/:app_id'],
-  ]) {
-    const [id, number] = await follow(sandbox, url)
-    t.match(logins.find(login => login.id === id)?.steps[number - 1], { route, requestId: 'one-for-all' })
-  }
-  const [found] = await follow(sandbox, 'http://127.0.0.1:4002/requests/one-for-all')
-  t.ok(
-    logins.some(({ id }) => id === found),
-    'the X-Request-Id itself leads to a step that has it',
-  )
-})
+t.test(
+  'if a client sends the same X-Request-Id with several calls, each link leads to the step of its own call',
+  async t => {
+    const { sandbox, lab } = await buildTestLab(t)
+    const headers = { 'x-request-id': 'one-for-all' }
+    const first = await sandbox.portal.inject({ method: 'POST', url: '/api/exchangeToken', headers })
+    const tokens = await getTokens(sandbox)
+    await listWith(sandbox, tokens.access_token, headers)
+    const refused = await sandbox.api.inject({
+      url: '/apps/v1/nobody',
+      headers: { authorization: 'Bearer a.b', ...headers },
+    })
+    const logins = [...(await readLogins(lab, null)), ...(await readLogins(lab, seeded.clientId))]
+    const steps = logins.flatMap(login => login.steps)
+    t.equal(new Set(steps.map(({ id }) => id)).size, steps.length, 'each step has an id of its own')
+    t.equal(steps.filter(({ requestId }) => requestId === 'one-for-all').length, 3)
+    for (const [url, route] of [
+      [first.json().error_uri, '/api/exchangeToken'],
+      [helpOf(refused), '/apps/v1/:app_id'],
+    ]) {
+      const [id, number] = await follow(sandbox, url)
+      t.match(logins.find(login => login.id === id)?.steps[number - 1], { route, requestId: 'one-for-all' })
+    }
+    const [found] = await follow(sandbox, 'http://127.0.0.1:4002/requests/one-for-all')
+    t.ok(
+      logins.some(({ id }) => id === found),
+      'the X-Request-Id itself leads to a step that has it',
+    )
+  },
+)
 
 t.test('calls with tokens from the laboratory, and with app access tokens, are listed under their client', async t => {
   const { sandbox, lab } = await buildTestLab(t)
@@ -110,7 +113,7 @@ t.test('if a body has a wrong content type, the portal reads at most the maximum
   })
 })
 
-t.test('if another client sends the code of a login, this step is not part of the login', async t => {
+t.test('if another client sends the code of a login, its request is not part of the login', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const other = await makeOtherClient(sandbox)
   const code = await getCode(sandbox)
@@ -169,7 +172,7 @@ t.test(
 )
 
 t.test(
-  'laboratory-links: every refused call has its request id in a header, and a link to the laboratory if there is one',
+  'laboratory-links: every refusal has the request id in a header, and links to the laboratory if there is a laboratory',
   async t => {
     const { sandbox, lab } = await buildTestLab(t)
     const off = await buildTestLab(t, { lab: undefined })

@@ -193,7 +193,7 @@ t.test(
 )
 
 t.test(
-  'an arrow goes from the middle of one lane to the middle of another, even with forced colours',
+  'an arrow goes from the middle of one lane to the middle of another lane, even with forced colours',
   { skip },
   async t => {
     const { sandbox } = await buildTestLab(t)

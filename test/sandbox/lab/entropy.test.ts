@@ -19,7 +19,7 @@ t.test('a UUID has 122 random bits, and 32 hexadecimal digits are not a UUID', a
   t.ok(changingBitsOf(many(randomUUID)) < 124)
 })
 
-t.test('parts that are the same in all values add no randomness, and a short text has none', async t => {
+t.test('parts that are the same in all values add no randomness, and a short text has no randomness', async t => {
   t.equal(changingBitsOf(many(() => 'the-state-of-a-client')), 0)
   t.ok(changingBitsOf(many(() => `client-of-the-platform-${Math.floor(Math.random() * 1000)}`)) < 20)
   t.ok(bitsOf('abababababababababababababababababab') < 40)

@@ -66,7 +66,7 @@ t.test(
   },
 )
 
-t.test('a large access token works like a small one', async t => {
+t.test('a large access token works like a small access token', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   await order('exchange-access-token-9-kb')
   const { access_token: token } = await getTokens(sandbox)

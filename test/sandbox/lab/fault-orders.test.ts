@@ -204,7 +204,7 @@ t.test('every call of the laboratory refuses a parameter that it does not know',
 })
 
 t.test(
-  'a fault lets the ordered number of requests pass, then happens exactly as often as ordered, and the step names it',
+  'a fault lets the ordered number of requests pass, then happens exactly as often as ordered, and each step names its fault',
   async t => {
     const { order, show, sandbox, steps } = await buildFaultLab(t)
     const { id } = await order('exchange-503', { ...own, skip: 1, times: 2, options: { retryAfter: 7 } })
@@ -269,7 +269,7 @@ t.test('a request that only claims a client ID uses up no fault that was ordered
   t.equal((await list()).statusCode, 401)
 })
 
-t.test('the secret in the body proves the client, whatever Authorization header a library also sends', async t => {
+t.test('the secret in the body identifies the client, even if a library adds an Authorization header', async t => {
   const { order, sandbox } = await buildFaultLab(t)
   await order('exchange-503', own)
   const fields = { grant_type: 'authorization_code', code: 'x', client_id: seeded.clientId }

@@ -264,23 +264,26 @@ t.test('ordered faults can be cancelled one by one or all at once, and the fault
   t.match(await ordered(), [{ fault: 'list-500' }])
 })
 
-t.test('a search finds faults by all its words at every place, and says if there are more', async t => {
-  const { get } = await openFaultPage(t)
-  const namesOf = (page: string) => [...page.matchAll(/id="fault-([^"]+)"/g)].map(([, name]) => name)
-  t.same(namesOf((await get('/faults?words=LONG-list')).body), ['list-long-list'])
-  t.same(namesOf((await get('/faults?words=renewal+503+after')).body), ['refresh-503', 'refresh-503-after'])
-  const many = (await get('/faults?words=the')).body
-  t.equal(namesOf(many).length, 100)
-  t.match(many, 'Only the first 100 are shown')
-  const none = (await get('/faults?words=%3Cb%3Enothing')).body
-  t.match(none, '0 faults')
-  t.notMatch(none, '<b>nothing')
-  const place = namesOf((await get('/faults?place=redirect')).body)
-  t.same(
-    place,
-    [...catalogue.values()].filter(fault => fault.place === 'redirect').map(({ name }) => name),
-  )
-})
+t.test(
+  'a search finds the faults that contain all its words, at every place, and says if only the first 100 are shown',
+  async t => {
+    const { get } = await openFaultPage(t)
+    const namesOf = (page: string) => [...page.matchAll(/id="fault-([^"]+)"/g)].map(([, name]) => name)
+    t.same(namesOf((await get('/faults?words=LONG-list')).body), ['list-long-list'])
+    t.same(namesOf((await get('/faults?words=renewal+503+after')).body), ['refresh-503', 'refresh-503-after'])
+    const many = (await get('/faults?words=the')).body
+    t.equal(namesOf(many).length, 100)
+    t.match(many, 'Only the first 100 are shown')
+    const none = (await get('/faults?words=%3Cb%3Enothing')).body
+    t.match(none, '0 faults')
+    t.notMatch(none, '<b>nothing')
+    const place = namesOf((await get('/faults?place=redirect')).body)
+    t.same(
+      place,
+      [...catalogue.values()].filter(fault => fault.place === 'redirect').map(({ name }) => name),
+    )
+  },
+)
 
 t.test(
   'every fault of the catalogue says what happens and what a good client does, and is listed at its place',

@@ -129,7 +129,7 @@ t.test('a refused request gets a link to its step, whichever part of the platfor
 })
 
 t.test('every check that the laboratory names exists, and every reason or notice of a check exists', async t => {
-  const ids = new Set(groups.flatMap(({ rows }) => rows.map(({ id }) => id)))
+  const ids = new Set(groups.flatMap(({ checks }) => checks.map(({ id }) => id)))
   const known = new Set<string>([...allReasons, ...notices.map(({ id }) => id)])
   for (const [entry, checks] of Object.entries(checksFor)) {
     t.ok(known.has(entry), entry)

@@ -91,7 +91,7 @@ t.test('a request that is too long is cut, and its page says so', async t => {
   t.match((await get(`/logins/${id}`)).body, 'This request was too long to keep.')
 })
 
-t.test('a refused exchange is shown with its reason, the compared values, and how to fix it', async t => {
+t.test('the page of a refused exchange shows the reason, the compared values, and how to fix the mistake', async t => {
   const { observe, refuseExchange, get, lab } = await buildTestLab(t)
   observe()
   refuseExchange()
@@ -148,7 +148,7 @@ t.test('notices about the client are listed with the login', async t => {
   t.match((await get(`/lab/v1/logins/${id}`)).json().noticed, [{ id: 'no-pkce', steps: ['step-1'] }])
 })
 
-t.test('logins can be selected by client, by state and by newer steps', async t => {
+t.test('a query can select logins by client, by state, or by newer steps than a given step', async t => {
   const { observe, get } = await buildTestLab(t)
   observe()
   const count = async (query: string) => (await get(`/lab/v1/logins?${query}`)).json().logins.length
@@ -400,7 +400,7 @@ t.test('the pages escape what clients send, and load nothing but their own style
   }
 })
 
-t.test('a long poll does not keep the laboratory from stopping', async t => {
+t.test('the laboratory can stop while a long poll waits', async t => {
   const { lab } = await buildTestLab(t)
   await lab.server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = lab.server.server.address() as AddressInfo

@@ -70,19 +70,22 @@ async function fill(sandbox: TestSandbox) {
   }
 }
 
-t.test('a row has the method, path, status, number, reason, duration and age of its most important step', async t => {
-  const { sandbox, get } = await openList(t)
-  const { refused } = await fill(sandbox)
-  sandbox.passTime(3 * 60_000)
-  const { body } = await get('/')
-  const row = body.slice(body.indexOf(`id="login-${refused}"`)).split('</li>')[0]!
-  const text = row.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ')
-  t.match(text, /step \d of \d POST \/api\/exchangeToken 401 state-differs \d+ ms 3 minutes ago/)
-  t.match(
-    row,
-    /<time datetime="2026-03-01T1[12]:[\d:.]+Z" title="2026-03-01 1[12]:\d\d UTC" data-age>3 minutes ago<\/time>/,
-  )
-})
+t.test(
+  'a row of the list has the method, path, status, number, reason, duration and age of its most important step',
+  async t => {
+    const { sandbox, get } = await openList(t)
+    const { refused } = await fill(sandbox)
+    sandbox.passTime(3 * 60_000)
+    const { body } = await get('/')
+    const row = body.slice(body.indexOf(`id="login-${refused}"`)).split('</li>')[0]!
+    const text = row.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ')
+    t.match(text, /step \d of \d POST \/api\/exchangeToken 401 state-differs \d+ ms 3 minutes ago/)
+    t.match(
+      row,
+      /<time datetime="2026-03-01T1[12]:[\d:.]+Z" title="2026-03-01 1[12]:\d\d UTC" data-age>3 minutes ago<\/time>/,
+    )
+  },
+)
 
 t.test('requests without a client are collapsed, with their number, and can be listed separately', async t => {
   const { sandbox, get } = await openList(t)

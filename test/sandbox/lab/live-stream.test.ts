@@ -78,7 +78,7 @@ t.test('the streams end when the laboratory stops', async t => {
   await t.resolves(closed)
 })
 
-t.test('the events count logins that were already removed by newer logins', async t => {
+t.test('an event also counts changed logins that the laboratory has removed because of newer logins', async t => {
   const logins = createLogins({ ...usualBounds, logins: 10 })
   const begin = () =>
     logins.record(step('authorize', { query: { client_id: 'app-1', state: Math.random().toString() } }))

@@ -76,7 +76,7 @@ t.test('codes and tokens connect all steps of a login, from its start to the las
   )
 })
 
-t.test('two tabs are two logins, and the same start after an exchange is another login', async t => {
+t.test('two tabs are two logins, and a start with a used state after the exchange is another login', async t => {
   const { begin, record } = buildLogins()
   const state = random()
   const first = begin('app-1', state)
@@ -99,21 +99,24 @@ t.test(
   },
 )
 
-t.test('logins are listed newest first, and can be selected by client, by state and by newer steps', async t => {
-  const { logins, begin, hide } = buildLogins()
-  const state = random()
-  const one = begin('app-1', state)
-  const two = begin('app-1')
-  const other = begin('app-2')
-  const ids = (wanted: Parameters<typeof logins.list>[0]) => logins.list(wanted).map(({ id }) => id)
-  t.same(ids({}), [other.id, two.id, one.id])
-  t.same(ids({ clientId: 'app-1' }), [two.id, one.id])
-  t.same(ids({ state: identityOf(hide.value('state', state, new Date())) }), [one.id])
-  const seen = logins.newest()
-  t.same(ids({ after: seen }), [])
-  begin('app-1', state)
-  t.same(ids({ after: seen }), [one.id], 'a login with a new step must be listed')
-})
+t.test(
+  'the newest login comes first in the list; a query can select logins by client, by state, or by newer steps than a given step',
+  async t => {
+    const { logins, begin, hide } = buildLogins()
+    const state = random()
+    const one = begin('app-1', state)
+    const two = begin('app-1')
+    const other = begin('app-2')
+    const ids = (wanted: Parameters<typeof logins.list>[0]) => logins.list(wanted).map(({ id }) => id)
+    t.same(ids({}), [other.id, two.id, one.id])
+    t.same(ids({ clientId: 'app-1' }), [two.id, one.id])
+    t.same(ids({ state: identityOf(hide.value('state', state, new Date())) }), [one.id])
+    const seen = logins.newest()
+    t.same(ids({ after: seen }), [])
+    begin('app-1', state)
+    t.same(ids({ after: seen }), [one.id], 'a login with a new step must be listed')
+  },
+)
 
 t.test('many logins of a busy client or of made-up client ids do not replace the logins of a quiet client', async t => {
   const { logins, begin } = buildLogins({ logins: 10 })

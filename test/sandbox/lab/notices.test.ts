@@ -369,26 +369,29 @@ t.test('a client that reacts correctly to a failure gets no notice', async t => 
   )
 })
 
-t.test('a missing safeguard is a warning, and a deviation that this portal accepts has the severity info', async t => {
-  const severityOf = (wanted: string) => notices.find(({ id }) => id === wanted)?.severity
-  t.equal(severityOf('secret-in-address'), 'error')
-  t.equal(severityOf('no-pkce'), 'warning')
-  t.same([severityOf('json-exchange'), severityOf('flat-body')], ['info', 'info'])
-  const one = login(
-    step('authorize', { query: { client_id: 'app-1', state: random() } }),
-    step('exchange', {
-      body: { code: random() },
-      query: { code: 'c' },
-      headers: { 'content-type': 'application/json' },
-    }),
-  )
-  const comparison = createLoginComparison()
-  comparison.update(one)
-  const found = findNotices(one, comparison.othersOf(one)).map(({ severity }) => severity)
-  t.same(found, ['error', 'error', 'warning', 'info'], 'errors come first')
-})
+t.test(
+  'a missing safeguard has the severity “warning”, and a deviation that this portal accepts has the severity “info”',
+  async t => {
+    const severityOf = (wanted: string) => notices.find(({ id }) => id === wanted)?.severity
+    t.equal(severityOf('secret-in-address'), 'error')
+    t.equal(severityOf('no-pkce'), 'warning')
+    t.same([severityOf('json-exchange'), severityOf('flat-body')], ['info', 'info'])
+    const one = login(
+      step('authorize', { query: { client_id: 'app-1', state: random() } }),
+      step('exchange', {
+        body: { code: random() },
+        query: { code: 'c' },
+        headers: { 'content-type': 'application/json' },
+      }),
+    )
+    const comparison = createLoginComparison()
+    comparison.update(one)
+    const found = findNotices(one, comparison.othersOf(one)).map(({ severity }) => severity)
+    t.same(found, ['error', 'error', 'warning', 'info'], 'errors come first')
+  },
+)
 
-t.test('a notice says in one or two sentences each what is wrong, why it matters, and how to fix it', async t => {
+t.test('a notice says what is wrong, why it matters and how to fix it, with one or two sentences for each', async t => {
   for (const { id, found, why, fix, reference } of notices) {
     t.match(id, /^[a-z]+(-[a-z]+)*$/)
     for (const sentence of [found, why, fix]) t.match(sentence, /^[A-Z].*\.$/, `${id}: ${sentence}`)
@@ -416,18 +419,15 @@ t.test('a login is compared with the current logins of the same client', async t
   t.same(noticedOf(one), [], 'the login was forgotten')
 })
 
-t.test(
-  'if tokens of a login were not revoked, the login gets a notice after the next login of the same person, however many such logins there are',
-  async t => {
-    const comparison = createLoginComparison()
-    const logins = [0, 1, 2, 3].map(index => {
-      const one = goodLogin({ atMs: index * 60_000 })
-      return { ...one, steps: one.steps.filter(({ kind }) => kind !== 'revoke') }
-    })
-    for (const one of logins) comparison.update(one)
-    const noticed = () => logins.map(one => findNotices(one, comparison.othersOf(one)).length)
-    t.same(noticed(), [1, 1, 1, 0])
-    comparison.forget(logins[3]!)
-    t.same(noticed(), [1, 1, 0, 0])
-  },
-)
+t.test('each login whose tokens were not revoked gets a notice after the next login of the same person', async t => {
+  const comparison = createLoginComparison()
+  const logins = [0, 1, 2, 3].map(index => {
+    const one = goodLogin({ atMs: index * 60_000 })
+    return { ...one, steps: one.steps.filter(({ kind }) => kind !== 'revoke') }
+  })
+  for (const one of logins) comparison.update(one)
+  const noticed = () => logins.map(one => findNotices(one, comparison.othersOf(one)).length)
+  t.same(noticed(), [1, 1, 1, 0])
+  comparison.forget(logins[3]!)
+  t.same(noticed(), [1, 1, 0, 0])
+})

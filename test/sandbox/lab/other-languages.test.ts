@@ -48,11 +48,14 @@ async function runSessions(t: Test, env: Record<string, string>): Promise<void> 
     t.equal(output, printed, heading, { skip })
 }
 
-t.test('the sessions print the output in the document, even if all run at once on one sandbox', async t => {
-  await runSessions(t, { LAB: await startWithLab(t) })
-})
+t.test(
+  'the examples print the same output as in the document, even if all examples run at once on one sandbox',
+  async t => {
+    await runSessions(t, { LAB: await startWithLab(t) })
+  },
+)
 
-t.test('the sessions send the token of the laboratory if it has one', async t => {
+t.test('if the laboratory has a token, the examples send this token', async t => {
   const token = 'a-token-that-is-long-enough'
   await runSessions(t, { LAB: await startWithLab(t, token), LAB_TOKEN: token })
 })

@@ -285,7 +285,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `if two suites share a sandbox, the reset of one suite changes nothing of the other (${database.name})`,
+    `if two suites share a sandbox, the reset of one suite changes nothing of the other suite (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const [one, two, none] = [

@@ -228,18 +228,25 @@ t.test('a verdict contains no query of an address, because the log contains the 
   }
 })
 
-t.test('a code that was not exchanged is explained by two hosts only if the login began at the other host', async t => {
-  const begunAt = (referer: string) => {
-    const authorize = { headers: { referer }, query: { client_id: 'app-1', state: 'a' } }
-    return login(step('authorize', authorize, { location: `${registered}?code=1` }))
-  }
-  t.match(verdict(begunAt('http://127.0.0.1:3000/')), {
-    sentence: /exchanged it. The login began at http:\/\/127.0.0.1:3000, and came back to http:\/\/localhost:3000\.$/,
-    fix: /^Open the client at http:\/\/localhost:3000/,
-  })
-  for (const referer of ['http://localhost:3000/', 'https://elsewhere.test/', 'nothing', ''])
-    t.match(verdict(begunAt(referer)), { sentence: /exchanged it\.$/, fix: /^Check which program answers at/ }, referer)
-})
+t.test(
+  'if a code was not exchanged, the verdict names two hosts as the cause only if the login began at the other host',
+  async t => {
+    const begunAt = (referer: string) => {
+      const authorize = { headers: { referer }, query: { client_id: 'app-1', state: 'a' } }
+      return login(step('authorize', authorize, { location: `${registered}?code=1` }))
+    }
+    t.match(verdict(begunAt('http://127.0.0.1:3000/')), {
+      sentence: /exchanged it. The login began at http:\/\/127.0.0.1:3000, and came back to http:\/\/localhost:3000\.$/,
+      fix: /^Open the client at http:\/\/localhost:3000/,
+    })
+    for (const referer of ['http://localhost:3000/', 'https://elsewhere.test/', 'nothing', ''])
+      t.match(
+        verdict(begunAt(referer)),
+        { sentence: /exchanged it\.$/, fix: /^Check which program answers at/ },
+        referer,
+      )
+  },
+)
 
 t.test('the verdict names an ordered fault as the cause only if the fault can cause the failure', async t => {
   const { authorize, withCode, exchange, api, refresh } = steps()
@@ -346,7 +353,7 @@ t.test(
   },
 )
 
-t.test('if a browser repeats logins in a loop, the list, the login and their pages show the loop', async t => {
+t.test('if a browser repeats logins in a loop, the list, the login and the pages of both show the loop', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   const browser = openBrowser(sandbox)
   const goRound = async () => {
@@ -417,7 +424,7 @@ t.test('the page marks the difference of a redirect URI, and breaks lines only b
   t.match(page, 'http:<wbr>/<wbr>/<wbr>localhost:<wbr>')
 })
 
-t.test('the verdict compares a redirect URI with the most similar registered one', async t => {
+t.test('the verdict compares a redirect URI with the most similar registered redirect URI', async t => {
   const registered = 'https://localhost:3000/exchangeToken, http://localhost:3000/exchangeToken, https://other.test/'
   t.equal(nearestOf(registered, 'http://localhost:3000/exchangeToken/'), 'http://localhost:3000/exchangeToken')
   t.equal(nearestOf(registered, 'https://localhost:3001/exchangeToken'), 'https://localhost:3000/exchangeToken')
@@ -429,7 +436,7 @@ t.test('the verdict compares a redirect URI with the most similar registered one
   ])
 })
 
-t.test('a login is abandoned after two minutes by the clock of the sandbox', async t => {
+t.test('a login counts as abandoned after two minutes on the clock of the sandbox', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   await sandbox.portal.inject(startUrl())
   const read = async () => (await lab('GET', 'logins')).json().logins[0].outcome

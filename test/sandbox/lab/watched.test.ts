@@ -149,7 +149,7 @@ t.test('without an observer the sandbox records no request and keeps no answer',
 })
 
 t.test(
-  'the laboratory records no steps for the portal’s own pages, its files and health checks, and one step for a start without parameters',
+  'the laboratory records no steps for the portal’s own pages, its files and health checks, and one step for a login start without parameters',
   async t => {
     const steps: LabStep[] = []
     const { portal, api } = await buildTestSandbox(t, { onStep: step => void steps.push(step) })
@@ -162,7 +162,7 @@ t.test(
   },
 )
 
-t.test('the log names the client and the reason; an unknown client is not named', async t => {
+t.test('the log names the reason and the client, unless the client is unknown', async t => {
   const sandbox = await buildTestSandbox(t)
   await exchange(sandbox, { code: 'none' })
   await exchange(sandbox, { code: 'none', client_id: 'a-stranger-s-text' })

@@ -33,7 +33,7 @@ function openWork() {
   }
 }
 
-t.test('DO-09: a source with one task waits for one task of every other source, not for all their tasks', async t => {
+t.test('DO-09: a source with one task waits for only one task of every other source', async t => {
   const { ask, order, endAll } = openWork()
   for (let count = 0; count < 40; count += 1) ask('flood')
   ask('visitor')

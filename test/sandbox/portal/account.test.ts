@@ -202,7 +202,7 @@ t.test(
   },
 )
 
-t.test('each page of the account marks exactly one tab as the current one', async t => {
+t.test('each page of the account marks exactly one tab as the current tab', async t => {
   const browser = await openAsDeveloper(await buildTestSandbox(t))
   for (const [path, tab] of [
     ['/account', '/account'],
@@ -680,7 +680,7 @@ for (const database of databases) {
     },
   )
 
-  t.test(`RF-12: a changed password ends logins that began with the old one (${database.name})`, async t => {
+  t.test(`RF-12: a changed password ends logins that began with the old password (${database.name})`, async t => {
     const databaseUrl = await database.make(t)
     const before = await buildTestSandbox(t, { databaseUrl })
     const tokens = (await exchange(before, { code: (await logIn(before)).get('code') ?? '' })).json()

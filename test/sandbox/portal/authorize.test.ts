@@ -31,7 +31,7 @@ t.test('AZ-01: an unknown client or a missing redirect URI gets a page and no re
   }
 })
 
-t.test('AZ-02: a redirect URI that differs in any byte from the registered one gets a page', async t => {
+t.test('AZ-02: a redirect URI that differs in any byte from the registered redirect URI gets a page', async t => {
   const registered = 'http://localhost:3000/exchangeToken'
   const browser = openBrowser(await buildTestSandbox(t, { redirectUris: [registered] }))
   const others = [
@@ -62,7 +62,7 @@ t.test('AZ-02: a redirect URI that differs in any byte from the registered one g
 })
 
 t.test(
-  'AZ-03, AZ-04: each other mistake leads to the redirect URI with an error and the state, without a code',
+  'AZ-03, AZ-04: every other mistake leads to the redirect URI with an error and the state, without a code',
   async t => {
     const browser = await openAllowed(await buildTestSandbox(t))
     const cases: [string, string][] = [
@@ -167,7 +167,7 @@ t.test('AZ-06: a cancel_url of another origin is refused, and never used', async
 })
 
 t.test(
-  'AZ-08: the portal returns the state unchanged, returns no state if none was sent, and refuses 64 KB',
+  'AZ-08: the portal returns the state unchanged, returns no state if none was sent, and refuses a state of 64 KB',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const state = `${'+/=%&"<é😀 \'~!*()'.repeat(50)}end`

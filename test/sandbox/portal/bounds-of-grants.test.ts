@@ -100,7 +100,7 @@ async function findSeededOwner({ store }: TestSandbox): Promise<{ userId: string
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `RF-06: the last 100 replaced tokens of a family are stored, and using one ends the family (${database.name})`,
+    `RF-06: the last 100 replaced tokens of a family are stored, and the use of one of these tokens ends the family (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const first = await getTokens(sandbox)

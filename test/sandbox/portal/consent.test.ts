@@ -6,7 +6,7 @@ import { newcomer, openAsNewcomer } from '../support/forms.ts'
 
 const databases = await openDatabases(t)
 
-t.test('AZ-11: consent is asked once for a user and an application, and then remembered', async t => {
+t.test('AZ-11: the portal asks a user once for consent to an application, and remembers the consent', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await signIn(browser)
   t.match(page.body, /Reference client/)

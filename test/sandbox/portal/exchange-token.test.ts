@@ -130,7 +130,7 @@ for (const database of await openDatabases(t)) {
 }
 
 t.test(
-  'TK-13, TK-03: the answer has exactly the fields that the platform sends, and scope, and is not cached',
+  'TK-13, TK-03: the answer has exactly the fields of the platform and the field “scope”, and is not cached',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const answer = await exchange(sandbox, { code: await getCode(sandbox) })
@@ -363,7 +363,7 @@ t.test('TK-12: a challenge needs its verifier, and a verifier needs its challeng
 })
 
 t.test(
-  'after a login without a state, the exchange may send any state or none, and the answer repeats the sent state',
+  'after a login without a state, the exchange may send any state or no state, and the answer repeats the sent state',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const without = await exchange(sandbox, { code: await getCode(sandbox, { state: undefined }), state: undefined })

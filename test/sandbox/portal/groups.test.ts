@@ -93,7 +93,10 @@ t.test('only members see the page of a group, and other users get a 404', async 
   t.equal((await friend.post(path, { ...form, change: 'leave' })).statusCode, 400, 'a token of another form')
   const { formToken = '' } = readHiddenFields(await maker.get(path), path)
   t.equal((await maker.post(`${groupsPath}/${unknownId}`, { formToken, change: 'leave' })).statusCode, 303)
-  for (const fields of [{}, { change: 'rename' }, { change: 'take-out', userId: 'nul\0' }] as Record<string, string>[])
+  for (const fields of [{}, { change: 'rename' }, { change: 'remove-member', userId: 'nul\0' }] as Record<
+    string,
+    string
+  >[])
     t.ok([303, 404, 422].includes((await maker.post(path, { formToken, ...fields })).statusCode))
   t.equal((await maker.get(path)).statusCode, 200, 'nothing was changed')
 })
@@ -230,32 +233,32 @@ for (const database of databases) {
     t.notMatch((await friend.get('/account')).body, 'You have been invited')
   })
 
-  t.test(`members can leave, and the maker can remove members and withdraw invitations (${database.name})`, async t => {
+  t.test(`members can leave, and the maker can remove members and cancel invitations (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, makerId, friendId, path } = await openTwoPages(sandbox)
     const invite = () => change(maker, path, { change: 'invite', userId: friendId })
     await invite()
     const old = await maker.get(path)
-    const back = await follow(maker, await change(maker, path, { change: 'take-back', userId: friendId }))
+    const back = await follow(maker, await change(maker, path, { change: 'cancel-invitation', userId: friendId }))
     t.match(back.body, 'The invitation was cancelled.')
     t.notMatch(back.body, /newcomer/i)
     t.equal((await answerInvitation(friend, 'accept').catch(() => undefined)) ?? 'no form', 'no form')
 
     await invite()
     await answerInvitation(friend, 'accept')
-    t.equal((await submitForm(maker, old, path, { change: 'take-back', userId: friendId })).statusCode, 303)
-    t.equal((await friend.get(path)).statusCode, 200, 'withdrawing an accepted invitation must not remove the member')
+    t.equal((await submitForm(maker, old, path, { change: 'cancel-invitation', userId: friendId })).statusCode, 303)
+    t.equal((await friend.get(path)).statusCode, 200, 'cancelling an accepted invitation must not remove the member')
     t.notMatch((await friend.get(path)).body, 'Remove', 'only the maker must see the button to remove members')
     t.equal(
-      (await change(friend, path, { change: 'take-out', userId: makerId })).statusCode,
+      (await change(friend, path, { change: 'remove-member', userId: makerId })).statusCode,
       404,
       'only the maker may remove members',
     )
 
-    const out = await follow(maker, await change(maker, path, { change: 'take-out', userId: friendId }))
+    const out = await follow(maker, await change(maker, path, { change: 'remove-member', userId: friendId }))
     t.match(out.body, 'role="status"><strong><bdi>Nora Newcomer</bdi></strong> was removed from the group.')
     t.equal((await friend.get(path)).statusCode, 404)
-    const again = await follow(maker, await change(maker, path, { change: 'take-out', userId: friendId }))
+    const again = await follow(maker, await change(maker, path, { change: 'remove-member', userId: friendId }))
     t.match(again.body, 'That person is not a member of the group.', 'sent twice')
     t.notMatch(again.body, /newcomer/i, 'the answer must not show the name of a user')
 

@@ -99,7 +99,7 @@ t.test('DO-05: no field of the application API takes long with a text of 15,000 
 })
 
 t.test(
-  'if a start in a form is too long for an address, the portal cuts it and still refuses it for the right reason',
+  'if a form starts a login and is too long for an address, the portal cuts the form and gives the right reason for the refusal',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))

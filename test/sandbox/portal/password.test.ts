@@ -139,7 +139,7 @@ t.test(
 )
 
 t.test(
-  'PS-05: a request for a link gets the same answer with the same queries, even if there is no account',
+  'PS-05: a request for a link gets the same answer and causes the same database queries, whether or not the account exists',
   async t => {
     const sandbox = await buildWithMailbox(t)
     const own = await forget(sandbox)

@@ -90,7 +90,7 @@ t.test('PS-05: an unknown user and a wrong password get the same page, which kee
 })
 
 t.test(
-  'PS-06: after 10 failures within 15 minutes an account is locked until they are over, whatever X-Forwarded-For says',
+  'PS-06: after 10 failures within 15 minutes an account is locked until the 15 minutes are over, whatever X-Forwarded-For says',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)

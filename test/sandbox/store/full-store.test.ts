@@ -41,7 +41,7 @@ t.test('F-31: on a full disk writes get 503 and reads work, and writes work agai
   t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
 })
 
-t.test('F-31: the check of readiness needs more room than a new application', async t => {
+t.test('F-31: the readiness check needs more free space than a new application', async t => {
   const databaseUrl = await makeSqliteUrl(t)
   const sandbox = await buildTestSandbox(t, { databaseUrl })
   const { call, groupId } = await callAsDeveloper(sandbox)

@@ -21,7 +21,7 @@ async function listIds({ store }: TestSandbox): Promise<string[]> {
   return rows.map(row => row.id)
 }
 
-t.test('if one of several simultaneous statements is refused, the others still succeed', async t => {
+t.test('if one of several simultaneous statements is refused, the other statements succeed', async t => {
   const sandbox = await buildTestSandbox(t)
   const become = await addAtOnce(sandbox, ['a', 'b', 'a', 'c'])
   t.strictSame(become, ['written', 'written', 'refused', 'written'])
@@ -39,7 +39,7 @@ t.test('simultaneous statements are one transaction', async t => {
   t.equal(statements.at(-1), insert, 'a single statement must need no transaction')
 })
 
-t.test('F-31: on a full disk all simultaneous statements fail, and none is stored', async t => {
+t.test('F-31: on a full disk all simultaneous statements fail, and no change is stored', async t => {
   const sandbox = await buildTestSandbox(t)
   const { page_count: pages } = (await sql<{ page_count: number }>`pragma page_count`.execute(sandbox.store.read))
     .rows[0]!

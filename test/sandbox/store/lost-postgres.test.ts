@@ -112,10 +112,10 @@ for (const [index, [reason, statementsFor]] of Object.entries(refusals).entries(
     },
   )
 
-/** Until the test calls `mend`, the portal answers an exchange of a wrong code with the status `meanwhile`. */
+/** Until the test calls `repair`, the portal answers an exchange of a wrong code with the status `meanwhile`. */
 interface Cut {
   meanwhile: 401 | 503
-  mend(): Promise<unknown>
+  repair(): Promise<unknown>
 }
 
 // Faults of the server, or of the connections to it.
@@ -124,20 +124,20 @@ const cuts: Record<string, (at: { databaseUrl: string; proxy: PostgresProxy }) =
     await ask(databaseUrl, `select pg_terminate_backend(pid) ${waiting}`)
     // Waits until idle connections have ended, too, because a request on an ending connection would get another 503.
     await untilThere(databaseUrl, waiting, found => found === 0)
-    return { meanwhile: 401, mend: async () => undefined }
+    return { meanwhile: 401, repair: async () => undefined }
   },
   async 'an immediate restart'() {
     await postgres.stopAtOnce()
-    return { meanwhile: 503, mend: () => postgres.startAgain() }
+    return { meanwhile: 503, repair: () => postgres.startAgain() }
   },
   async 'a TCP reset'({ proxy }) {
     proxy.reset()
-    return { meanwhile: 401, mend: async () => undefined }
+    return { meanwhile: 401, repair: async () => undefined }
   },
   async 'a failover to a server that takes no changes'({ databaseUrl }) {
     await setReadOnly(databaseUrl, 'on')
     // When the server accepts changes again, its connections are not ended.
-    return { meanwhile: 503, mend: () => ask(databaseUrl, alterReadOnly(databaseUrl, 'off')) }
+    return { meanwhile: 503, repair: () => ask(databaseUrl, alterReadOnly(databaseUrl, 'off')) }
   },
 }
 
@@ -161,7 +161,7 @@ for (const [name, cut] of Object.entries(cuts))
     for (const answer of inFlight) answer.then(() => given++)
     // On a slow machine a request may have got its 503 already, because it has waited too long.
     await untilThere(databaseUrl, `${others} and wait_event_type = 'Lock'`, found => found + given >= inFlight.length)
-    const [{ meanwhile, mend }] = await Promise.all([
+    const [{ meanwhile, repair }] = await Promise.all([
       cut({ databaseUrl, proxy }),
       ...inFlight.map(async answer => {
         t.match(await answer, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
@@ -169,16 +169,16 @@ for (const [name, cut] of Object.entries(cuts))
     ])
     await holder.end()
     t.equal((await exchange(sandbox, { code: 'a'.repeat(30) })).statusCode, meanwhile)
-    await mend()
-    const mendedAt = performance.now()
+    await repair()
+    const repairedAt = performance.now()
     t.equal((await list(sandbox, accessToken)).statusCode, 200)
     const answers = []
-    while (performance.now() - mendedAt < 2000 && answers.at(-1) !== 200)
+    while (performance.now() - repairedAt < 2000 && answers.at(-1) !== 200)
       answers.push((await exchange(sandbox, { code })).statusCode)
     t.equal(answers.at(-1), 200)
     // Readiness checks the database once a second.
     do sandbox.passTime(1000)
-    while (performance.now() - mendedAt < 3000 && (await sandbox.portal.inject('/health/ready')).statusCode !== 200)
+    while (performance.now() - repairedAt < 3000 && (await sandbox.portal.inject('/health/ready')).statusCode !== 200)
     t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
     t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
   })
@@ -204,7 +204,7 @@ t.test('F-32: connections that no longer answer are closed in time, and new conn
   t.strictSame(await askOften(), [200])
 })
 
-t.test('F-32: a statement that takes too long is ended, also in the server', async t => {
+t.test('F-32: a statement that takes too long is ended in the sandbox and in the server', async t => {
   const { store } = await buildTestSandbox(t, { databaseUrl: await postgres.makeDatabase() })
   const sleep = (db: Store['read']) => sql`select pg_sleep(20)`.execute(db)
   await Promise.all([

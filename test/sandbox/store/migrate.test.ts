@@ -65,7 +65,7 @@ const sharedLinks: Migration = {
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `F-33: a database of an older sandbox gets all missing steps, or none of them if one fails (${database.name})`,
+    `F-33: a database of an older sandbox gets all missing steps; if one step fails, the database stays unchanged (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       const store = await openWith(t, url, firstSchema)
@@ -113,7 +113,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a step that replaces a table keeps the rows of other tables that belong to its rows (${database.name})`,
+    `a step that replaces a table keeps the rows of other tables that refer to this table (${database.name})`,
     async t => {
       const url = await database.makeEmpty(t)
       await fill(await openWith(t, url, firstSchema))

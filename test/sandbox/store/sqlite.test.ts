@@ -31,7 +31,7 @@ t.test('sqlite::memory: is one database for readers and writers, and leaves no f
 })
 
 t.test(
-  'many temporary databases share one exit listener, which is removed when the last of them is closed',
+  'many temporary databases share one exit listener, which is removed when the last database is closed',
   async t => {
     const before = process.listenerCount('exit')
     const files = Array.from({ length: 12 }, makeTemporaryFile)

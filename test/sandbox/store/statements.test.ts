@@ -19,17 +19,20 @@ async function during(recorder: Recorder, work: () => Promise<unknown>): Promise
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`a list of many applications takes as many statements as a list of one (${database.name})`, async t => {
-    const recorder = await recordStatements(t, await database.make(t))
-    const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl: recorder.databaseUrl }))
-    const list = () => during(recorder, async () => t.equal((await call('GET', '/apps/v1')).statusCode, 200))
-    const forOne = await list()
-    t.ok(forOne.length > 0)
-    for (let count = 0; count < 5; count += 1)
-      t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
-    const forMany = await list()
-    t.equal(forMany.length, forOne.length, forMany.join('\n'))
-  })
+  t.test(
+    `a list of many applications takes as many statements as a list of one application (${database.name})`,
+    async t => {
+      const recorder = await recordStatements(t, await database.make(t))
+      const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl: recorder.databaseUrl }))
+      const list = () => during(recorder, async () => t.equal((await call('GET', '/apps/v1')).statusCode, 200))
+      const forOne = await list()
+      t.ok(forOne.length > 0)
+      for (let count = 0; count < 5; count += 1)
+        t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
+      const forMany = await list()
+      t.equal(forMany.length, forOne.length, forMany.join('\n'))
+    },
+  )
 
   t.test(`no statement reads a table from the first row to the last (${database.name})`, async t => {
     const recorder = await recordStatements(t, await database.make(t))

@@ -132,7 +132,7 @@ function update(next, wish) {
   else offerNew(wish.showsNew ? 0 : newRows)
 }
 
-/** Shows a button with the number of new logins. Only this button adds their rows, so that no row moves by itself. */
+/** Shows a button with the number of new logins. Only this button adds the rows of new logins, so that no row moves by itself. */
 function offerNew(count) {
   const offer = document.getElementById('show-new')
   if (!offer) return

@@ -78,14 +78,14 @@ export function describeStep(step: RecordedStep, addresses: LabAddresses) {
   }
 }
 
-/** What was noticed about the client. */
+/** What was noticed about the client. The fields `wrong`, `mend` and `source` keep their old names, as below. */
 export function describeNotices(login: RecordedLogin, logins: Logins) {
   return findNotices(login, logins.othersOf(login)).map(({ id, severity, found, why, fix, reference, steps }) => {
     return { id, severity, wrong: found, why, mend: fix, source: reference, steps }
   })
 }
 
-/** The names of these fields are older than those of the catalogue. Programs read them, so they stay. */
+/** The catalogue has newer names for these fields. The old names stay here, because programs read them. */
 function describeGuidance({ found, why, fix, reference }: Guidance) {
   return { found, why, mend: fix, source: reference }
 }

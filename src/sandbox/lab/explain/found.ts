@@ -13,7 +13,7 @@ export function explainRefusal(
   return { found: fieldFound(step) ?? codeFound(step, login) ?? tokenFound(step) ?? found, fix }
 }
 
-/** An address that differs from the expected one. */
+/** An address that differs from the expected address. */
 function addressFound({ reason, checks }: RecordedStep): { found: string; fix: string } | undefined {
   const failed = checks.find(({ name, passed }) => !passed && (name === 'redirect_uri' || name === 'cancel_url'))
   if (failed === undefined || typeof failed.expected !== 'string') return undefined

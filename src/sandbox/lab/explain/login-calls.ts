@@ -1,4 +1,4 @@
-// Lists and searches logins, and shows one, as JSON and as HAR.
+// Lists and searches logins, and shows one login, as JSON and as HAR.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'

@@ -12,8 +12,8 @@ import { tokenKinds } from './token-kinds.ts'
 
 export interface Fault {
   /**
-   * `<place>-<kind or preset>`. If the platform has acted, and the same kind is also possible before it acts, the name
-   * ends in `-after`.
+   * `<place>-<kind or preset>`. If a kind is possible both before and after the platform acts, the name of the later
+   * fault ends in `-after`.
    */
   name: string
   place: Place
@@ -23,7 +23,7 @@ export interface Fault {
   does: string
   /** What a good client does after the fault, in one or two short sentences. */
   goodClient: string
-  /** The options that the name fixes. */
+  /** The options whose values the name decides. */
   fixed: Record<string, unknown>
   /** The options that an order may set. */
   options: Options
@@ -42,7 +42,7 @@ export function kindsAt(place: Place): Kinds {
   }
 }
 
-/** A kind under its own name and under those of its presets. */
+/** A kind under its own name and under the names of its presets. */
 export function presetsOf(name: string, { does, presets }: Kind): [name: string, Preset][] {
   return [[name, { does, fixed: {} }], ...Object.entries(presets ?? {})]
 }
@@ -72,7 +72,7 @@ export const catalogue: ReadonlyMap<string, Fault> = new Map(
   (Object.keys(places) as Place[]).flatMap(faultsAt).map(fault => [fault.name, fault]),
 )
 
-/** The catalogue's entry in an answer. `acted` has the same value as `when`, and stays because programs read it. */
+/** The catalogue's entry in an answer. `acted` has the same value as `when`. It stays, because programs read it. */
 export function describeFault({ name, place, kind, when, does, goodClient, fixed, options }: Fault) {
   return {
     fault: name,

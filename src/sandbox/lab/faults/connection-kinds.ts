@@ -193,7 +193,7 @@ function half(body: string): string {
   return body.slice(0, Math.ceil(body.length / 2))
 }
 
-/** `length` is the Content-Length in bytes. Without it the body ends after the last piece. */
+/** `length` is the Content-Length in bytes. Without a length, the body ends after the last piece. */
 function stream(answer: Answer, pieces: AsyncIterable<string | Buffer>, length?: number): Answer {
   const headers = { ...answer.headers, ...(length !== undefined && { 'content-length': `${length}` }) }
   // No piece is made in advance: an endless body has pieces as long as the client reads.

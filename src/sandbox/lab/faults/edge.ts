@@ -17,7 +17,10 @@ import type { Traps } from './traps.ts'
 export interface PlatformAccess {
   /** The client of a request, if the platform knows it already. */
   clientOf(request: FastifyRequest): string | undefined
-  /** The client that the request proves. A wrong secret is not counted as a failure, and nothing is stored. */
+  /**
+   * The client whose secret or access token the request contains. A wrong secret is not counted as a failure, and
+   * nothing is stored.
+   */
   provenClientOf(request: FastifyRequest): Promise<string | undefined>
   enlargeToken: FaultContext['enlargeToken']
   endTokenIn: FaultContext['endTokenIn']
@@ -104,8 +107,8 @@ export function actAtEdge(
 
   /**
    * Finds the client and the login of a request. Before the portal has acted, it has not authenticated the client, so
-   * this function does, if one of the faults is only for one client. The start of a login proves no client, but a fault
-   * at the start harms only the browser that sent the request, so the claimed client is enough.
+   * this function does, if one of the faults is only for one client. The start of a login contains no secret of a
+   * client. But a fault at the start harms only the browser that sent the request, so the claimed client is enough.
    */
   async function findSource(
     request: FastifyRequest,
@@ -168,7 +171,7 @@ function goNoFurther(): Promise<never> {
   return new Promise(() => {})
 }
 
-/** Removes the platform's headers about the body, and sets those of the other answer. */
+/** Removes the platform's headers about the body, and sets the headers of the other answer. */
 function replace(reply: FastifyReply, { status, headers }: Answer): void {
   for (const name of ['content-length', 'content-type', 'location']) reply.removeHeader(name)
   reply.code(status).headers(headers)

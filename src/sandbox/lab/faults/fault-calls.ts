@@ -1,4 +1,4 @@
-// /lab/v1/faults: order faults, list them, remove them; and the catalogue.
+// The calls of /lab/v1/faults: they order, list and remove faults, and return the catalogue.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { answer, listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
 import { clientIdInQuery, idInPath, queryOf, refuse } from '../call-schemas.ts'

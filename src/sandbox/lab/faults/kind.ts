@@ -34,7 +34,7 @@ export interface FaultContext {
   connection: Connection
   /** Makes a trap on the same listener, for this answer only. Returns its path. */
   setTrap(): string
-  /** Returns an access token of this size that works like the given one. */
+  /** Returns an access token of this size that works like the given access token. */
   enlargeToken(token: string, bytes: number): Promise<string>
   /** Returns the same access token, which then ends after this many seconds. */
   endTokenIn(token: string, seconds: number): Promise<string>
@@ -42,7 +42,7 @@ export interface FaultContext {
   makeOpaque(token: string, form: OpaqueForm): string
 }
 
-/** `dotted` has three parts like a JWT, but is not one. */
+/** `dotted` has three parts like a JWT, but is not a JWT. */
 export type OpaqueForm = 'plain' | 'dotted'
 
 export interface Answer {
@@ -54,10 +54,10 @@ export interface Answer {
 /** There is no answer: the kind has handled the connection itself. */
 export const noAnswer: unique symbol = Symbol('no answer')
 
-/** With undefined, the platform answers as if there were no fault. */
+/** If the result is undefined, the platform answers as if there were no fault. */
 export type FaultResult = Answer | typeof noAnswer | undefined
 
-/** A fault delays an answer, or keeps sending one, for at most this time. */
+/** A fault delays an answer, or keeps sending an answer, for at most this time. */
 export const longestSeconds = 60
 
 /**
@@ -70,7 +70,7 @@ export interface Connection {
   isOpen(): boolean
   /** Whether the client has left. */
   isLeft(): boolean
-  /** Writes bytes without HTTP framing. Resolves when they are written, or cannot be. */
+  /** Writes bytes without HTTP framing. Resolves when the bytes are written, or cannot be written. */
   write(bytes: string): Promise<void>
   /** Sends RST, so that the client certainly sees an error. */
   reset(): void

@@ -1,4 +1,4 @@
-// The ordered faults. Each happens exactly as often as its order says.
+// The ordered faults. Each fault happens exactly as often as its order says.
 import { randomUUID } from 'node:crypto'
 import { LabError } from '../lab-error.ts'
 import type { StepFault } from '../record/recorded.ts'
@@ -24,7 +24,10 @@ export interface OrderedFault extends Order {
   requestIds: string[]
 }
 
-/** The client that a request proves, and the login that the request belongs to. An order can limit a fault to one client or one login. */
+/**
+ * The client whose secret or token a request contains, and the login that the request belongs to. An order can limit a
+ * fault to one client or one login.
+ */
 export interface RequestSource {
   clientId: string | undefined
   isOfState(stateHash: string): boolean
@@ -78,7 +81,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
       return ordered
     },
 
-    /** The faults that wait, and those that ended in the last ten minutes. */
+    /** The faults that wait, and the faults that ended in the last ten minutes. */
     list: (): readonly OrderedFault[] => dropOld(),
 
     find: (id: string): OrderedFault | undefined => dropOld().find(one => one.id === id),

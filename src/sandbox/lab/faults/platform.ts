@@ -1,4 +1,5 @@
-// What faults need from the platform: the client that a request proves, access tokens in other forms, and a note in the step.
+// What faults need from the platform: the client that has sent a request, access tokens in other forms, and a note in
+// the step.
 import { randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Step } from '../../observe/steps.ts'
@@ -11,7 +12,7 @@ import { isId } from '../../values/is-id.ts'
 import type { LabStep, StepFault } from '../record/recorded.ts'
 import type { OpaqueForm } from './kind.ts'
 
-/** The client is proven by the secret in the body or by the access token. A wrong secret is not counted as a failure. */
+/** The secret in the body or the access token identifies the client. A wrong secret is not counted as a failure. */
 export async function findProvenClient(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   { headers, body }: FastifyRequest,
@@ -76,7 +77,7 @@ export async function endAccessTokenIn(
   return signAccessToken(keyRing, { ...claims, exp: Math.floor(now.getTime() / 1000) + seconds })
 }
 
-/** The most opaque tokens that are kept. The platform refuses older ones. */
+/** How many opaque tokens are kept. The platform refuses older opaque tokens. */
 const mostOpaqueTokens = 1000
 
 /** Opaque texts in place of access tokens, as a platform without JWTs would issue. */

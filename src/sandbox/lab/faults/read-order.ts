@@ -22,12 +22,12 @@ export const orderBody = {
     fault: { type: 'string', description: 'A name in the catalogue.', examples: ['exchange-503'] },
     place: {
       type: 'string',
-      description: 'The place where the fault happens. Send either fault, or place and kind.',
+      description: 'The place where the fault happens. Send `fault`, or send `place` and `kind`.',
       examples: ['exchange'],
     },
     kind: {
       type: 'string',
-      description: 'The kind of the fault. Send either fault, or place and kind.',
+      description: 'The kind of the fault. Send `fault`, or send `place` and `kind`.',
       examples: ['status'],
     },
     when: {
@@ -159,7 +159,7 @@ function isCount(value: unknown, least: number): boolean {
   return Number.isInteger(value) && (value as number) >= least && (value as number) <= mostTimes
 }
 
-/** The options that the name decides, those that are given, and the defaults of the others. */
+/** The options that the name decides, the given options, and the defaults of all other options. */
 function readOptions({ options, fixed }: Fault, given: unknown, problems: FieldMessages): Record<string, unknown> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     problems.options = ['This must be an object.']

@@ -23,7 +23,7 @@ const statuses = [400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 422, 42
 
 const bodyTypes = ['text/html; charset=utf-8', 'application/json; charset=utf-8', 'text/plain; charset=utf-8']
 
-/** The codes of RFC 6749 5.2, and of 4.1.2.1 where 5.2 has none. */
+/** The codes of RFC 6749 5.2, and of 4.1.2.1 where 5.2 has no code. */
 const errorCodes: Record<number, string> = {
   401: 'invalid_client',
   403: 'unauthorized_client',

@@ -22,7 +22,7 @@ export function createTraps() {
       return { id, path: `/trap/${id}` }
     },
 
-    /** Adds the traps to a listener. `noteTrap` is called for every request that arrives at one. */
+    /** Adds the traps to a listener. `noteTrap` is called for every request that arrives at a trap. */
     addTo(server: FastifyInstance, noteTrap: (request: FastifyRequest, fault: StepFault) => void): void {
       server.register(async scope => {
         scope.removeAllContentTypeParsers()

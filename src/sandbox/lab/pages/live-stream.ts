@@ -1,4 +1,4 @@
-// GET /live: tells an open page with server-sent events that logins have changed. The page then loads itself again.
+// GET /live: sends an open page an event each time logins have changed (server-sent events). The page then loads itself again.
 import { PassThrough } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LabError } from '../lab-error.ts'

@@ -1,4 +1,5 @@
-// The mail that the portal would have sent, as JSON and as a page. Tests need its links, for example to reset a password.
+// The mail that the portal would have sent, as JSON and as a page. Tests need the links in the mail, for example to
+// reset a password.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { answer, listOf, object, type Schema, text } from '../../http/describe.ts'

@@ -25,7 +25,7 @@ export function markDifference(text: string, other: string | undefined): MarkedP
     .map(part => ({ words: wordsOf(part.text.join('')), isDifferent: part.isDifferent }))
 }
 
-/** Several addresses are separated by commas. Returns the address that differs least from the received one. */
+/** Several addresses are separated by commas. Returns the address that differs least from the received address. */
 export function nearestOf(expected: string, received: string): string {
   const differentIn = (one: string) =>
     Math.max(...[markDifference(one, received), markDifference(received, one)].map(differentLetters))

@@ -11,7 +11,7 @@ import {
   stepsOf,
 } from './recorded.ts'
 
-/** Whether the step can change what its login has in common with others. */
+/** Whether the step can change what its login has in common with other logins. */
 export function isCompared({ kind }: RecordedStep): boolean {
   return kind === 'authorize' || kind === 'exchange'
 }
@@ -31,8 +31,8 @@ export interface OtherLogins {
   /** Whether one of the other logins gave this user a refresh token after that time. */
   signedInAfter(userId: string, time: Date): boolean
   /**
-   * The number of logins that were completed one after another, without a later call. They are only counted if at least
-   * three of them, including this login, were within a minute.
+   * The number of logins that were completed one after another, without a later call. The logins are counted only if at
+   * least three of them, including this login, were within a minute.
    */
   timesInLoop(): number
 }

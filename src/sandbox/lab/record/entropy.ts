@@ -11,8 +11,8 @@ export function isUuid(text: string): boolean {
 }
 
 /**
- * The estimate from the length and the alphabet of the value. A short text, or one of a few letters, certainly has few
- * random bits.
+ * The estimate from the length and the alphabet of the value. A short text, or a text of few different letters,
+ * certainly has few random bits.
  */
 export function bitsOf(text: string): number {
   if (isUuid(text)) return uuidBits

@@ -1,4 +1,5 @@
-// Hides values that may be secret as soon as they arrive. A short keyed hash stays, so that equal values can be recognised.
+// As soon as values arrive, hides the values that may be secret. A short keyed hash stays, so that equal values can be
+// recognised.
 import { hash as digest, randomBytes } from 'node:crypto'
 import { beginningOf, createAllowance } from './allowance.ts'
 import { bitsOf } from './entropy.ts'
@@ -62,8 +63,8 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
     value: hideUnlessReadable,
 
     /**
-     * Headers, a query or the fields of a body. A field inside another is named `outer.inner`. The first value for which
-     * the allowance has no room is left out, and so are all values after it, because hashing them takes time.
+     * Headers, a query or the fields of a body. A field inside another field is named `outer.inner`. The first value
+     * for which the allowance has no room is left out, and so are all values after it, because hashing them takes time.
      */
     values(fields: Iterable<[string, unknown]>, at: Date, allowance = createAllowance()): Values {
       // A name may be anything, even `__proto__`.

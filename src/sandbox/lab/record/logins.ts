@@ -187,8 +187,8 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     find: (id: string): RecordedLogin | undefined => all.get(id),
 
     /**
-     * Finds a step and its login, by the id of the step or of its request. If several requests have this id, it finds the
-     * latest.
+     * Finds a step and its login, by the id of the step or of its request. If several requests have this id, it finds
+     * the latest request.
      */
     findStep(id: string): { login: RecordedLogin; step: RecordedStep } | undefined {
       let found: { login: RecordedLogin; step: RecordedStep } | undefined
@@ -243,19 +243,22 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
       return () => listeners.delete(listener)
     },
 
-    /** Forgets the logins of a client, or all. */
+    /** Forgets the logins of a client, or all logins. */
     clear(clientId?: string): void {
       for (const login of [...all.values()]) if (clientId === undefined || login.clientId === clientId) forget(login)
     },
   }
 }
 
-/** How many steps were left out in total, not counting those after the last kept step. */
+/** How many steps were left out in total, not counting the steps after the last kept step. */
 export function leftOutSoFar({ steps }: Pick<RecordedLogin, 'steps'>): number {
   return steps.reduce((sum, { leftOutBefore }) => sum + leftOutBefore, 0)
 }
 
-/** A step belongs to its proven client, even if it sends a code, token or state of another client. */
+/**
+ * A step belongs to the client that the platform has identified, even if the step contains a code, token or state of
+ * another client.
+ */
 function isOfAnotherClient({ about: { provenClientId } }: RecordedStep, { clientId }: RecordedLogin): boolean {
   return provenClientId !== undefined && clientId !== undefined && provenClientId !== clientId
 }

@@ -69,7 +69,7 @@ export interface RecordedStep {
   checks: RecordedCheck[]
   reason: StepReason | undefined
   fault?: StepFault | undefined
-  /** How many steps between the previous one and this one were left out, because there were too many. */
+  /** How many steps were left out directly before this step, because there were too many. */
   leftOutBefore: number
   /** Whether values were left out, because there were too many or they were too long. */
   isShortened: boolean
@@ -79,7 +79,7 @@ export interface RecordedStep {
 
 export interface RecordedLogin {
   id: string
-  /** The proven or claimed client. Undefined if no step has named one. */
+  /** The identified client, or else the claimed client. Undefined if no step has named a client. */
   clientId: string | undefined
   /** The steps, in the order in which they arrived. */
   steps: RecordedStep[]

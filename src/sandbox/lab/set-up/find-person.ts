@@ -5,7 +5,7 @@ import { isId } from '../../values/is-id.ts'
 import { storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 
-/** Exactly one of the two fields must be given. The answer of POST /lab/v1/people contains both. */
+/** Exactly one of the two fields must be given. The answer of POST /lab/v1/people contains both fields. */
 export interface PersonFields {
   userId?: string | undefined
   email?: string | undefined
@@ -16,7 +16,7 @@ export const personProperties = {
   email: storableText(3, 254, { description: 'E-mail address of the person.' }),
 } as const
 
-/** Throws LabError 422 unless exactly one of the two is given, and 404 if no such person was made. */
+/** Throws LabError 422 unless exactly one of the two fields is given, and 404 if no such person was made. */
 export async function findPerson(
   { store }: Pick<Services, 'store'>,
   { userId, email }: PersonFields,

@@ -40,7 +40,10 @@ export const resetSchemas = {
 
 type ResetServices = Pick<SetUpServices, 'store' | 'lifetimes' | 'clock' | 'applySeeds'>
 
-/** `forgetFaults` removes the faults ordered for removed clients, which no request can match any more. */
+/**
+ * `forgetFaults` removes the faults that were ordered for removed clients, because no request can match these faults
+ * any more.
+ */
 export function resetCall(
   { store, lifetimes, clock, applySeeds }: ResetServices,
   forgetFaults: (clientIds: readonly string[]) => void,

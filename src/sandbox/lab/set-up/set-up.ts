@@ -17,7 +17,10 @@ export interface SetUpServices extends Pick<Services, 'addresses' | 'store' | 'k
 /** Part of the schema of every set-up call. */
 export const setUpCall = { tags: ['Set-up'], querystring: queryOf() }
 
-/** The test suite for which a call makes a record. Several suites share a sandbox, and each resets only its own. */
+/**
+ * The test suite for which a call makes a record. Several suites share a sandbox, and each suite resets only its own
+ * records.
+ */
 export const suiteProperty = {
   type: 'string',
   maxLength: 64,

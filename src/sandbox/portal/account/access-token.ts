@@ -1,5 +1,6 @@
 // Makes access tokens for the application API, with which a user can make a first application before there is a client.
-// Each token is shown once. The page lists the tokens that are still valid, and the user can end one or all of them.
+// Each token is shown once. The page lists the tokens that are still valid, and the user can end one token or all
+// tokens.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { makePortalToken } from '../../grants/tokens.ts'
 import type { Services } from '../../services.ts'

@@ -1,5 +1,6 @@
-// The applications that the visitor has allowed. Withdrawing a consent ends what the application was given. Records that
-// the application has made stay. The page then lists them, and the visitor can renew their secrets or remove them.
+// The applications that the visitor has allowed. The withdrawal of a consent ends the application's grants. Records
+// that the application has made stay. The page then lists these records, and the visitor can remove a record or renew
+// its secret.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { withdrawConsent } from '../../grants/consents.ts'
 import { findMade, removeMadeByClient, renewMadeByClient } from '../../grants/made-by-clients.ts'

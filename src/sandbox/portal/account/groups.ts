@@ -19,7 +19,7 @@ const listPath = '/account/groups'
 const longestName = 200
 const invitationsOnPage = 20
 const membersOnPage = 100
-/** How many members the page shows at first. A button shows the others. */
+/** How many members the page shows at first. A button shows the other members. */
 const mostAtFirst = 10
 
 /** The outcome of the submitted form, which the page shows with its lists. */
@@ -101,8 +101,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
   }
 
   /**
-   * Undefined if the visitor is no member: the answer is the same for a group of other people and for a group that does not
-   * exist.
+   * Undefined if the visitor is no member. The answer is then the same as for a group that does not exist.
    */
   async function findOwnGroup(request: FastifyRequest, groupId: string): Promise<Group | undefined> {
     const isVisible = isId(groupId) && (await isMember(store.read, groupId, visitorOf(request).id))
@@ -171,16 +170,16 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
         log('renamed')
         return goTo(groupPath, { about: 'renamed' })
       }
-      case 'take-back': {
+      case 'cancel-invitation': {
         await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'invitation' }), ['link-unknown'])
-        log('invitation-taken-back')
-        return goTo(groupPath, { about: 'uninvited' })
+        log('invitation-cancelled')
+        return goTo(groupPath, { about: 'invitation cancelled' })
       }
-      case 'take-out': {
+      case 'remove-member': {
         // Show the name of members only. Otherwise the form would show the name of any user whose ID is entered.
         const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
         await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'membership' }), ['link-unknown'])
-        log('member-taken-out')
+        log('member-removed')
         return goTo(groupPath, { about: 'removed', userId: isNamed ? userId : undefined })
       }
       case 'leave': {
@@ -230,7 +229,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
       name: nameOf(member),
       texts: ['They lose access to the applications of the group at once.', 'To come back they need an invitation.'],
       action: path,
-      fields: { formToken: makeAccountForm(services, request, 'change group'), change: 'take-out', userId },
+      fields: { formToken: makeAccountForm(services, request, 'change group'), change: 'remove-member', userId },
       button: 'Remove member',
       cancel: path,
     })

@@ -1,4 +1,4 @@
-// Changes the password of a signed-in user, who must also give the old one.
+// Changes the password of a signed-in user, who must also give the old password.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { catchRefusal, Refusal } from '../../observe/refusal.ts'
 import { changePassword, checkPassword } from '../../people/password.ts'

@@ -12,7 +12,7 @@ import { signedOutPath } from '../sign-in.ts'
 import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const path = '/account'
-/** How many entries of each kind the page shows. The other pages of the account show all. */
+/** How many entries of each kind the page shows. The other pages of the account show all entries. */
 const mostShown = 5
 
 export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {

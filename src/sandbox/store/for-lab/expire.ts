@@ -1,12 +1,12 @@
-// Lets tokens, codes and sessions expire early: only those of people whom the laboratory or the seeds made. Each function
-// resolves to the number that expired.
+// Lets tokens, codes and sessions expire early, but only if they belong to people whom the laboratory or the seeds
+// made. Each function resolves to the number that expired.
 import { sql } from 'kysely'
 import type { Db } from '../schema.ts'
 import { isMade } from './marks.ts'
 
 /**
- * Selects one token, code or session by its hash, or all of a person. With `clientId`, only those of this client are
- * selected.
+ * Selects one token, code or session by its hash, or all that belong to a person. With `clientId`, only records of this
+ * client are selected.
  */
 export type Selection = { hash: string } | OfPerson
 

@@ -1,5 +1,5 @@
-// Marks records that the laboratory made. The calls of the laboratory change and remove only these records, and those that
-// the seeds made.
+// Marks records that the laboratory made. The calls of the laboratory change and remove only these records, and records
+// that the seeds made.
 import { type RawBuilder, sql } from 'kysely'
 import { selectApplications } from '../present-applications.ts'
 import type { Db } from '../schema.ts'
@@ -33,7 +33,7 @@ export async function findMadePerson(
     : query.where('email', '=', normaliseEmail(person.email)).executeTakeFirst()
 }
 
-/** True for an application of the laboratory, and for the seeded one. */
+/** True for an application of the laboratory, and for the seeded application. */
 export async function isMadeApplication(db: Db, id: string): Promise<boolean> {
   const row = await selectApplications(db)
     .select('id')

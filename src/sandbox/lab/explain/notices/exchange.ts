@@ -122,7 +122,9 @@ export const exchangeNotices: Notice[] = [
   },
 ]
 
-/** Whether the answer invites the same request again: the platform is busy, or an ordered fault pretends that. */
+/**
+ * Whether the answer invites the same request again: the platform is busy, or an ordered fault says that it is busy.
+ */
 function asksToRetry({ response: { status } }: RecordedStep): boolean {
   return status === 429 || status === 503
 }

@@ -11,8 +11,8 @@ export interface ClientNotices {
 }
 
 /**
- * Lists a notice once for each client, with the number of logins that have it and the id of the newest of them. `logins`
- * must begin with the newest.
+ * Lists each notice once for each client, with the number of logins that have the notice, and the id of the newest of
+ * these logins. `logins` must begin with the newest.
  */
 export function groupNotices(
   logins: { login: Pick<RecordedLogin, 'id' | 'clientId'>; notices: Noticed[] }[],
@@ -39,7 +39,7 @@ function bySeverity(one: { severity: Severity }, other: { severity: Severity }):
 const plurals = { error: 'errors', warning: 'warnings', info: 'hints' }
 const singulars = { error: 'error', warning: 'warning', info: 'hint' }
 
-/** Such as `2 errors, 1 warning`. Empty if there are none. */
+/** Such as `2 errors, 1 warning`. Empty if there are no notices. */
 export function countNotices(notices: { severity: Severity }[]): string {
   return severities
     .map(severity => [severity, notices.filter(notice => notice.severity === severity).length] as const)

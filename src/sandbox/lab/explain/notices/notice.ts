@@ -5,7 +5,7 @@ import type { RecordedLogin, RecordedStep, StepReason } from '../../record/recor
 
 /**
  * `error`: because of the mistake, a login is refused or can be taken over. `warning`: the mistake makes a theft or a
- * failure more likely. `info`: this portal accepts the mistake, but others may not.
+ * failure more likely. `info`: this portal accepts the mistake, but other portals may refuse it.
  */
 export const severities = ['error', 'warning', 'info'] as const
 export type Severity = (typeof severities)[number]

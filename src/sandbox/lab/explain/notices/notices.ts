@@ -1,4 +1,4 @@
-// All notices, in the order of a login, and the function that finds those of one login.
+// All notices, in the order of a login, and the function that finds the notices of one login.
 import type { OtherLogins } from '../../record/compare-logins.ts'
 import type { RecordedLogin } from '../../record/recorded.ts'
 import { exchangeNotices } from './exchange.ts'

@@ -46,7 +46,10 @@ export function toAppJson(application: Application) {
   }
 }
 
-/** `clientSecrets`: secrets that were created just now. Otherwise the JSON contains none, because the store has only their hashes. */
+/**
+ * `clientSecrets`: secrets that were created just now. Otherwise the JSON contains no secrets, because the store has
+ * only their hashes.
+ */
 export function toClientJson(application: Application, clientSecrets?: string[]) {
   return {
     clientId: application.id,

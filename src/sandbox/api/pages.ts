@@ -1,0 +1,86 @@
+// The pages of the API's listener for people: the home page, and the content of the page that describes the calls. They are
+// public: they contain no secrets.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Addresses } from '../services.ts'
+import { setPageHeaders } from '../web/page-headers.ts'
+import { contexts } from './schemas.ts'
+
+/** The page at the API's own address: what the API is, and where to read more. */
+export function showHome({ apiUrl, portalUrl, labUrl }: Addresses) {
+  return async (_request: FastifyRequest, reply: FastifyReply) => {
+    setPageHeaders(reply, { hasScript: true })
+    return reply.viewAsync('application-api', {
+      title: 'Create and manage applications from a program',
+      width: 'middle',
+      brand: 'Application API',
+      scripts: ['copy-buttons.js'],
+      // In double quotes the shell replaces the variable.
+      list: `curl -sS ${apiUrl}/apps/v1 \\\n  -H "Authorization: Bearer $TOKEN"`,
+      portalUrl,
+      labUrl,
+    })
+  }
+}
+
+const exampleId = '8f6f2f4e-6d1c-4a55-b6f0-3c8d1f0a9b21'
+const exampleGroup = 'd2719e1c-5a4f-4f6e-9a3b-0f7c2f5f1e77'
+const exampleUser = '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed'
+
+const exampleSecret = 'kX2vJm0Qh7sWc5Tz9rLb3NfYp8GdVa1Ue6Ro4Ai_0Hs'
+
+/** Values for the example answers on the page that describes the calls. */
+const samples = {
+  ...Object.fromEntries(Object.entries(contexts).map(([type, context]) => [`${type}.@context`, context])),
+  'DeveloperOf.from': exampleGroup,
+  'DeveloperOf.to': exampleId,
+  'Group.@id': exampleGroup,
+  'MemberOf.data': { name: 'Weather', status: 'maker' },
+  outLinks: [],
+  '@id': exampleId,
+  clientId: exampleId,
+  from: exampleUser,
+  to: exampleGroup,
+  createdBy: exampleUser,
+  updatedBy: exampleUser,
+  name: 'Weather',
+  description: 'Shows the weather.',
+  redirectUris: 'http://localhost:3000/exchangeToken',
+  defaultRedirectUri: 'http://localhost:3000/exchangeToken',
+  clientSecrets: [exampleSecret],
+  clientSecret: exampleSecret,
+  token: 'eyJhbGciOiJFUzI1NiIs…',
+  access_token: 'eyJhbGciOiJFUzI1NiIs…',
+  expires_in: 86400,
+}
+
+/** Settings of the page that describes the calls. */
+export function apiCallsPage({ portalUrl, labUrl }: Addresses) {
+  return {
+    title: 'API reference',
+    home: { href: '/', label: 'Application API' },
+    brand: 'Application API',
+    about: 'List, create, change and remove the applications that you develop, and their groups.',
+    tokenUrl: `${portalUrl}/account/token`,
+    variables: [
+      { name: 'USER_ID', is: 'Your user ID. It is on your account page at the login portal.' },
+      {
+        name: 'GROUP_ID',
+        is: 'The ID of one of your groups. In the response of “List your groups”, it is the member “to”.',
+      },
+      {
+        name: 'APP_ID',
+        is: 'The ID of an application. In the response of “List your applications”, it is the member “@id”.',
+      },
+    ],
+    errorHelp:
+      'Every error has this form. The message is a text, except with status 422: then it is an object with a list of problems for each field.',
+    errorExample: { error: { status: 404, message: 'App not found.' } },
+    samples,
+    links: [
+      { href: '/apps/v1/openapi.json', label: 'OpenAPI 3.1' },
+      { href: '/apps/v1/api.raml', label: 'RAML 1.0' },
+      { href: `${portalUrl}/api/docs`, label: 'The login portal’s OAuth calls' },
+      ...(labUrl === undefined ? [] : [{ href: labUrl, label: 'The laboratory' }]),
+    ],
+  }
+}
