@@ -77,7 +77,7 @@ t.test(
 )
 
 t.test(
-  'axe measures contrast against the page’s background, or against the browser’s default if the page has none',
+  'axe measures contrast against the page’s background, or against the browser’s default if the page has no background',
   { skip },
   async t => {
     const { page } = await openPage(t, { colorScheme: 'dark' })

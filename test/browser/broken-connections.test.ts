@@ -74,7 +74,7 @@ t.test(
 )
 
 t.test(
-  'F-22: if the answer to a callback is lost, the visitor gets a page that says so, after one exchange',
+  'F-22: if the answer to a callback is lost, the visitor gets a page that says so, and the client makes only one exchange',
   { skip },
   async t => {
     const { page, front, publicUrl, person, log } = await startVisit(t)
@@ -146,26 +146,30 @@ t.test('F-40: if the tab is closed during the exchange, nobody is signed in', { 
   t.notOk(names.some(name => /^__Host-(session|refresh)/.test(name)))
 })
 
-t.test('F-40: if the visitor stops a form, the list shows whether the application was created', { skip }, async t => {
-  const { page, context, front, publicUrl } = await startVisit(t, { at: '/applications' })
-  await fillNew(page, publicUrl)
-  const { reach, release } = holdAnswers(front, isCreation)
-  await page.getByRole('button', { name: 'Create application' }).click({ noWaitAfter: true })
-  await reach(1)
-  const session = await context.newCDPSession(page)
-  await session.send('Page.stopLoading')
-  release()
-  t.equal(page.url(), `${publicUrl}/applications/new`)
-  t.equal(
-    await page.getByLabel('Name', { exact: true }).inputValue(),
-    'Weather station',
-    'what was typed is still there',
-  )
-  t.equal(await countApplications(page, publicUrl), 1)
-})
+t.test(
+  'F-40: if the visitor presses Stop while a form is sent, the list shows whether the application was created',
+  { skip },
+  async t => {
+    const { page, context, front, publicUrl } = await startVisit(t, { at: '/applications' })
+    await fillNew(page, publicUrl)
+    const { reach, release } = holdAnswers(front, isCreation)
+    await page.getByRole('button', { name: 'Create application' }).click({ noWaitAfter: true })
+    await reach(1)
+    const session = await context.newCDPSession(page)
+    await session.send('Page.stopLoading')
+    release()
+    t.equal(page.url(), `${publicUrl}/applications/new`)
+    t.equal(
+      await page.getByLabel('Name', { exact: true }).inputValue(),
+      'Weather station',
+      'what was typed is still there',
+    )
+    t.equal(await countApplications(page, publicUrl), 1)
+  },
+)
 
 t.test(
-  'F-41: without JavaScript, a form that is sent twice before its answer creates one application',
+  'F-41: without JavaScript, a form that is sent twice before the answer arrives creates one application',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, {

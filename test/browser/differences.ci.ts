@@ -142,7 +142,7 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     return keepsSecure(tab, local)
   },
 
-  async 'A Secure cookie is kept on another loopback address over plain http'(tab, { client }) {
+  async 'A Secure cookie is kept on a loopback address other than `localhost`, over plain http'(tab, { client }) {
     return keepsSecure(tab, client)
   },
 

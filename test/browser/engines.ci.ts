@@ -241,7 +241,7 @@ t.test('WebKit over http: the portal explains why nobody can sign in', { skip: s
   t.ok((await tab.url()).startsWith(both.portalUrl))
 })
 
-t.test('the table of journeys and engines', async t => {
+t.test('the output contains a table of journeys and engines', async t => {
   const names = ways.map(({ engine, scheme }) => `${engine}, ${scheme}`)
   t.comment(`| Journey | ${names.join(' | ')} |`)
   t.comment(`|---|${names.map(() => '---|').join('')}`)

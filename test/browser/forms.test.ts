@@ -34,7 +34,7 @@ const forgetSession = (page: Page) => page.context().clearCookies({ name: /^__Ho
 const send = (page: Page) => page.getByRole('button', { name: 'Create application' }).click()
 
 t.test(
-  'PG-08, PG-14: a form that is sent after the session ended is shown again with its text after the login',
+  'PG-08, PG-14: if the session ends before a form is sent, the form is shown again with its text after the login',
   { skip },
   async t => {
     const { context, page, person, portalUrl, log, troubles } = await startVisit(t, { at: '/applications/new' })
@@ -67,7 +67,7 @@ t.test(
 )
 
 t.test(
-  'PG-14: a form that is too long for a cookie stays on the page, and can be sent after signing in in another tab',
+  'PG-14: a form that is too long for a cookie stays on the page, and can be sent after a login in another tab',
   { skip },
   async t => {
     const { context, page, log, troubles } = await startVisit(t, { at: '/applications/new' })
@@ -92,7 +92,7 @@ t.test(
 )
 
 t.test(
-  'PG-16: after creating an application, a reload neither sends the form nor shows the secret again',
+  'PG-16: after an application was created, a reload neither sends the form nor shows the secret again',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
@@ -129,7 +129,7 @@ t.test(
   },
 )
 
-t.test('F-41: Back from a created application leads to an empty form and sends nothing again', { skip }, async t => {
+t.test('F-41: from the page of a new application, Back leads to an empty form and sends nothing', { skip }, async t => {
   const { page, front, publicUrl, troubles } = await startVisit(t, {
     at: '/applications/new',
     browser: { isWhole: true },
@@ -146,16 +146,20 @@ t.test('F-41: Back from a created application leads to an empty form and sends n
   t.same(troubles, [])
 })
 
-t.test('PG-14: a visitor who leaves a form by a link and goes Back finds the typed text', { skip }, async t => {
-  const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { isWhole: true } })
-  await type(page)
-  await page.getByRole('link', { name: 'Your applications' }).first().click()
-  await page.getByRole('link', { name: 'Reference client' }).click()
-  await page.goBack({ waitUntil: 'commit' })
-  await page.goBack({ waitUntil: 'commit' })
-  t.same(await read(page), typed)
-  t.same(troubles, [])
-})
+t.test(
+  'PG-14: a visitor who follows a link away from a form and presses Back finds the typed text',
+  { skip },
+  async t => {
+    const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { isWhole: true } })
+    await type(page)
+    await page.getByRole('link', { name: 'Your applications' }).first().click()
+    await page.getByRole('link', { name: 'Reference client' }).click()
+    await page.goBack({ waitUntil: 'commit' })
+    await page.goBack({ waitUntil: 'commit' })
+    t.same(await read(page), typed)
+    t.same(troubles, [])
+  },
+)
 
 t.test(
   'for an empty form, the page shows a list of problems with links to the fields, and the browser shows no messages of its own',

@@ -123,7 +123,7 @@ t.test(
 )
 
 t.test(
-  'PG-03: for forms of this site, the browser sends this site as the Origin, and the Origin is enough for the check',
+  'PG-03: with forms of this site, the browser sends the address of this site as Origin, and the client needs no other header',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })

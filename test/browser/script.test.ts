@@ -116,7 +116,7 @@ t.test('every redirect URI and the settings for a client can be copied', { skip 
   t.same(troubles, [])
 })
 
-t.test('the visitor chooses the default redirect URI from the redirect URIs that are entered', { skip }, async t => {
+t.test('the visitor chooses the default redirect URI from the entered redirect URIs', { skip }, async t => {
   const { page, troubles } = await startVisit(t, { at: '/applications/new' })
   await openOptionalFields(page)
   const choices = page.getByLabel('Default redirect URI')
@@ -134,7 +134,7 @@ t.test('the visitor chooses the default redirect URI from the redirect URIs that
   t.same(troubles, [])
 })
 
-t.test('a form is sent once, and after three seconds the page says what it is waiting for', { skip }, async t => {
+t.test('a form is sent once, and after three seconds the page says that the answer takes long', { skip }, async t => {
   const { context, page, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
   let posts = 0
   await context.route(`${publicUrl}/applications`, async route => {
@@ -160,7 +160,7 @@ t.test('a form is sent once, and after three seconds the page says what it is wa
   t.same(troubles, [])
 })
 
-t.test('Copy copies the credential, says so on the page, and tells screen readers', { skip }, async t => {
+t.test('the button “Copy” copies the credential, and the page says so, also to screen readers', { skip }, async t => {
   const { context, page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   await page.goto(`${publicUrl}/applications/${clientId}`)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: publicUrl })
@@ -182,7 +182,7 @@ t.test('if the browser refuses to copy, the credential is selected instead', { s
   t.same(troubles, [])
 })
 
-t.test('Copy all copies the content of the file that Download as .env gives', { skip }, async t => {
+t.test('the button “Copy all” copies the same text that “Download as .env” saves in a file', { skip }, async t => {
   const { context, page, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: publicUrl })
   await page.getByLabel('Name', { exact: true }).fill('Weather station')

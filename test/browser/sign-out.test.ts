@@ -4,31 +4,35 @@ import { skip } from '../support/launch-chromium.ts'
 import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 
-t.test('CK-13, PG-11: after signing out, Back shows no signed-in page and does not sign in', { skip }, async t => {
-  const { context, page, publicUrl, front, troubles } = await startVisit(t, {
-    at: '/applications',
-    browser: { isWhole: true },
-  })
-  await page.getByRole('link', { name: 'Reference client' }).click()
-  await page.getByRole('heading', { name: 'Reference client' }).waitFor()
-  await page.getByRole('button', { name: 'Sign out' }).click()
-  await page.getByText('You are signed out.').waitFor()
-  const names = (await context.cookies(publicUrl)).map(({ name }) => name)
-  t.same(names, ['__Host-signed-out'])
+t.test(
+  'CK-13, PG-11: after a sign-out, Back shows no signed-in page and does not sign the visitor in',
+  { skip },
+  async t => {
+    const { context, page, publicUrl, front, troubles } = await startVisit(t, {
+      at: '/applications',
+      browser: { isWhole: true },
+    })
+    await page.getByRole('link', { name: 'Reference client' }).click()
+    await page.getByRole('heading', { name: 'Reference client' }).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You are signed out.').waitFor()
+    const names = (await context.cookies(publicUrl)).map(({ name }) => name)
+    t.same(names, ['__Host-signed-out'])
 
-  front.takeSeen()
-  for (const pages of ['the application', 'the list']) {
-    await page.goBack({ waitUntil: 'commit' })
-    await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
-    t.notMatch(await page.content(), 'Reference client', pages)
-  }
-  t.equal(
-    front.takeSeen().filter(request => request.startsWith('GET /applications')).length,
-    2,
-    'the browser must request both pages again',
-  )
-  t.same(troubles, [])
-})
+    front.takeSeen()
+    for (const pages of ['the application', 'the list']) {
+      await page.goBack({ waitUntil: 'commit' })
+      await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+      t.notMatch(await page.content(), 'Reference client', pages)
+    }
+    t.equal(
+      front.takeSeen().filter(request => request.startsWith('GET /applications')).length,
+      2,
+      'the browser must request both pages again',
+    )
+    t.same(troubles, [])
+  },
+)
 
 t.test('CK-13: the visitor can sign in again from the page that confirms the sign-out', { skip }, async t => {
   const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })

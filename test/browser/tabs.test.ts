@@ -80,7 +80,7 @@ t.test(
 )
 
 t.test(
-  'F-42: a form that is sent after signing out in another tab changes nothing, and its page asks to sign in',
+  'F-42: after a sign-out in another tab, a form changes nothing, and its page asks the visitor to sign in',
   { skip },
   async t => {
     const { context, page, publicUrl, log, troubles } = await startVisit(t, { at: '/applications/new' })
