@@ -395,9 +395,14 @@ func exchangeToken(w http.ResponseWriter, r *http.Request) {
 	token, err := platform.Exchange(ctx, query.Get("code"),
 		oauth2.SetAuthURLParam("state", state), oauth2.SetAuthURLParam("code_verifier", verifier))
 	var refusal *oauth2.RetrieveError
-	if errors.As(err, &refusal) && refusal.Response.StatusCode < 500 && refusal.Response.StatusCode >= 400 {
-		refuse()
-		return
+	if errors.As(err, &refusal) {
+		status := refusal.Response.StatusCode
+		if status >= 400 && status < 500 {
+			refuse()
+			return
+		}
+		// The text of this error contains the body of the response, which may have tokens. It must not reach the log.
+		err = fmt.Errorf("an exchange with status %d", status)
 	}
 	if err != nil {
 		showError(w, r, fmt.Errorf("%w: %v", errPlatform, err))
@@ -717,7 +722,7 @@ func (v *visit) form(values url.Values, problems []string, status int) (page, er
 		fmt.Fprintf(&content, `<p><label>%s<br><input name="%s" value="%s"></label></p>`,
 			field.label, field.name, html.EscapeString(values.Get(field.name)))
 	}
-	content.WriteString("<button>Create</button></form>")
+	content.WriteString("<button>Create</button></form>" + signOutForm)
 	return page{title: "New application", content: content.String(), status: status}, nil
 }
 
@@ -760,10 +765,10 @@ func (v *visit) createFromForm(values url.Values) (page, error) {
 		log.Print("A creation ended with status ", status, ": ", err)
 		// The API may have created it. Sending the form again must not create a second one.
 		link := `<p><a href="/applications">Look whether it is in the list</a> before you create it again.</p>`
-		return page{title: "It is not known whether the application was created", content: link, status: 502}, nil
+		return page{title: "It is not known whether the application was created", content: link + signOutForm, status: 502}, nil
 	}
 	content := fmt.Sprintf(`<p>Copy the secret now. It is shown once.</p><dl><dt>Client ID</dt><dd>%s</dd>`+
-		`<dt>Client secret</dt><dd>%s</dd></dl><p><a href="/applications">Your applications</a></p>`,
+		`<dt>Client secret</dt><dd>%s</dd></dl><p><a href="/applications">Your applications</a></p>`+signOutForm,
 		html.EscapeString(fmt.Sprint(client["clientId"])), html.EscapeString(fmt.Sprint(secrets[0])))
 	return page{title: "The application was created", content: content, status: 200}, nil
 }

@@ -376,7 +376,7 @@ async function formPage(request, reply, values, problems, status) {
     `<ul role="alert">${listed}</ul><form method="post" action="/applications">` +
     `<input type="hidden" name="form" value="${token}">` +
     `<p><label>Group<br><select name="groupId">${options.join('')}</select></label></p>${fields.join('')}` +
-    '<button>Create</button></form>'
+    `<button>Create</button></form>${signOutForm}`
   return { title: 'New application', content, status }
 }
 
@@ -410,12 +410,12 @@ async function createFromForm(request, reply, values) {
     logFault(request, error)
     // The API may have created it. Sending the form again must not create a second one.
     const link = '<p><a href="/applications">Look whether it is in the list</a> before you create it again.</p>'
-    return { title: 'It is not known whether the application was created', content: link, status: 502 }
+    return { title: 'It is not known whether the application was created', content: link + signOutForm, status: 502 }
   }
   const content =
     `<p>Copy the secret now. It is shown once.</p><dl><dt>Client ID</dt><dd>${escapeHtml(textOf(client.clientId))}</dd>` +
     `<dt>Client secret</dt><dd>${escapeHtml(client.clientSecrets[0])}</dd></dl>` +
-    '<p><a href="/applications">Your applications</a></p>'
+    `<p><a href="/applications">Your applications</a></p>${signOutForm}`
   return { title: 'The application was created', content, status: 200 }
 }
 

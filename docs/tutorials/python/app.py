@@ -104,7 +104,7 @@ oauth.register(
     client_secret=CLIENT_SECRET,
     authorize_url=LOGIN_URL + "/",
     access_token_url=LOGIN_URL + "/api/exchangeToken",
-    # The platform wants two parameters that OAuth does not have.
+    # The platform requires two parameters that OAuth does not define.
     authorize_params={"grant_type": "authorization", "cancel_url": CANCEL_URL},
     client_kwargs={
         "token_endpoint_auth_method": "client_secret_post",
@@ -115,7 +115,7 @@ oauth.register(
 
 # ---- Pages ------------------------------------------------------------------------------------------------------------
 
-# A page of the callback goes on by itself. Nothing else happens on it.
+# The page of the callback opens the next page by itself.
 GO_ON = '<meta http-equiv="refresh" content="0; url=/applications">'
 SIGN_OUT = '<form method="post" action="/logout"><button>Sign out</button></form>'
 
@@ -171,7 +171,7 @@ def seal(value):
 def unseal(text, seconds=None):
     """The sealed value, or an empty object if somebody else made this text, or if it is too old."""
     try:
-        # Python ignores what follows the padding. A text with an appendix is not ours.
+        # Python ignores characters after the padding. A text with such characters is not ours.
         if base64.urlsafe_b64encode(base64.urlsafe_b64decode(text)).decode() != text:
             return {}
         return json.loads(fernet.decrypt(text.encode(), ttl=seconds))
@@ -210,7 +210,7 @@ def end_session(response):
 
 
 def read_tokens(answer):
-    """What we keep of the portal's answer. Raises ValueError if the answer is not what the platform promises."""
+    """The tokens in the portal's answer, and when they end. Raises ValueError if the answer breaks the platform's rules."""
     access_token, seconds = answer.get("access_token"), answer.get("expires_in")
     if not isinstance(access_token, str) or not access_token.isascii() or not access_token:
         raise ValueError("no access token")
@@ -236,7 +236,7 @@ def home():
 
 @app.get("/login")
 def login():
-    # A browser keeps at most 4 KB in a cookie. Five logins fit.
+    # A browser keeps at most 4 KB in a cookie, which is enough for five logins: the four newest, and this one.
     for key in [key for key in session if key.startswith("_state_")][:-4]:
         session.pop(key)
     session.permanent = True
@@ -261,7 +261,7 @@ def exchange_token():
     if not request.args.get("code") and "error" not in request.args:
         return sign_in_page("This is not the answer to a login", 400)
     try:
-        # Authlib compares the state and sends the PKCE verifier. The platform also wants the state in the exchange.
+        # Authlib compares the state and sends the PKCE verifier. The platform also requires the state in the exchange.
         answer = oauth.platform.authorize_access_token(
             body=urlencode({"state": state}), timeout=5, allow_redirects=False,
         )
@@ -304,7 +304,8 @@ class PlatformFault(Exception):
 
 @app.errorhandler(SignedOut)
 def show_signed_out(_error):
-    # Without the Strict cookies of this browser, because another site has the link. Our own page sends them.
+    # A link on another site led here, so the browser did not send its Strict cookies. This page opens the address again,
+    # and the browser then sends them.
     if request.method == "GET" and request.headers.get("Sec-Fetch-Site") == "cross-site":
         return page("One moment", "", head=f'<meta http-equiv="refresh" content="0; url={escape(request.path)}">')
     return end_session(sign_in_page())
@@ -403,14 +404,14 @@ def call_api(method, path, body=None, base=API_URL):
 
 @app.after_request
 def keep_renewed_session(response):
-    """A renewed session needs a new cookie, whatever the page says."""
+    """A renewed session needs new cookies, also if the page reports an error."""
     if g.get("is_renewed"):
         keep_session(response, g.tokens)
     return response
 
 
 def records(answer):
-    """The records of a list, without those that are none."""
+    """The records of a list. Leaves out items that are not JSON objects."""
     items = answer.get("ItemList") if isinstance(answer, dict) else None
     if not isinstance(items, list):
         raise PlatformFault("The API's answer is not a list")
@@ -453,7 +454,7 @@ answered_forms = {}
 
 
 def load_groups():
-    """Pairs of id and name: the groups of the visitor."""
+    """The groups of the visitor, each as a pair of id and name."""
     status, person = call_api("GET", "/api/me", base=LOGIN_URL)
     person_id = person.get("@id") if status == 200 and isinstance(person, dict) else None
     if not isinstance(person_id, str):
@@ -480,6 +481,7 @@ def form_page(values, problems, status):
         f'<ul role="alert">{listed}</ul><form method="post" action="/applications">'
         f'<input type="hidden" name="form" value="{token}">'
         f'<p><label>Group<br><select name="groupId">{choices}</select></label></p>{fields}<button>Create</button></form>'
+        f"{SIGN_OUT}"
     )
     return "New application", content, status
 
@@ -518,10 +520,10 @@ def create_from_form():
     except (PlatformFault, KeyError, IndexError, TypeError):
         # The API may have created it. Sending the form again must not create a second one.
         link = '<p><a href="/applications">Look whether it is in the list</a> before you create it again.</p>'
-        return "It is not known whether the application was created", link, 502
+        return "It is not known whether the application was created", link + SIGN_OUT, 502
     rows = "".join(f"<dt>{label}</dt><dd>{escape(str(value))}</dd>" for label, value in credentials.items())
     back = '<p><a href="/applications">Your applications</a></p>'
-    return "The application was created", f"<p>Copy the secret now. It is shown once.</p><dl>{rows}</dl>{back}", 200
+    return "The application was created", f"<p>Copy the secret now. It is shown once.</p><dl>{rows}</dl>{back}{SIGN_OUT}", 200
 
 
 def problems_in(answer):
