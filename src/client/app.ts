@@ -1,6 +1,7 @@
 // Builds the client's Fastify server. buildServer registers the plugins, the hooks, the login routes, the health checks and
 // the start page. buildClient calls buildServer and adds the product: the pages that visitors sign in for. Comments that
 // begin with "Yours:" mark what you replace in your own client.
+import AjvCompiler from '@fastify/ajv-compiler'
 import fastifyCookie from '@fastify/cookie'
 import fastifyFormbody from '@fastify/formbody'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
@@ -31,7 +32,7 @@ import { webTexts } from './web/texts.ts'
 export type ServerOptions = {
   logger: Logger
   clock?: () => Date
-  /** The connections to the portal and the API. A caller that passes a dispatcher must close it. */
+  /** The connections to the portal and the API. A caller that passes a dispatcher must close this dispatcher. */
   dispatcher?: Dispatcher
   /** Adds hooks to every request, for metrics. */
   observeRequests?: (app: FastifyInstance) => void
@@ -45,7 +46,12 @@ export type ServerOptions = {
   reloadTemplates?: boolean
 }
 
-// Yours: the name of this site, its pages, and the functions that run when somebody signs in.
+/** All servers of a process share the compiled schemas, because tests start a server for each case. */
+const buildValidator = AjvCompiler()
+
+// Yours: the name of this site, its pages, and the functions that run when a visitor signs in or out: `afterSignIn`,
+// `beforeSignOut`, `loadSessionData` and `onConnected`. Pass these functions to buildServer in the same way as `name`.
+// SiteOptions has all options.
 /** Builds the server with the pages for applications. */
 export async function buildClient(
   config: Config & { product: ProductConfig },
@@ -58,7 +64,8 @@ export async function buildClient(
     links: (_visitor, { applications }) => [{ href: '/applications', text: applications.home }],
   })
 
-  // Routes that are registered here are public.
+  // Routes that are registered here are public. A public route knows the visitor only if it has the preHandler
+  // app.signIn.recognise, like the start page.
 
   await app.register(async signedIn => {
     // Routes that are registered here need a session, and have request.visitor.
@@ -72,13 +79,13 @@ export async function buildClient(
 export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'clock'> &
   Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'onConnected' | 'loadSessionData'> & {
     /**
-     * Texts that replace the English ones. An object applies to every request. A function chooses the texts for a request,
-     * for example by its `Accept-Language` header or by `visitorIfAny.data`.
+     * Texts that replace the English texts. An object applies to every request. A function chooses the texts for a
+     * request, for example by its `Accept-Language` header or by `visitorIfAny.data`.
      */
     texts?: SomeTexts | ((request: FastifyRequest) => SomeTexts)
     /**
-     * Whether the pages of the product can serve requests, for GET /health/ready. The function must be fast. If the
-     * function throws an error, that counts as false.
+     * Whether the pages of the product can serve requests, for GET /health/ready. The function must be fast. An error
+     * that the function throws counts as false.
      */
     isReady?: () => boolean
   }
@@ -105,8 +112,10 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     bodyLimit: formLimit,
     routerOptions,
     exposeHeadRoutes: false,
-    // Queries, forms and answers of the API are checked unchanged: no text becomes a number, and no field is removed.
+    // Queries, forms and the API's answers are checked, but not changed: no text becomes a number, and no field is
+    // removed.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    schemaController: { compilersFactory: { buildValidator } },
     // A slow sender is cut off only if requestTimeout, headersTimeout and connectionsCheckingInterval are all set. A
     // route can set `deadlineMs` to get more time.
     requestTimeout: 15_000,
@@ -119,7 +128,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
       ...boundPipelining(logger),
     },
     // Closes a connection on which no data was sent or received for this time, for example because the browser does not
-    // read the response. This time is longer than a request may take.
+    // read the response. This time is longer than the time limit of a request.
     connectionTimeout: requestDeadlineMs + 10_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -139,7 +148,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     home: site.home,
     texts,
     renderMessage: (request, message) => app.renderMessage(request, message),
-    signInAgain: (request, own, returnTo) => app.signIn.againLink(request, own, returnTo),
+    signInAgain: (request, requestTexts, returnTo) => app.signIn.signInAgainLink(request, requestTexts, returnTo),
   })
   app.setErrorHandler(handleError)
   app.setNotFoundHandler(createNotFoundHandler(app, routerOptions))
@@ -176,7 +185,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.get('/login', { onRequest: navigationsOnly }, app.signIn.begin)
   app.get('/exchangeToken', { onRequest: navigationsOnly }, app.signIn.finish)
   app.get('/cancelled', app.signIn.decline)
-  app.post('/logout', app.signIn.end)
+  app.post('/logout', app.signIn.signOut)
 
   // Yours: the start page, for visitors with and without a session. The template of the start page is
   // views/client/home.eta, and the texts are in start-texts.ts.

@@ -119,7 +119,7 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
     apiInternalUrl: internal('API_INTERNAL_URL', apiUrl),
     clientId: text('CLIENT_ID'),
     clientSecret,
-    /** 32 bytes each in base64url, newest first. */
+    /** Each key has 32 bytes in base64url. The newest key comes first. */
     cookieKeys: cookieKeys.map(key => new Secret(key)),
     maxConnections: integer('MAX_CONNECTIONS', 999_999, 1),
     metricsPort: text('METRICS_PORT') ? integer('METRICS_PORT', 65535) : undefined,

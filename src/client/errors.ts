@@ -18,9 +18,9 @@ type PublicErrorOptions = {
 /**
  * An error that the visitor sees.
  *
- * `code` names the error in the log, in JSON answers and in tests. `sentence` tells the visitor what happened and what to do.
- * The page shows it as it is, so it must not contain secrets. Code that has no request does not know the visitor's language
- * and passes a function: `texts => texts.upstream.portal.timeout`.
+ * `code` names the error in the log, in JSON answers and in tests. `sentence` tells the visitor what happened and what
+ * to do. The page shows the sentence unchanged, so the sentence must not contain secrets. Code that has no request does
+ * not know the visitor's language and passes a function: `texts => texts.upstream.portal.timeout`.
  */
 export class PublicError extends Error {
   readonly code: string

@@ -44,8 +44,8 @@ export class ExpiringMap<V> {
 }
 
 /**
- * Runs `work`, or returns the result of an earlier run for the same key that is still running or has succeeded less than
- * `shareMs` ago. Only callers that are already waiting share a failure; the next caller tries again.
+ * Runs `work`. If an earlier run for the same key has not ended, or has succeeded less than `shareMs` ago, returns the
+ * result of that run. Only callers that are already waiting share a failure; the next caller tries again.
  */
 export async function shareWork<T>(
   results: ExpiringMap<Promise<T>>,

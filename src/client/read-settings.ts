@@ -1,5 +1,5 @@
-// Reads settings from the environment and collects every problem. config.ts reads the client's settings with it, and
-// settings.ts those of the product.
+// Reads settings from the environment and collects every problem. config.ts uses this file for the client's settings,
+// and settings.ts uses it for the product's settings.
 import { Secret } from './secret.ts'
 
 export type Setting = {

@@ -2,7 +2,7 @@
 // texts.ts in its folder, start-texts.ts or upstream-texts.ts.
 
 /**
- * The texts of one language. Each part adds its own:
+ * The texts of one language. Each part adds its own texts:
  *
  *   declare module '../texts.ts' {
  *     interface Texts { notes: typeof notesTexts }
@@ -15,7 +15,7 @@ export interface Texts {
 
 type Text = string | ((...values: never[]) => string)
 
-/** Some of the texts, to replace the English ones. */
+/** Some of the texts, to replace the English texts. */
 export type SomeTexts<T = Texts> = { [Name in keyof T]?: T[Name] extends Text ? T[Name] : SomeTexts<T[Name]> }
 
 /**
@@ -30,11 +30,17 @@ export function say(sentence: Sentence, texts: Texts): string {
 
 export type TextsOf<R> = ReturnType<typeof createTexts<R>>
 
-/** `replacements` is an object with texts for every request, or a function that chooses one for a request of the type `R`. */
+/**
+ * `replacements` is an object with texts for every request, or a function that chooses such an object for a request of
+ * the type `R`.
+ */
 export function createTexts<R>(english: Texts, replacements: SomeTexts | ((request: R) => SomeTexts) = {}) {
   let combinations = new WeakMap<SomeTexts, Texts>()
 
-  /** A product returns the same object for the same language, so each is combined with the English texts only once. */
+  /**
+   * A product returns the same object for the same language, so each object is combined with the English texts only
+   * once.
+   */
   function combine(chosen: SomeTexts): Texts {
     const known = combinations.get(chosen)
     if (known) return known

@@ -53,8 +53,8 @@ export type Upstream = ReturnType<typeof createUpstream>
 export type CountCall = (to: string, status: string, seconds: number) => void
 
 /**
- * At most 64 calls have a connection (createDispatcher), and the other calls wait for one. If more calls are open, the
- * portal or the API probably hangs.
+ * At most 64 calls have a connection (createDispatcher), and the other calls wait for a connection. If more calls are
+ * open, the portal or the API probably hangs.
  */
 const maxOpenCalls = 256
 /** The limit for all responses of one upstream that are being read at the same time. */
@@ -81,9 +81,9 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
   let openBytes = 0
 
   /**
-   * Sends one request, and returns the response with any status except a redirect. Redirects are refused, because following
-   * one would send the client secret or the access token to another host. Compressed answers are refused, because a small
-   * body can decompress into a huge one.
+   * Sends one request, and returns the response with any status except a redirect. Redirects are refused, because
+   * following one would send the client secret or the access token to another host. Compressed answers are refused,
+   * because a small body can decompress into a huge body.
    *
    * Throws PublicError: 502 if the upstream is unreachable or the answer unusable, 503 if too many calls are open, 504 if
    * the deadline passes.

@@ -33,7 +33,7 @@ function refuses(t: Test, environment: Record<string, string | undefined>, name:
   t.match(problems[0], new RegExp(`\\b${name}`))
 }
 
-t.test('the defaults are those of a client on this machine', async t => {
+t.test('the defaults are the settings of a client on this machine', async t => {
   const config = readConfig(good)
   t.match(config, {
     host: 'localhost',
@@ -275,7 +275,7 @@ const product = defineSettings({
   },
 })
 
-t.test('the settings of a product are read with those of the client', async t => {
+t.test('the settings of a product are read together with the settings of the client', async t => {
   const environment = { ...good, NOTES_DATABASE: 'postgres://notes', NOTES_ARCHIVE: 'https://archive.test/' }
   const { product: notes, port } = readConfig(environment, product)
   t.equal(port, 3000)

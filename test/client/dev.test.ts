@@ -1,4 +1,4 @@
-// npm run dev: readable log lines, changed templates and assets at once, and a restart when code changes.
+// npm run dev: its log lines are readable, it serves changed templates and assets at once, and it restarts when code changes.
 
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

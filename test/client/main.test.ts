@@ -63,7 +63,7 @@ t.test(
   },
 )
 
-t.test('npm start without settings names every required setting, including those of the product', async t => {
+t.test('npm start without settings names every required setting, including the settings of the product', async t => {
   const { child, output } = start(t, Object.fromEntries(Object.keys(good).map(name => [name, undefined])), productMain)
   t.equal(await exitCode(child), 1)
   const needed = [...clientSettings, ...productSettings.list].filter(setting => setting.default === undefined)

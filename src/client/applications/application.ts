@@ -17,10 +17,12 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
 }
 
 /**
- * A client secret and app access tokens. The API returns these credentials only once. This client keeps the credentials in two places:
+ * A client secret and app access tokens. The API returns these credentials only once. This client keeps the credentials
+ * in two places:
  *
  * - in a sealed cookie, until the next page has shown them or ten minutes have passed (handover.ts);
- * - in memory, so that a form that the browser sends twice gets the same response (`once` in web/forms.ts). The memory keeps the credentials for at least ten minutes, until a visitor sends the next form of this kind.
+ * - in memory, so that a form that the browser sends twice gets the same response (`once` in web/forms.ts). The memory keeps
+ *   the credentials for at least ten minutes. After that, the next form of this kind removes them.
  */
 export type Credentials = {
   clientId: string

@@ -9,8 +9,8 @@ import { edit } from './edit.ts'
 import { list } from './list.ts'
 import { newSecret } from './new-secret.ts'
 import { remove } from './remove.ts'
+import { listLink, noSuchApplication } from './requested-application.ts'
 import { applicationsTexts } from './texts.ts'
-import { listLink, noSuchApplication } from './this-application.ts'
 
 export type ApplicationsOptions = { config: Config; clock: () => Date }
 

@@ -5,8 +5,8 @@ import type { Config } from '../config.ts'
 import { FieldError } from '../errors.ts'
 import type { FormFields, FormPage } from '../web/forms.ts'
 import type { Application } from './application.ts'
-import { toOneLine } from './details.ts'
-import { getApplication, idOf, listLink } from './this-application.ts'
+import { toOneLine } from './fields.ts'
+import { getApplication, idOf, listLink } from './requested-application.ts'
 
 /** The data of the page. */
 export async function loadConfirmation(
@@ -37,8 +37,8 @@ export async function loadConfirmation(
 }
 
 /**
- * Returns the application if the visitor has confirmed the action. Throws FieldError if the visitor had to type the name of
- * the application and typed another one.
+ * Returns the application if the visitor has confirmed the action. Throws FieldError if the visitor had to type the
+ * name of the application and typed another name.
  */
 export async function checkConfirmation(
   { clientId }: Config,

@@ -5,7 +5,7 @@ import { FieldError, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
 import type { Visitor } from '../sign-in/visitor.ts'
 import type { Texts } from '../texts.ts'
-import type { FormToken } from '../web/forms.ts'
+import { type FormToken, FormUsed } from '../web/forms.ts'
 import {
   type Application,
   byNewest,
@@ -15,20 +15,22 @@ import {
   readApplication,
 } from './application.ts'
 import type { ApplicationsOptions } from './applications.ts'
-import { sendCredentials } from './details.ts'
+import { sendCredentials } from './credentials.ts'
 import {
   type ApplicationFields,
   checkFields,
+  describeFields,
   fieldsToCreate,
   normalize,
+  relabelErrors,
   type TypedFields,
-  withLabels,
-  withLabelsAndLimits,
 } from './fields.ts'
 import { findOrCreateGroup, loadGroups, toChoices, toGroupNames } from './groups.ts'
 import { applicationEnvelope, applicationSchema, collectionSchema, createdApplicationSchema } from './schemas.ts'
 
-/** `credentials` is missing if another process created the application, because the API returns them only once. */
+/**
+ * `credentials` is missing if another process created the application, because the API returns credentials only once.
+ */
 type Created = { id: string; credentials?: Credentials }
 
 /** How many applications in the list are compared with the form. Each comparison takes one call to the API. */
@@ -38,21 +40,21 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   const form = app.defineForm({
     page: '/applications/new',
     template: 'applications/form',
-    onlyShown: ['groupNames'],
+    notInDraft: ['groupNames'],
     async data(request, { fields, errors, signInHref }) {
       // The client cannot read the groups from the API without a session.
       const { groups, problem: groupsProblem } = signInHref ? {} : await loadGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
       const choices = groups && toChoices(groups)
       const groupNames = choices ? toGroupNames(choices) : fields.groupNames
-      const formFields = withLabelsAndLimits(request.texts)
+      const formFields = describeFields(request.texts)
       // If the form also asks for the name of a group, the label "Name" is not clear enough.
       const name = { ...formFields.name, label: request.texts.applications.form.labels.nameOfApplication }
       return {
         title: request.texts.applications.form.newTitle,
         action: '/applications',
         isNew: true,
-        errors: withLabels(errors, request.texts),
+        errors: relabelErrors(errors, request.texts),
         formFields: makesGroup ? { ...formFields, name } : formFields,
         groups: choices,
         groupNames,
@@ -73,13 +75,15 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     form.submit(async (request, reply, { fields, token, once }) => {
       const typed = normalize(fields)
       checkFields(typed, ['groupName' in fields ? 'groupName' : 'groupId', 'name', 'redirectUris'])
-      const submitted = JSON.stringify(typed)
-      const { id, credentials, ...first } = await once(async () => {
-        const created = await createOnce(request.visitor, token, typed)
+      const typedJson = JSON.stringify(typed)
+      const result = await once(async () => {
+        const created = await findOrCreateApplication(request.visitor, token, typed)
         if (created.credentials) logEvent(request, 'application_created', { application: created.id })
-        return { submitted, ...created }
+        return { ...created, typedJson }
       })
-      if (first.submitted !== submitted) throw new PublicError('form_used', 409, texts => texts.applications.form.used)
+      // The result may belong to an earlier submission with other values.
+      if (result.typedJson !== typedJson) throw new FormUsed(texts => texts.applications.form.used)
+      const { id, credentials } = result
       if (credentials)
         return sendCredentials(config, request, reply, id, { name: typed.name, isNew: true, ...credentials })
       app.notices.leave(reply, `/applications/${id}`, 'created-earlier')
@@ -94,7 +98,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
    *
    * If the list cannot be read, the application is created anyway, unless an earlier try ended without an answer.
    */
-  async function createOnce(visitor: Visitor, token: FormToken, typed: TypedFields): Promise<Created> {
+  async function findOrCreateApplication(visitor: Visitor, token: FormToken, typed: TypedFields): Promise<Created> {
     const groupId = typed.groupId || (await findOrCreateGroup(visitor, typed.groupName))
     const fields = fieldsToCreate({ ...typed, groupId })
     try {
@@ -127,7 +131,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       .sort(byNewest)
       .slice(0, maxCandidates)
     for (const { id } of candidates) {
-      // The list does not contain the client's fields, such as the redirect URIs.
+      // The list does not contain the fields of the OAuth client, such as the redirect URIs.
       const application = readApplication(await api.get(`/apps/v1/${id}`, applicationSchema))
       if (hasSameFields(application, fields)) return id
     }
@@ -154,7 +158,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   }
 }
 
-/** A name for the visitor's first group. The visitor can type another one. */
+/** A name for the visitor's first group. The visitor can type another name. */
 function suggestGroupName({ visitorIfAny, texts }: FastifyRequest): string {
   const name = visitorIfAny?.name ?? ''
   return name.length > 0 && name.length <= 100 ? texts.applications.form.groupOf(name) : ''

@@ -1,5 +1,10 @@
 // Handles an application that somebody else changes while the visitor edits it. The visitor chooses a value for each field
 // that differs.
+//
+// Besides the fields of the application, the form contains:
+// - `etag` and `seen`: hidden fields that record which stored values the visitor has seen (toHiddenFields);
+// - `choosing`: hidden, `yes` on the page with the choices (choose.eta), and empty otherwise;
+// - `keep-name`, `keep-description` and so on: the choices, `typed` or `stored`.
 import { createHash } from 'node:crypto'
 import { PublicError } from '../errors.ts'
 import type { FormFields } from '../web/forms.ts'

@@ -13,23 +13,22 @@ import {
   toHiddenFields,
   withoutChoices,
 } from './edit-conflict.ts'
-import { checkFields, fieldsToUpdate, normalize, splitUris, withLabels, withLabelsAndLimits } from './fields.ts'
+import { checkFields, describeFields, fieldsToUpdate, normalize, relabelErrors, splitUris } from './fields.ts'
+import { apiPathOf, getApplication, idOf, listLink, strongEtag } from './requested-application.ts'
 import { applicationEnvelope, applicationSchema } from './schemas.ts'
-import { apiPathOf, getApplication, idOf, listLink, strongEtag } from './this-application.ts'
 
 export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   const form = app.defineForm({
     page: '/applications/:id/edit',
     template: 'applications/edit',
     async data(request, page) {
-      const own = await fillForm(request, page)
+      const filled = await fillForm(request, page)
       const { texts } = request
-      const { form, anApplication } = texts.applications
       return {
-        errors: withLabels(page.errors, texts),
-        ...own,
-        title: form.editTitle(own.fields.oldName || anApplication),
-        formFields: withLabelsAndLimits(texts),
+        errors: relabelErrors(page.errors, texts),
+        ...filled,
+        title: texts.applications.form.editTitle(filled.fields.oldName || texts.applications.anApplication),
+        formFields: describeFields(texts),
         crumbs: [listLink(texts)],
         back: `/applications/${idOf(request)}`,
       }

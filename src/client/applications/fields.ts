@@ -65,6 +65,11 @@ export function normalize(form: Record<string, string>): TypedFields {
   return { ...fields, redirectUris: splitUris(fields.redirectUris).join(',') }
 }
 
+/** Replaces line breaks and repeated spaces with one space, because a visitor cannot type them into a field of one line. */
+export function toOneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
 /** Throws a FieldError with all problems that can be found without the API. */
 export function checkFields(fields: TypedFields, required: readonly RequiredName[]): void {
   const problems = fieldNames
@@ -77,7 +82,7 @@ function checkField(name: FieldName, fields: TypedFields, required: readonly Req
   const { maxlength, findProblems = () => [] }: FormField = formFields[name]
   const value = fields[name]
   const label = ({ applications }: Texts) => applications.form.labels[name]
-  // Counts characters as the API does: an emoji is one.
+  // Counts characters as the API does: an emoji is one character.
   const { length } = [...value]
   if (length === 0) {
     const missing = required.find(one => one === name)
@@ -89,7 +94,7 @@ function checkField(name: FieldName, fields: TypedFields, required: readonly Req
 }
 
 /** The label and the limit of each field, for the templates. */
-export function withLabelsAndLimits({ applications }: Texts) {
+export function describeFields({ applications }: Texts) {
   const { labels } = applications.form
   return Object.fromEntries(
     fieldNames.map(name => [name, { label: labels[name], maxlength: formFields[name].maxlength }]),
@@ -97,19 +102,19 @@ export function withLabelsAndLimits({ applications }: Texts) {
 }
 
 /** The problems that the API has found, with the labels of the form in place of the API's field names. */
-export function withLabels(errors: Record<string, string[]>, { applications }: Texts): Record<string, string[]> {
+export function relabelErrors(errors: Record<string, string[]>, { applications }: Texts): Record<string, string[]> {
   const labels: Record<string, string> = applications.form.labels
   const relabel = (sentence: string) => sentence.replace(/\b[a-z]+([A-Z][a-z]+)+\b/g, word => labels[word] ?? word)
   return Object.fromEntries(Object.entries(errors).map(([name, sentences]) => [name, sentences.map(relabel)]))
 }
 
 /**
- * Returns all ten fields, even if they are empty. The default redirect URI is the first redirect URI, unless the visitor
- * typed another one.
+ * Returns all ten fields, even if they are empty. The default redirect URI is the first redirect URI, unless the
+ * visitor typed another redirect URI.
  */
 export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): ApplicationFields {
   const uris = splitUris(fields.redirectUris)
-  // The API stores each URI once. Without duplicates, the sent fields can be compared with the returned ones.
+  // The API stores each URI once. Without duplicates, the sent fields can be compared with the returned fields.
   const redirectUris = [...new Set(uris)].join(',')
   return { ...fields, redirectUris, defaultRedirectUri: fields.defaultRedirectUri || (uris[0] ?? '') }
 }

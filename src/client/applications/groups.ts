@@ -12,7 +12,10 @@ type LoadedGroups = {
   problem?: PublicError
 }
 
-/** The pages work without the groups, so errors are returned. Throws PublicError only if the visitor must sign in. */
+/**
+ * The pages work without the groups, so errors are returned instead of thrown. Throws PublicError only if the visitor
+ * must sign in.
+ */
 export async function loadGroups({ userId, api }: Visitor): Promise<LoadedGroups> {
   if (!userId)
     return { problem: new PublicError('groups_unknown', 502, texts => texts.applications.form.groupsUnknown) }
@@ -73,8 +76,8 @@ export function toChoices(groups: Group[]): GroupChoice[] {
 const maxGroupNamesLength = 4_000
 
 /**
- * The names by id, for a hidden field. With it, a form that is sent after the session has ended can show the name of the
- * chosen group, because the client cannot load the groups then. Leaves out the names that make the field too long.
+ * The names by id, for a hidden field. After the session has ended, the client cannot load the groups. With this field,
+ * the form can then show the name of the chosen group. Leaves out the names that make the field too long.
  */
 export function toGroupNames(choices: GroupChoice[]): string {
   return choices.reduce((names, { value, text }) => {

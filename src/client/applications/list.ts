@@ -5,7 +5,7 @@ import type { ApplicationsOptions } from './applications.ts'
 import { collectionSchema, listQuerySchema } from './schemas.ts'
 
 const pageSize = 50
-/** Up to this many applications can be read without a search and a choice of the order. */
+/** A list of at most this many applications needs no search and no choice of the order. */
 const maxWithoutTools = 7
 const maxSearchLength = 200
 

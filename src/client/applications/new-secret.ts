@@ -3,9 +3,9 @@ import type { FastifyPluginAsync } from 'fastify'
 import { logEvent } from '../operations/request-log.ts'
 import type { ApplicationsOptions } from './applications.ts'
 import { checkConfirmation, loadConfirmation } from './confirmation.ts'
-import { sendCredentials } from './details.ts'
+import { sendCredentials } from './credentials.ts'
+import { apiPathOf, idOf } from './requested-application.ts'
 import { newSecretSchema } from './schemas.ts'
-import { apiPathOf, idOf } from './this-application.ts'
 
 export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { config }) => {
   const form = app.defineForm({

@@ -3,7 +3,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { logEvent } from '../operations/request-log.ts'
 import type { ApplicationsOptions } from './applications.ts'
 import { checkConfirmation, loadConfirmation } from './confirmation.ts'
-import { apiPathOf, idOf } from './this-application.ts'
+import { apiPathOf, idOf } from './requested-application.ts'
 
 export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { config }) => {
   const form = app.defineForm({

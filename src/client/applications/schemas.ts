@@ -1,7 +1,7 @@
 // The JSON Schemas of the application API's answers, as far as the pages depend on them.
 //
 // A field is required only if a page cannot work without it. For all other fields, application.ts replaces a value that
-// is missing or has the wrong type with an empty one. So one faulty record does not hide the other records of a list.
+// is missing or has the wrong type with an empty value. So one faulty record does not hide the other records of a list.
 import type { JSONSchema } from 'json-schema-to-ts'
 
 /** An id that fits into an address. */
@@ -21,7 +21,7 @@ export const collectionSchema = {
   properties: { ItemList: { type: 'array' } },
 } as const satisfies JSONSchema
 
-/** POST of an application. The client secret is in this answer only. */
+/** POST of an application. Only this answer contains the client secret. */
 export const createdApplicationSchema = {
   type: 'object',
   required: ['@id', 'client'],

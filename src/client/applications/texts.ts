@@ -37,7 +37,7 @@ export const applicationsTexts = {
     count,
     countFound: (found: number, total: number, search: string) =>
       `${format(found)} of ${format(total)} match “${search}”`,
-    /** In front of the orders. */
+    /** Shown before the names of the orders. */
     sort: 'Sort by',
     orders: { newest: 'Newest', oldest: 'Oldest', name: 'Name' },
     created: (time: string) => `Created ${time}`,
@@ -102,7 +102,7 @@ export const applicationsTexts = {
     appAccessTokenHint: 'Lets the application call the API as itself, without a person.',
     validUntil: (time: string) => `Valid until ${time}.`,
     tokenId: (id: string) => `Token ID: ${id}`,
-    /** A comment in the file. */
+    /** A comment in the downloaded file. */
     validUntilInFile: (time: string) => `Valid until ${time}`,
     download: 'Download as .env',
     nextSteps: {
@@ -166,7 +166,7 @@ export const applicationsTexts = {
         'Names of permissions, separated by spaces, for example: orders:read orders:write. The platform stores them for your own API and does not check them. Most applications leave this empty.',
       defaultScopes: 'The scopes for sign-ins that do not name any.',
     },
-    /** Filled in as the name of the first group. */
+    /** The suggested name of a visitor's first group. */
     groupOf: (name: string) => `${name}’s group`,
     /** The first choice for the default redirect URI. */
     firstRedirectUri: 'The first redirect URI',
@@ -206,7 +206,7 @@ export const applicationsTexts = {
         `“${uri}” must begin with https://, because http:// is only for localhost, 127.0.0.1 and [::1].`,
     },
     used: 'This form has created an application already. To create another one, send the form again.',
-    /** `problem` says why it cannot be checked. */
+    /** `problem` says why the site cannot check this. */
     inDoubt: (problem: string) =>
       `Your first try may have created the application. This site cannot check that now. ${problem}`,
     changedJustNow: 'Somebody else has changed the application just now. Send the form again.',

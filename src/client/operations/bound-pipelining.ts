@@ -10,7 +10,7 @@ const maxOpenRequests = 8
  * Classes for the server's `http` option. Node starts every request that it finds in 64 KiB of input, which can be
  * thousands. If the sender does not read the answers, each of these requests keeps a rendered page in memory.
  *
- * Closing the socket is not enough: Node would still parse the rest of the input and create all requests, and 300 such
+ * Closing the socket is not enough, because Node would parse the rest of the input and create all requests. 300 such
  * connections exhaust 256 MiB. Node has one way to stop parsing at a request: a CONNECT request that nobody handles. So
  * the ninth open request is made to look like a CONNECT request. The code counts response objects, because Node answers
  * some requests without the event 'request'.

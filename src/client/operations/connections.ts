@@ -16,9 +16,9 @@ export function closeWith(socket: Socket, answer: string): void {
 }
 
 /**
- * Returns a function that applies the limit to a server. The connections of all these servers are counted together. While
- * `max` of them are open, new ones are closed immediately. Node's own `maxConnections` counts each listening address
- * separately.
+ * Returns a function that applies the limit to a server. The connections of all these servers are counted together.
+ * While `max` connections are open, new connections are closed immediately. Node's own `maxConnections` counts each
+ * listening address separately.
  */
 export function limitConnections(max: number, log: Pick<Logger, 'warn'>) {
   let open = 0

@@ -1,4 +1,5 @@
-// How long a request may take: 15 seconds to arrive, and 25 seconds until all calls for it have ended. A route can raise both.
+// How long a request may take: 15 seconds to arrive, and 25 seconds until all calls for it have ended. A route can
+// raise both limits.
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 

@@ -11,7 +11,7 @@ type HealthOptions = {
 
 export const live = async () => ({ status: 'ok' })
 
-/** Replicas must report the same key ids: otherwise each replica signs out the visitors of the others. */
+/** Replicas must report the same key ids: otherwise each replica signs out the visitors of the other replicas. */
 export function createReady({ cookieKeyIds, draining, isReady = () => true }: HealthOptions) {
   const isProductReady = () => {
     try {

@@ -60,7 +60,7 @@ export async function openReadableLog(out: NodeJS.WritableStream): Promise<Desti
     singleLine: true,
     translateTime: 'HH:MM:ss',
     messageFormat: ({ event, msg = '' }) => String(event ?? msg).replaceAll('\n', ' '),
-    // The left-out fields are for searching a log. At a terminal they only make the lines longer.
+    // These fields are left out: they help to search a log, but at a terminal they only make the lines longer.
     ignore: 'event,pid,hostname,app,version,reqId,visitor',
     // The cause of an error is printed with the lines of its stack.
     errorLikeObjectKeys: ['cause'],

@@ -28,8 +28,9 @@ type TypeOf<S> = S extends JSONSchema ? FromSchema<S> : unknown
  * call is sent once more. The second call is safe, because the API does not carry out a refused call. The answer must
  * match `schema`, and has its type.
  *
- * All methods throw PublicError: 403, 404, 409 and 412 as the API answered, FieldError for 422, 502 for an answer that is
- * not usable, 503 and 504 if the API is busy or slow. Catch one of these to change its message.
+ * All methods throw PublicError. The statuses 403, 404, 409 and 412 are the API's own. The status is 502 if the answer
+ * is not usable, and 503 or 504 if the API is busy or slow. For a 422, the error is a FieldError. Catch an error to
+ * change its message.
  */
 export interface Api {
   get<const S extends object>(path: string, schema: S, options?: CallOptions): Promise<TypeOf<S>>
@@ -43,7 +44,10 @@ export interface Api {
   /** `body` is sent as JSON. */
   put<const S extends object>(path: string, body: object, schema: S, options?: CallOptions): Promise<TypeOf<S>>
   delete(path: string, options?: CallOptions): Promise<void>
-  /** Like `get`, with the headers of the answer by lower-case name, and its ETag for a later `put` with `ifMatch`. */
+  /**
+   * Like `get`. The result also has the headers of the answer, by lower-case name, and the ETag for a later `put` with
+   * `ifMatch`.
+   */
   getWithEtag<const S extends object>(
     path: string,
     schema: S,
@@ -59,7 +63,10 @@ type ApiOptions = {
   /** Compiles a JSON Schema. */
   compile: (schema: Record<string, unknown>) => (value: unknown) => unknown
   accessToken: () => string
-  /** Gets a new access token after the API has refused the current one. Throws SignInRequired if that is impossible. */
+  /**
+   * Gets a new access token after the API has refused the current access token. Throws SignInRequired if that is
+   * impossible.
+   */
   renewAccessToken: () => Promise<void>
   /** Ends a session whose new access token is refused as well. */
   endSession: () => void
@@ -132,7 +139,7 @@ export function createApi(options: ApiOptions): Api {
     async getWithEtag(path: string, schema: object, options?: CallOptions) {
       const answer = await call('GET', path, undefined, options)
       const { headers } = answer
-      // A resource has one ETag. If the response has two, the client cannot know which one is right.
+      // A resource has one ETag. If the response has two ETags, the client cannot know which ETag is right.
       const etag = typeof headers.etag === 'string' ? headers.etag : undefined
       return { data: check(answer, schema), etag, headers }
     },

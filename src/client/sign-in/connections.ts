@@ -12,7 +12,7 @@ import { LoginError } from './protocol/login-error.ts'
 import { type Portal, RefreshRefused, readSubject, type Tokens } from './protocol/portal.ts'
 import type { Sessions } from './session/session.ts'
 
-/** What the product stores for one visitor. Each renewal replaces all three. */
+/** What the product stores for one visitor. Each renewal replaces all three values. */
 export type ConnectionTokens = { accessToken: string; refreshToken: string; expiresAt: Date }
 
 /** `userId` is the same as `request.visitor.userId` of the connected visitor. */
@@ -23,7 +23,7 @@ export type Renewal =
   | ({ outcome: 'renewed' } & ConnectionTokens)
   /** The connection has ended for good, for example because the visitor has withdrawn it. Delete it. */
   | { outcome: 'refused' }
-  /** The portal could not be asked. Keep the tokens and try again. */
+  /** The portal could not be reached, or its answer was not usable. Keep the tokens and try again. */
   | { outcome: 'later'; retryAfterSeconds: number | undefined }
 
 type ConnectionsOptions = {
@@ -63,11 +63,11 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
     }
   }
 
-  async function renew(refreshToken: string): Promise<Renewal> {
+  async function renewConnection(refreshToken: string): Promise<Renewal> {
     const context = backgroundContext(randomUUID())
     try {
       const tokens = await sessions.renewTokens(refreshToken, context)
-      // Without a new refresh token, the old one stays valid (RFC 6749 6).
+      // Without a new refresh token, the old refresh token stays valid (RFC 6749 6).
       return { outcome: 'renewed', ...withExpiry({ ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }) }
     } catch (error) {
       if (error instanceof RefreshRefused) {
@@ -106,10 +106,10 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
 
   return {
     keepConnection,
-    renew,
-    revoke: (refreshToken: string) => revokeToken(backgroundContext(randomUUID()), refreshToken),
+    renewConnection,
+    revokeConnection: (refreshToken: string) => revokeToken(backgroundContext(randomUUID()), refreshToken),
 
-    callApi: (accessToken: string): Api =>
+    connectionApi: (accessToken: string): Api =>
       createApi({
         upstream,
         apiUrl,

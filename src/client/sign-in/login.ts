@@ -54,8 +54,9 @@ export function hashUserId(userId: string): string {
 
 export function createLogin({ portal, loginCookies, sessions, clock, home, ...hooks }: LoginOptions) {
   /**
-   * The logins whose code exchange is running, or that have ended within the last ten minutes, by state. A code works only
-   * once, but a browser sends a callback request again after a broken connection, or if the visitor reloads an error page.
+   * The logins whose code exchange is running or has ended within the last ten minutes, by state. A code works only
+   * once, but a browser sends a callback request again after a broken connection, or if the visitor reloads an error
+   * page.
    */
   const exchanges = new ExpiringMap<Promise<Tokens> | 'finished'>(clock)
 
@@ -71,8 +72,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
 
   /**
    * Begins a login whose tokens go to the product. The visitor must be signed in, and the user id must be known. The
-   * callback does not get the session's Strict cookies, so it compares the hash of the user id in the login cookie with the
-   * user of the new tokens.
+   * callback does not get the session's Strict cookies. So the login cookie contains a hash of the user id, and the
+   * callback compares this hash with the user of the new tokens.
    */
   async function connect(request: FastifyRequest, reply: FastifyReply, { returnTo }: { returnTo: string }) {
     if (request.method === 'GET')
@@ -105,8 +106,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     let login: PendingLogin | undefined
     let state = ''
     try {
-      // Anybody can make a link to this address. The client calls nobody and sets no cookie until the login cookie shows
-      // that this browser began the login.
+      // Anybody can make a link to this address. The client makes no call and sets no cookie until the login cookie
+      // shows that this browser began the login.
       const callback = readCallback(request.query as Record<string, unknown>)
       checkState(callback)
       login = findLogin(request, callback)
@@ -142,12 +143,16 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       if (error instanceof PublicError) error.nextStep ??= nextStepAfter(error, request, login)
       throw error
     } finally {
-      // A state counts once, even if the login failed before the exchange and the browser sends a copy of its cookie.
+      // A state is accepted only once, even if the login failed before the exchange and the browser sends a copy of its
+      // cookie.
       if (login && !exchanges.get(state)) exchanges.set(state, 'finished', loginLifetimeMs)
     }
   }
 
-  /** Finds the login that this browser began with this state. Throws LoginError if there is none (RFC 6749 10.12). */
+  /**
+   * Finds the login that this browser began with this state. Throws LoginError if there is no such login (RFC 6749
+   * 10.12).
+   */
   function findLogin({ cookies }: FastifyRequest, { state }: Callback): PendingLogin {
     const login = loginCookies.find(cookies, state)
     if (login) return login

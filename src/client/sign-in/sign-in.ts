@@ -1,24 +1,25 @@
 // The sign-in plugin. It adds `app.signIn`, with the handlers of the login routes, and `request.visitor`.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import { type NextStep, PublicError } from '../errors.ts'
+import type { NextStep } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
 import type { Texts } from '../texts.ts'
 import { backgroundContext, type Upstream } from '../upstream.ts'
 import { afterSetting, type Cookie } from '../web/cookies.ts'
-import { logError } from '../web/error-pages.ts'
 import type { Sealer } from '../web/seal.ts'
 import type { Api } from './api.ts'
 import { loginLink } from './ask-to-sign-in.ts'
 import { type Connection, createConnections, type Renewal } from './connections.ts'
+import { createVisitors } from './create-visitor.ts'
 import { createLogin } from './login.ts'
+import { createProductHooks } from './product-hooks.ts'
 import { createPortal, type Registration } from './protocol/portal.ts'
-import { createRequireSession } from './require-session.ts'
 import { createLoginCookies, hasSignedOut } from './session/login-cookies.ts'
 import { createSessions } from './session/session.ts'
 import { hasSessionCookie, type Session } from './session/session-cookies.ts'
 import { createSignOut } from './sign-out.ts'
 import type { SessionData, Visitor } from './visitor.ts'
+import { createVisitorHooks } from './visitor-hooks.ts'
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
@@ -31,6 +32,24 @@ export type SignIn = {
   finish: Handler
   /** GET /cancelled */
   decline: Handler
+  /** POST /logout */
+  signOut: Handler
+
+  /**
+   * Protects a scope. Call `protect` in the scope before registering routes. An error handler that a product sets in this
+   * scope must throw a SignInRequired error again, so that the visitor can sign in.
+   */
+  protect: (scope: FastifyInstance) => void
+  /** A preHandler for public pages that show the name of a signed-in visitor. Sets `request.visitorIfAny`. */
+  recognise: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+  /** Whether the visitor has signed out and not yet chosen to sign in again. */
+  hasSignedOut: (request: FastifyRequest) => boolean
+  /** The portal's own sign-out page; undefined if the portal has no such page. */
+  findPortalSignOut: (request: FastifyRequest) => Promise<string | undefined>
+  /** For error pages: a link for signing in again, if the browser sent a session cookie. */
+  signInAgainLink: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
+
   /**
    * Begins a login whose tokens go to `onConnected` and not into the cookie, for jobs that act while the visitor is away.
    * Return the result from the handler of a POST route in the signed-in scope. After the login, the browser opens
@@ -38,31 +57,18 @@ export type SignIn = {
    */
   connect: (request: FastifyRequest, reply: FastifyReply, options: { returnTo: string }) => Promise<unknown>
   /**
-   * Renews the tokens of a connection. Lock the stored row of the connection during the call, and store the result, because
-   * the portal ends the connection if two processes renew with the same refresh token at different times.
+   * Renews the tokens of a connection, not of a session. Lock the stored row of the connection during the call, and
+   * store the result. Otherwise two processes could renew with the same refresh token at different times, and the
+   * portal would end the connection.
    */
-  renew: (refreshToken: string) => Promise<Renewal>
+  renewConnection: (refreshToken: string) => Promise<Renewal>
   /** Ends a connection at the portal, if the portal offers revocation. Never throws. */
-  revoke: (refreshToken: string) => Promise<void>
+  revokeConnection: (refreshToken: string) => Promise<void>
   /**
-   * Calls the application API like `request.visitor.api`. If the API refuses the token, the call throws a PublicError 401.
+   * Calls the application API like `request.visitor.api`, with the access token of a connection. If the API refuses the
+   * token, the call throws a PublicError 401.
    */
-  callApi: (accessToken: string) => Api
-  /** POST /logout */
-  end: Handler
-  /**
-   * Protects a scope. Call `protect` in the scope before registering routes. An error handler that a product sets in this
-   * scope must throw a SignInRequired error again, so that the visitor can sign in.
-   */
-  protect: (scope: FastifyInstance) => void
-  /** A preHandler for public pages that show the name of a signed-in visitor. */
-  recognise: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
-  /** Whether the visitor has signed out and not yet chosen to sign in again. */
-  hasSignedOut: (request: FastifyRequest) => boolean
-  /** The portal's own sign-out page; undefined if it has none. */
-  findPortalSignOut: (request: FastifyRequest) => Promise<string | undefined>
-  /** For error pages: a link for signing in again, if the browser sent a session cookie. */
-  againLink: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
+  connectionApi: (accessToken: string) => Api
 }
 
 export type SignInOptions = {
@@ -76,7 +82,7 @@ export type SignInOptions = {
   /** The page after a login without `returnTo`. The server does not start without this GET route. */
   home: string
   /**
-   * Stores the tokens of a visitor who has connected, in place of earlier ones. If this function throws, the client
+   * Stores the tokens of a visitor who has connected, in place of earlier tokens. If this function throws, the client
    * revokes the tokens, and the visitor reads that nothing was connected.
    */
   onConnected?: ((connection: Connection, request: FastifyRequest) => Promise<void>) | undefined
@@ -97,23 +103,16 @@ declare module 'fastify' {
   }
 }
 
-const maxSessionDataBytes = 500
-
 export const signIn = fastifyPlugin<SignInOptions>(
   async (app, options) => {
     const { registration, portalUpstream, apiUrl, apiUpstream, sealer, clock, home } = options
     const portal = createPortal(registration, portalUpstream, clock, app.log)
     const loginCookies = createLoginCookies(sealer, clock)
     const sessions = createSessions(sealer, portal, clock)
-    const { protect, recognise, createFixedVisitor, addSessionData } = createRequireSession({
-      portal,
-      sessions,
-      sealer,
-      home,
-      apiUrl,
-      apiUpstream,
-      loadSessionData: runLoadSessionData,
-    })
+    const hooks = createProductHooks(options)
+    const { loadSessionData } = hooks
+    const visitors = createVisitors({ sessions, sealer, apiUrl, apiUpstream, loadSessionData })
+    const { protect, recognise } = createVisitorHooks({ portal, sessions, visitors, home })
     const { keepConnection, ...connections } = createConnections(app, {
       portal,
       sessions,
@@ -122,16 +121,8 @@ export const signIn = fastifyPlugin<SignInOptions>(
       apiUpstream,
       onConnected: options.onConnected,
     })
-    const login = createLogin({
-      portal,
-      loginCookies,
-      sessions,
-      clock,
-      home,
-      afterSignIn: runAfterSignIn,
-      keepConnection,
-    })
-    const signOut = createSignOut({ portal, sealer, loginCookies, sessions, beforeSignOut: runBeforeSignOut })
+    const login = createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn, keepConnection })
+    const signOut = createSignOut({ portal, sealer, loginCookies, sessions, beforeSignOut })
 
     app.decorateRequest('visitorIfAny', undefined)
     app.decorateRequest('visitor', {
@@ -148,12 +139,12 @@ export const signIn = fastifyPlugin<SignInOptions>(
     app.decorate('signIn', {
       ...login,
       ...connections,
-      end: signOut,
+      signOut,
       protect,
       recognise,
       hasSignedOut,
       findPortalSignOut: request => portal.findSignOutPage(callContext(request)),
-      againLink(request, { signIn: { signInAgain } }, returnTo = home) {
+      signInAgainLink(request, { signIn: { signInAgain } }, returnTo = home) {
         const isSignedIn = request.visitorIfAny !== undefined || hasSessionCookie(request.cookies ?? {})
         return isSignedIn ? loginLink(returnTo, signInAgain) : undefined
       },
@@ -166,52 +157,23 @@ export const signIn = fastifyPlugin<SignInOptions>(
       void portal.readMetadata(backgroundContext('start'))
     })
 
-    async function runAfterSignIn(
+    /** Gives the product a visitor with the new session, before the answer of the callback is sent. */
+    async function afterSignIn(
       request: FastifyRequest,
       reply: FastifyReply,
       session: Session,
       cookies: Cookie[],
     ): Promise<void> {
       if (!options.afterSignIn && !options.loadSessionData) return
-      request.visitorIfAny = createFixedVisitor(request, session, afterSetting(request.cookies, cookies))
-      await addSessionData(request, reply, () => session)
-      await runHook(request, async () => options.afterSignIn?.(request.visitor, request))
+      request.visitorIfAny = visitors.createFixedVisitor(request, session, afterSetting(request.cookies, cookies))
+      await visitors.addSessionData(request, reply, () => session)
+      await hooks.afterSignIn(request.visitor, request)
     }
 
-    async function runBeforeSignOut(request: FastifyRequest, session: Session | undefined): Promise<void> {
-      const visitor = session && createFixedVisitor(request, session, request.cookies)
-      await runHook(request, async () => options.beforeSignOut?.(visitor, request))
-    }
-
-    async function runLoadSessionData(request: FastifyRequest, visitor: Visitor): Promise<SessionData | undefined> {
-      if (!options.loadSessionData) return undefined
-      return runHook(request, async () => {
-        const data = await options.loadSessionData?.(visitor, request)
-        const bytes = Buffer.byteLength(JSON.stringify(data ?? {}))
-        if (bytes <= maxSessionDataBytes) return data
-        throw new Error(
-          `loadSessionData returned ${bytes} bytes of JSON. The session cookie has room for ${maxSessionDataBytes}.`,
-        )
-      })
+    async function beforeSignOut(request: FastifyRequest, session: Session | undefined): Promise<void> {
+      const visitor = session && visitors.createFixedVisitor(request, session, request.cookies)
+      await hooks.beforeSignOut(visitor, request)
     }
   },
   { name: 'sign-in', dependencies: ['@fastify/cookie', 'pages', 'forms'] },
 )
-
-/** Runs a hook of the product, and stops waiting for it at the deadline of the request. Errors are logged, not thrown. */
-async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
-  const timeout = Promise.withResolvers<never>()
-  const timeLeftMs = callContext(request).endsAt - performance.now()
-  const timer = setTimeout(
-    () => timeout.reject(new Error('The hook exceeded the deadline of the request.')),
-    timeLeftMs,
-  )
-  try {
-    return await Promise.race([hook(), timeout.promise])
-  } catch (error) {
-    logError(request, new PublicError('hook_failed', 500, 'A hook of the product failed.', { cause: error }))
-    return undefined
-  } finally {
-    clearTimeout(timer)
-  }
-}

@@ -12,6 +12,11 @@ import type { Api } from './api.ts'
 // biome-ignore lint/suspicious/noEmptyInterface: products add their fields
 export interface SessionData {}
 
+/**
+ * On a public page with `recognise`, the session is not renewed. If its access token has expired there, `userId` is
+ * undefined and `data` is empty. The next page of the signed-in scope renews the session and has `userId` and `data`
+ * again.
+ */
 export type VisitorInfo = {
   /** The id of the visitor's account at the portal, from the access token. Store a visitor's data under this id. */
   userId: string | undefined
@@ -41,7 +46,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The signed-in visitor. Throws outside the signed-in scope, because a request there may have no session. */
     readonly visitor: Visitor
-    /** The visitor, if one is signed in. Always undefined on routes that neither require nor recognise visitors. */
+    /**
+     * The visitor, if one is signed in. Templates have it as `it.visitor`. Always undefined on routes outside the signed-in
+     * scope that do not have the preHandler `app.signIn.recognise`.
+     */
     visitorIfAny: VisitorInfo | Visitor | undefined
   }
 }

@@ -22,8 +22,9 @@ const contentTypes: Record<string, string> = {
 }
 
 /**
- * Returns a function for templates: the address of a file by its name, such as `notes/live.js`. If two folders have a file
- * of the same name, the earlier folder wins. With `reload`, each request reads the file again, for development.
+ * Returns a function for templates: the address of a file by its name, such as `notes/live.js`. If two folders have a
+ * file of the same name, the file in the earlier folder is served. With `reload`, each request reads the file again,
+ * for development.
  */
 export function serveAssets(app: FastifyInstance, folders: string[], reload: boolean): (name: string) => string {
   const addresses = new Map<string, string>()

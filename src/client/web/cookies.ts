@@ -30,8 +30,8 @@ export function afterSetting(cookies: Cookies, set: Cookie[]): Cookies {
 export const maxExpired = 10
 
 /**
- * Chooses at most ten of these cookies for this response to delete. Cookies that this client has sealed are chosen before
- * others. Later responses delete the rest.
+ * Chooses at most ten of these cookies for this response to delete. Cookies that this client has sealed are chosen
+ * before other cookies. Later responses delete the remaining cookies.
  */
 export function limitExpired(names: string[], cookies: Cookies, sealer: Sealer): string[] {
   if (names.length <= maxExpired) return names

@@ -35,20 +35,21 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
     if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
 
     try {
-      const own = texts.of(request)
-      const message = publicError.messageIn(own)
+      const requestTexts = texts.of(request)
+      const message = publicError.messageIn(requestTexts)
       if (prefersJson(request)) return { error: { code, message, requestId: request.id } }
-      const { titles, otherTitle, tryAgain, goToStart } = own.web.errorPage
+      const { titles, otherTitle, tryAgain, goToStart } = requestTexts.web.errorPage
       const isServerError = statusCode >= 500
       const retryPath = isServerError && request.method === 'GET' ? localPath(request.url) : undefined
       const retry = retryPath ? { href: retryPath, text: tryAgain } : undefined
-      const signInLink = isServerError ? signInAgain(request, own, retryPath) : undefined
+      const signInLink = isServerError ? signInAgain(request, requestTexts, retryPath) : undefined
       const page = renderMessage(request, {
-        title: publicError.titleIn(own) ?? titles[statusCode] ?? otherTitle,
+        title: publicError.titleIn(requestTexts) ?? titles[statusCode] ?? otherTitle,
         message,
         nextStep: publicError.nextStep ?? retry ?? { href: '/', text: goToStart },
         // A failed login has its own link for signing in again, which leads to the page that the visitor wanted.
-        otherStep: statusCode === 404 && !publicError.nextStep ? { href: home, text: own.start.goHome } : undefined,
+        otherStep:
+          statusCode === 404 && !publicError.nextStep ? { href: home, text: requestTexts.start.goHome } : undefined,
         signInAgain: signInLink && (publicError.nextStep ?? signInLink),
         isError: true,
       })
@@ -59,11 +60,11 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
       const internal = toPublicError(renderingError as Error)
       logError(request, internal)
       reply.code(500)
-      const fallback = texts.withoutRequest()
-      const message = internal.messageIn(fallback)
+      const defaultTexts = texts.withoutRequest()
+      const message = internal.messageIn(defaultTexts)
       if (prefersJson(request)) return { error: { code: internal.code, message, requestId: request.id } }
       reply.type('text/html; charset=utf-8')
-      return pageWithoutTemplate(message, name, fallback)
+      return pageWithoutTemplate(message, name, defaultTexts)
     }
   }
 }
@@ -102,8 +103,8 @@ export function createNotFoundHandler(app: FastifyInstance, routerOptions: { max
 }
 
 /**
- * Errors of Fastify and of plugins keep their status and get a fixed message, because the original one may quote what was
- * sent. The log gets the code of the error and where the validation failed.
+ * Errors of Fastify and of plugins keep their status and get a fixed message, because the original message may quote
+ * what was sent. The log gets the code of the error and where the validation failed.
  */
 function toPublicError(error: Error & Partial<FastifyError>): PublicError {
   if (error instanceof PublicError) return error

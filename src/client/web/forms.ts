@@ -1,10 +1,12 @@
 // A Fastify plugin for pages with a form: `app.defineForm` protects against double submission, keeps drafts while the
 // visitor signs in again, and shows a refused form again with its errors. A plain app.post() works without this plugin.
+// The plugin also adds `app.handovers` and `app.notices`, which leave a value for the next page (handover.ts).
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { FieldError, type NextStep, PublicError } from '../errors.ts'
 import { ExpiringMap, shareWork } from '../expiring-map.ts'
+import type { Sentence } from '../texts.ts'
 import { logError } from './error-pages.ts'
 import { createHandovers, createNotices, type Handovers, type Notices } from './handover.ts'
 import type { Sealer } from './seal.ts'
@@ -40,8 +42,11 @@ export type FormDefinition = {
   template: string
   /** More data for the template, such as `title`. This data overrides the fields of FormPage. */
   data?: (request: FastifyRequest, page: FormPage) => object | Promise<object>
-  /** Hidden fields that only help to show the form again. A draft in a cookie does not contain them. */
-  onlyShown?: string[]
+  /**
+   * Hidden fields that only help to show the form again, such as the names of choices. A draft does not contain these
+   * fields. The plain form, which is shown if the template fails, does not contain them either.
+   */
+  notInDraft?: string[]
 }
 
 export type Submission = {
@@ -66,6 +71,17 @@ export type FormToken = {
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 type SubmitHandler = (request: FastifyRequest, reply: FastifyReply, submission: Submission) => Promise<unknown>
+
+/**
+ * Throw this in `submit` if the form has done its work before, with other values: a visitor went Back, changed the form and
+ * sent it again. The form is shown again with the changed values and a new token, so that the next submission does the
+ * work with these values.
+ */
+export class FormUsed extends PublicError {
+  constructor(sentence: Sentence) {
+    super('form_used', 409, sentence)
+  }
+}
 
 export type Form = {
   /** Register the POST route with this: `app.post('/notes', form.route, form.submit(…))`. */
@@ -134,22 +150,22 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
 
   /**
    * The token for a form that is shown again. By default the form keeps its token, so that the form is still carried out
-   * only once. If the token is used up, the form gets a new token.
+   * only once. Undefined if the form needs a new token.
    */
-  function tokenAfter({ code, statusCode }: PublicError, formToken: string | undefined): { formToken?: string } {
+  function tokenAfter(error: PublicError, formToken: string | undefined): string | undefined {
     const token = unsealToken(formToken)
-    if (!token || !formToken || code === 'form_used') return {}
+    if (!token || error instanceof FormUsed) return undefined
     // The API may have carried out the request although its answer was lost. `mayHaveActed` is in the form, so every replica
     // can read it.
-    const isInDoubt = statusCode === 502 || statusCode === 504
-    return { formToken: isInDoubt ? sealToken({ ...token, mayHaveActed: true }) : formToken }
+    const isInDoubt = error.statusCode === 502 || error.statusCode === 504
+    return isInDoubt ? sealToken({ ...token, mayHaveActed: true }) : formToken
   }
 
-  return function defineForm({ page, template, data = () => ({}), onlyShown = [] }: FormDefinition): Form {
+  return function defineForm({ page, template, data = () => ({}), notInDraft = [] }: FormDefinition): Form {
     const results = new ExpiringMap<Promise<unknown>>(clock)
 
-    const withoutOnlyShown = (fields: FormFields): FormFields =>
-      Object.fromEntries(Object.entries(fields).filter(([name]) => !onlyShown.includes(name)))
+    const toDraft = (fields: FormFields): FormFields =>
+      Object.fromEntries(Object.entries(fields).filter(([name]) => !notInDraft.includes(name)))
 
     const form: Form = {
       get route() {
@@ -178,7 +194,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
           if (!isShownInForm(error)) throw error
           logError(request, error)
           reply.code(error.statusCode)
-          return renderForm(request, reply, { ...tokenAfter(error, formToken), fields, problem: error })
+          return renderForm(request, reply, { formToken: tokenAfter(error, formToken), fields, problem: error })
         }
       },
 
@@ -191,7 +207,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         // A draft belongs to the visitor that the form was shown to. Without a valid token that visitor is unknown.
         const sessionOwner = unsealToken(formToken)?.sessionOwner
         const path = form.pathOf(request)
-        if (sessionOwner && handovers.leave(reply, { path, sessionOwner, value: withoutOnlyShown(fields) }, 'lax'))
+        if (sessionOwner && handovers.leave(reply, { path, sessionOwner, value: toDraft(fields) }, 'lax'))
           return reply.message({ title: texts.sessionEnded, message: texts.draftKept, nextStep })
         return renderForm(request, reply, { formToken, fields, signInHref: nextStep.href })
       },
@@ -228,7 +244,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
             // This page must use the address of this request, because that address accepts the form. `data` may have
             // set another `action`.
             action: request.url,
-            inputs: plainInputs(withoutOnlyShown(formPage.fields)),
+            inputs: plainInputs(toDraft(formPage.fields)),
             button: texts.web.form.sendAgain,
           }),
         )

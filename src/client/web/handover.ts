@@ -45,7 +45,7 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
  */
 export function createNotices(sealer: Sealer, clock: () => Date) {
   return {
-    /** Call this before redirecting to `path`. A later notice replaces one that no page has shown yet. */
+    /** Call this before redirecting to `path`. A later notice replaces an earlier notice that no page has shown yet. */
     leave(reply: FastifyReply, path: string, notice: string): void {
       const { sessionOwner } = reply.request.visitor
       const handover: Handover = { path, sessionOwner, value: notice }

@@ -19,7 +19,7 @@ export type PagesOptions = {
   home: string
   /** A page where visitors create something. The start page links to this page. */
   newPage?: string
-  /** Returns the links in the header. The links may depend on the visitor. */
+  /** Returns the links in the header. The links may depend on the visitor, whose `data` may be empty on a public page. */
   links: (visitor: VisitorInfo, texts: Texts) => NextStep[]
   texts: TextsOf<FastifyRequest>
   clock: () => Date
@@ -43,7 +43,7 @@ export type Message = {
   signInAgain?: NextStep | undefined
   /** Adds that the visitor may still be signed in at the login portal. */
   hasSignedOut?: boolean
-  /** The portal's own sign-out page. Undefined if the portal has none. */
+  /** The portal's own sign-out page. Undefined if the portal has no such page. */
   portalSignOut?: string | undefined
   /** Shows the request id, so that the operator can find the error in the log. */
   isError?: boolean
@@ -175,8 +175,8 @@ function pathOf({ url }: FastifyRequest): string {
 /**
  * Renders a page that goes to `path` by itself (meta refresh).
  *
- * A redirect does not work here: after a redirect that began on another site, browsers do not send Strict cookies, not even
- * those that this answer sets (RFC 6265bis 5.2).
+ * A redirect does not work here: after a redirect that began on another site, browsers do not send Strict cookies. They
+ * do not even send the Strict cookies that this answer sets (RFC 6265bis 5.2).
  */
 export function sendContinuePage(reply: FastifyReply, path: string): Promise<string> {
   reply.code(200).headers({

@@ -24,9 +24,9 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
 }
 
 /**
- * The cross-site guard. This hook sets the security headers, and refuses every request with an unsafe method that does
- * not come from a page of this origin: forms, JSON and everything else. The hook also refuses requests without a Host
- * header.
+ * The cross-site guard. This hook sets the security headers. If a request with an
+ * unsafe method does not come from a page of this origin, the hook refuses it, whatever the body of the request is. The
+ * hook also refuses requests without a Host header.
  *
  * Browsers say in Sec-Fetch-Site whether the request comes from this origin. Old browsers, and pages without https on
  * another host than localhost, send only Origin. `same-site` is refused as well, because pages of a sibling host send our
@@ -65,7 +65,8 @@ export const navigationsOnly: onRequestHookHandler = (request, _reply, done) => 
 }
 
 /**
- * Whether another site led the visitor here. In that case the browser sends no Strict cookies, although it may have some.
+ * Whether another site led the visitor here. In that case the browser sends no Strict cookies, although it may have
+ * Strict cookies.
  */
 export function isFromAnotherSite(request: FastifyRequest): boolean {
   return request.headers['sec-fetch-site'] === 'cross-site' && (request.method === 'GET' || request.method === 'HEAD')

@@ -69,7 +69,7 @@ function isPage({ statusCode, headers, body }: { statusCode: number; headers: ob
 }
 
 t.test(
-  'F-44: if the API returns any JSON as the list of applications, the client shows a list or an error page',
+  'F-44: whatever JSON the API returns as the list of applications, the client shows a list or an error page',
   async t => {
     const { browser, platform } = await start(t)
     const anyList = fc.oneof(fc.array(fc.oneof(anyRecord, anyValue)).map(collection), anyValue)
@@ -86,7 +86,7 @@ t.test(
 )
 
 t.test(
-  'F-44: if the API returns any JSON as an application, the visitor can open and edit it, or gets an error page',
+  'F-44: whatever JSON the API returns as an application, the visitor can open and edit the application, or gets an error page',
   async t => {
     const { browser, platform } = await start(t)
     await fc.assert(
@@ -176,7 +176,7 @@ for (const [action, call] of [
   })
 }
 
-t.test('DO-12: any search, page number and id in an address leads to a page', async t => {
+t.test('DO-12: any search, page number or id in an address leads to a page', async t => {
   const { browser } = await start(t)
   await fc.assert(
     fc.asyncProperty(anyText, anyText, async (q, page) => {

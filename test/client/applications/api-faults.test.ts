@@ -112,7 +112,7 @@ t.test('UP-04: the form is shown even if the list of groups never ends', async t
 })
 
 t.test(
-  'F-18: if the API answers the list with 409, the visitor gets a page with 409 that contains nothing of the API’s body',
+  'F-18: if the API answers the request for the list with 409, the visitor gets a 409 page without the text of the API',
   async t => {
     const { browser, platform, log } = await buildApplicationsClient(t)
     await signIn(browser)
@@ -123,7 +123,7 @@ t.test(
   },
 )
 
-t.test('if the API refuses the list, the error page does not speak of a single application', async t => {
+t.test('if the API refuses the request for the list, the error page does not mention a single application', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   platform.answer('GET /apps/v1', { status: 403, body: {} })
@@ -165,7 +165,7 @@ t.test('UP-14: if the API always answers 403, the session continues and is not r
 })
 
 t.test(
-  'UP-14: if the API answers a call without a body with 422, the client treats the answer as unusable',
+  'UP-14: if the API answers 422 to a call that has no body, the client treats the answer as unusable',
   async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     await signIn(browser)

@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: a page makes one call, two calls if it names the group, and at most two calls if the session is renewed',
+  'DO-14: a page makes one call; a second call is for the name of the group or for a renewal, and there is no third call',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length

@@ -32,20 +32,23 @@ async function anotherReplica(t: Test, { platform, clock }: Awaited<ReturnType<t
   return (await buildApplicationsClient(t, { platform, clock, environment })).client
 }
 
-t.test('PG-15: the same form delivered twice creates one application, and both answers lead to it', async t => {
-  const { browser, platform, form, api } = await openForm(t)
-  const other = browser.copy()
-  const first = await browser.post('/applications', form)
-  const second = await other.post('/applications', form)
-  t.equal(first.headers.location, '/applications/app-1')
-  t.equal(second.headers.location, '/applications/app-1')
-  t.equal(platform.received('POST /apps/v1').length, 1)
-  t.match(
-    (await other.get('/applications/app-1')).body,
-    api.secrets[0]!,
-    'the secret must be shown whichever answer arrives',
-  )
-})
+t.test(
+  'PG-15: if the same form is delivered twice, the client creates one application, and both answers lead to this application',
+  async t => {
+    const { browser, platform, form, api } = await openForm(t)
+    const other = browser.copy()
+    const first = await browser.post('/applications', form)
+    const second = await other.post('/applications', form)
+    t.equal(first.headers.location, '/applications/app-1')
+    t.equal(second.headers.location, '/applications/app-1')
+    t.equal(platform.received('POST /apps/v1').length, 1)
+    t.match(
+      (await other.get('/applications/app-1')).body,
+      api.secrets[0]!,
+      'the secret must be shown whichever answer arrives',
+    )
+  },
+)
 
 t.test('F-41: a form sent twice at the same moment creates one application', async t => {
   const { browser, platform, form } = await openForm(t)
@@ -113,7 +116,7 @@ t.test(
   },
 )
 
-t.test('PG-15: a form creates its own application, even if an older one has the same fields', async t => {
+t.test('PG-15: a form creates its own application, even if an older application has the same fields', async t => {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: api.scripts })

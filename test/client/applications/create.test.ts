@@ -153,30 +153,33 @@ t.test('groups are offered by name, and a group that the visitor created is pres
   }
 })
 
-t.test('PG-16: creating an application is answered with 303, and a reload does not send the form again', async t => {
-  const { browser, platform, form } = await openForm(t)
-  const answer = await browser.post('/applications', { ...form, ...typed })
-  t.equal(answer.statusCode, 303)
-  t.equal(answer.headers.location, '/applications/app-1')
+t.test(
+  'PG-16: the answer to the form for a new application is a 303, and a reload does not send the form again',
+  async t => {
+    const { browser, platform, form } = await openForm(t)
+    const answer = await browser.post('/applications', { ...form, ...typed })
+    t.equal(answer.statusCode, 303)
+    t.equal(answer.headers.location, '/applications/app-1')
 
-  const [created] = platform.received('POST /apps/v1')
-  t.equal(created!.headers['content-type'], 'application/json')
-  t.same(JSON.parse(created!.body), {
-    context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
-    type: 'App',
-    data: {
-      ...typed,
-      groupId: 'group-1',
-      description: 'First line\nsecond “line”',
-      redirectUris: 'https://weather.test/back,http://localhost:3000/exchangeToken',
-      defaultRedirectUri: 'https://weather.test/back',
-    },
-  })
+    const [created] = platform.received('POST /apps/v1')
+    t.equal(created!.headers['content-type'], 'application/json')
+    t.same(JSON.parse(created!.body), {
+      context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
+      type: 'App',
+      data: {
+        ...typed,
+        groupId: 'group-1',
+        description: 'First line\nsecond “line”',
+        redirectUris: 'https://weather.test/back,http://localhost:3000/exchangeToken',
+        defaultRedirectUri: 'https://weather.test/back',
+      },
+    })
 
-  await browser.get('/applications/app-1')
-  await browser.get('/applications/app-1')
-  t.equal(platform.received('POST /apps/v1').length, 1)
-})
+    await browser.get('/applications/app-1')
+    await browser.get('/applications/app-1')
+    t.equal(platform.received('POST /apps/v1').length, 1)
+  },
+)
 
 t.test('the client id, the client secret and the app access tokens are shown once, and not after a reload', async t => {
   const { browser, platform, api, form } = await openForm(t)

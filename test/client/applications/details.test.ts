@@ -241,24 +241,27 @@ t.test('the title of every page of an application contains the name of the appli
   ])
 })
 
-t.test('a form of one application cannot create a secret for another application, and cannot remove it', async t => {
-  const { browser, platform, api } = await withApplications(t)
-  const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
-  await browser.copy().post('/applications/app-1/secret', form)
-  const other = browser.copy()
-  await other.post('/applications/app-2/secret', form)
-  t.notMatch(
-    (await other.get('/applications/app-2')).body,
-    api.secrets[0]!,
-    'the page of app-2 must not show the secret of app-1',
-  )
+t.test(
+  'a form of one application can neither create a secret for another application nor remove that application',
+  async t => {
+    const { browser, platform, api } = await withApplications(t)
+    const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
+    await browser.copy().post('/applications/app-1/secret', form)
+    const other = browser.copy()
+    await other.post('/applications/app-2/secret', form)
+    t.notMatch(
+      (await other.get('/applications/app-2')).body,
+      api.secrets[0]!,
+      'the page of app-2 must not show the secret of app-1',
+    )
 
-  const removal = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
-  await browser.post('/applications/app-1/delete', removal)
-  const answer = await browser.post('/applications/app-2/delete', removal)
-  const isGone = platform.received('DELETE /apps/v1/app-2').length === 1
-  t.equal(answer.headers.location === '/applications', isGone, 'the answer says so only after a removal')
-})
+    const removal = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
+    await browser.post('/applications/app-1/delete', removal)
+    const answer = await browser.post('/applications/app-2/delete', removal)
+    const isGone = platform.received('DELETE /apps/v1/app-2').length === 1
+    t.equal(answer.headers.location === '/applications', isGone, 'the answer says so only after a removal')
+  },
+)
 
 t.test('before a removal, a page says what will stop working and asks for confirmation', async t => {
   const { browser, platform } = await withApplications(t)
@@ -271,7 +274,7 @@ t.test('before a removal, a page says what will stop working and asks for confir
   t.equal(platform.received('DELETE /apps/v1/app-1').length, 0)
 })
 
-t.test('before a new client secret, a page says which secret stops working', async t => {
+t.test('before a new client secret is created, a page says which secret stops working', async t => {
   const { browser, platform, clock } = await withApplications(t)
   const before = (days: number) => new Date(clock.read().getTime() - days * 24 * 60 * 60 * 1000).toISOString()
   const { oldStops, noneStops, previousStops } = applicationsTexts.secret
@@ -288,7 +291,7 @@ t.test('before a new client secret, a page says which secret stops working', asy
   }
 })
 
-t.test('after a removal, the list says so and no longer has the application', async t => {
+t.test('after an application was removed, the list says so and no longer contains the application', async t => {
   const { browser, platform } = await withApplications(t)
   const form = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
   const answer = await browser.post('/applications/app-1/delete', form)
@@ -330,7 +333,7 @@ for (const action of ['secret', 'delete'] as const) {
     t.equal(platform.received('POST /api/exchangeToken').length, 1)
   })
 
-  t.test(`a ${action} without its form token, or with a forged one, does nothing`, async t => {
+  t.test(`a ${action} without its form token, or with a forged form token, does nothing`, async t => {
     const { browser, platform } = await withApplications(t)
     for (const form of [{}, { formToken: 'forged' }, { formToken: browser.cookie('__Host-session')! }]) {
       const page = await browser.post(`/applications/app-1/${action}`, form as Record<string, string>)

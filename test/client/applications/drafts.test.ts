@@ -51,28 +51,25 @@ async function openFormAndWait(t: Test, path: string, action: string) {
   return { ...test, api, form, signInAgain, changes }
 }
 
-t.test(
-  'PG-14: a form for a new application that is sent after the session ended is kept until the visitor signs in',
-  async t => {
-    const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
-    const page = await browser.post('/applications', { ...form, ...typed })
-    t.equal(page.statusCode, 401)
-    t.match(textOf(page), webTexts.form.sessionEnded)
-    t.match(textOf(page), webTexts.form.draftKept)
-    t.match(setCookieLine(page, '__Host-handover'), /; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
-    t.same(changes(), [])
+t.test('PG-14: if the session has ended, a form for a new application is kept until the visitor signs in', async t => {
+  const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
+  const page = await browser.post('/applications', { ...form, ...typed })
+  t.equal(page.statusCode, 401)
+  t.match(textOf(page), webTexts.form.sessionEnded)
+  t.match(textOf(page), webTexts.form.draftKept)
+  t.match(setCookieLine(page, '__Host-handover'), /; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+  t.same(changes(), [])
 
-    const path = await signInAgain(page)
-    t.equal(path, '/applications/new')
-    const again = await browser.get(path!)
-    t.hasStrict(readForm(again, '/applications'), typed)
-    t.match(textOf(again), webTexts.form.hasDraft)
-    t.same(changes(), [], 'the form must not be sent by itself')
+  const path = await signInAgain(page)
+  t.equal(path, '/applications/new')
+  const again = await browser.get(path!)
+  t.hasStrict(readForm(again, '/applications'), typed)
+  t.match(textOf(again), webTexts.form.hasDraft)
+  t.same(changes(), [], 'the form must not be sent by itself')
 
-    t.equal((await browser.post('/applications', readForm(again, '/applications'))).statusCode, 303)
-    t.same(changes(), ['POST /apps/v1'])
-  },
-)
+  t.equal((await browser.post('/applications', readForm(again, '/applications'))).statusCode, 303)
+  t.same(changes(), ['POST /apps/v1'])
+})
 
 t.test('PG-14: the form after the next sign-in contains changes that were sent without a session', async t => {
   const action = '/applications/app-1/edit'
@@ -107,7 +104,7 @@ for (const [path, action] of [
 }
 
 t.test(
-  'PG-14: a form of more than 2.5 KB is shown again with its text, and can be sent after signing in in another tab',
+  'PG-14: a form of more than 2.5 KB is shown again with its text, and can be sent after a login in another tab',
   async t => {
     const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
     const page = await browser.post('/applications', { ...form, ...long })

@@ -94,37 +94,40 @@ for (const [what, settings] of Object.entries({
   'an API without ETags': { hasTags: false },
   'an API with weak ETags': { tagOf: (version: number) => `W/"${version}"` },
 })) {
-  t.test(`an edit that conflicts saves nothing and shows both values of each field (${what})`, async t => {
-    const { browser, form, change, fields, puts } = await openForm(t, settings)
-    change({ description: 'Theirs', scopes: 'read' })
-    const before = fields()
-    const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
-    t.equal(page.statusCode, 409)
-    t.strictSame(fields(), before)
-    t.match(
-      page.body,
-      `<title>${webTexts.page.errorTitle(applicationsTexts.form.editTitle('Weather'))} · Applications</title>`,
-    )
-    t.match(textOf(page, 'problem'), applicationsTexts.conflict.message)
-    t.match(
-      textOf(page, 'problem'),
-      webTexts.form.problemOf(applicationsTexts.form.labels.description, applicationsTexts.conflict.choose),
-    )
-    t.ok(linksOf(page).includes('#description'))
-    t.strictSame(asked(page), ['name', 'description', 'scopes'])
-    const text = textOf(page)
-    for (const words of ['Also mine', 'Theirs', 'Mine', 'Weather', 'read write']) t.match(text, words)
-    t.strictSame(
-      ['name', 'description', 'scopes'].map(name => chosen(page, name)),
-      ['typed', undefined, 'stored'],
-      'only where both have changed a field the visitor must choose; elsewhere the one change is kept',
-    )
-    t.equal(
-      puts().filter(({ headers }) => headers['if-match'] === undefined).length,
-      0,
-      'every update must have an If-Match header',
-    )
-  })
+  t.test(
+    `an edit that conflicts saves nothing, and the page shows the typed and the stored value of each field (${what})`,
+    async t => {
+      const { browser, form, change, fields, puts } = await openForm(t, settings)
+      change({ description: 'Theirs', scopes: 'read' })
+      const before = fields()
+      const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
+      t.equal(page.statusCode, 409)
+      t.strictSame(fields(), before)
+      t.match(
+        page.body,
+        `<title>${webTexts.page.errorTitle(applicationsTexts.form.editTitle('Weather'))} · Applications</title>`,
+      )
+      t.match(textOf(page, 'problem'), applicationsTexts.conflict.message)
+      t.match(
+        textOf(page, 'problem'),
+        webTexts.form.problemOf(applicationsTexts.form.labels.description, applicationsTexts.conflict.choose),
+      )
+      t.ok(linksOf(page).includes('#description'))
+      t.strictSame(asked(page), ['name', 'description', 'scopes'])
+      const text = textOf(page)
+      for (const words of ['Also mine', 'Theirs', 'Mine', 'Weather', 'read write']) t.match(text, words)
+      t.strictSame(
+        ['name', 'description', 'scopes'].map(name => chosen(page, name)),
+        ['typed', undefined, 'stored'],
+        'only where both have changed a field the visitor must choose; elsewhere the one change is kept',
+      )
+      t.equal(
+        puts().filter(({ headers }) => headers['if-match'] === undefined).length,
+        0,
+        'every update must have an If-Match header',
+      )
+    },
+  )
 
   t.test(`only the values that the visitor chose are saved (${what})`, async t => {
     const { browser, form, change, fields, choose } = await openForm(t, settings)
@@ -142,7 +145,7 @@ for (const [what, settings] of Object.entries({
     })
   })
 
-  t.test(`the same change by both people is not a conflict (${what})`, async t => {
+  t.test(`if two people make the same change, there is no conflict (${what})`, async t => {
     const { browser, form, change, fields } = await openForm(t, settings)
     const uri = 'https://weather.test/back'
     change({ description: 'The same', redirectUris: uri, defaultRedirectUri: uri })

@@ -53,27 +53,30 @@ t.test('the form has the values of the application, and no field for the group',
   t.notOk('groupId' in form)
 })
 
-t.test('PG-16: saved changes answer 303, and the page of the application says that they are saved', async t => {
-  const { browser, form, sent, platform } = await openForm(t, { returnsClient: true })
-  const answer = await browser.post(action, { ...form, name: 'Tides', description: '', scopes: '' })
-  t.equal(answer.statusCode, 303)
-  t.same(sent(), {
-    context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
-    type: 'App',
-    data: {
-      ...data,
-      name: 'Tides',
-      description: '',
-      redirectUris: client.redirectUris,
-      defaultRedirectUri: client.defaultRedirectUri,
-      scopes: '',
-      defaultScopes: 'read',
-    },
-  })
-  const page = await browser.get(String(answer.headers.location))
-  t.match(textOf(page), applicationsTexts.details.saved)
-  t.equal(platform.received('PUT /apps/v1/app-1').length, 1)
-})
+t.test(
+  'PG-16: the answer to saved changes is a 303, and the page of the application says that the changes are saved',
+  async t => {
+    const { browser, form, sent, platform } = await openForm(t, { returnsClient: true })
+    const answer = await browser.post(action, { ...form, name: 'Tides', description: '', scopes: '' })
+    t.equal(answer.statusCode, 303)
+    t.same(sent(), {
+      context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
+      type: 'App',
+      data: {
+        ...data,
+        name: 'Tides',
+        description: '',
+        redirectUris: client.redirectUris,
+        defaultRedirectUri: client.defaultRedirectUri,
+        scopes: '',
+        defaultScopes: 'read',
+      },
+    })
+    const page = await browser.get(String(answer.headers.location))
+    t.match(textOf(page), applicationsTexts.details.saved)
+    t.equal(platform.received('PUT /apps/v1/app-1').length, 1)
+  },
+)
 
 t.test('after saving, the title of the page begins with “Saved”', async t => {
   const { browser, form } = await openForm(t, { returnsClient: true })
@@ -162,7 +165,7 @@ t.test('a refused form still says that the OAuth client is unknown, and sends no
   t.same(sent().data, { ...data, name: 'Tides', redirectUris: 'https://typed.test/back' })
 })
 
-t.test('in a refused form of a known OAuth client the visitor can still empty a field', async t => {
+t.test('if the OAuth client is known, the visitor can empty a field in a refused form', async t => {
   const { browser, form, sent } = await openForm(t, { returnsClient: true })
   const again = readForm(await browser.post(action, { ...form, name: '' }), action)
   await browser.post(action, { ...again, name: 'Tides', scopes: '' })

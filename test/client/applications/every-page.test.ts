@@ -146,7 +146,7 @@ t.test(
 )
 
 t.test(
-  'PG-03, PG-08, PG-09, PG-11: every page has the security headers, and loads nothing that they forbid',
+  'PG-03, PG-08, PG-09, PG-11: every page has the security headers, and loads nothing that these headers forbid',
   async t => {
     const { browser, platform } = await start(t)
     const loads = /<(?:link|script|img|iframe|object|embed|source)\b[^>]*?\s(?:href|src|srcset|data)="([^"]*)"/g

@@ -119,17 +119,20 @@ const noWebUrls = [
   'https://',
 ]
 for (const field of ['webPageUrl', 'iconUrl', 'privacyPolicyUrl'] as const) {
-  t.test(`PG-06: ${field} accepts only http and https addresses, and says so next to the field`, async t => {
-    const { browser, form, platform } = await openForm(t)
-    for (const value of noWebUrls) {
-      const page = await browser.post('/applications', { ...form, [field]: value })
-      t.equal(page.statusCode, 422, value)
-      t.match(faultOf(page, field), problems.webUrl(labels[field]), value)
-    }
-    t.equal(platform.received('POST /apps/v1').length, 0)
-    const answer = await browser.post('/applications', { ...form, [field]: ' HTTPS://weather.test/ ' })
-    t.equal(answer.statusCode, 303, 'spaces and capital letters in an address must be accepted')
-  })
+  t.test(
+    `PG-06: as ${field}, the page accepts only http and https addresses, and says so next to the field`,
+    async t => {
+      const { browser, form, platform } = await openForm(t)
+      for (const value of noWebUrls) {
+        const page = await browser.post('/applications', { ...form, [field]: value })
+        t.equal(page.statusCode, 422, value)
+        t.match(faultOf(page, field), problems.webUrl(labels[field]), value)
+      }
+      t.equal(platform.received('POST /apps/v1').length, 0)
+      const answer = await browser.post('/applications', { ...form, [field]: ' HTTPS://weather.test/ ' })
+      t.equal(answer.statusCode, 303, 'spaces and capital letters in an address must be accepted')
+    },
+  )
 }
 
 t.test('the page lists all problems at once, each with a link to its field', async t => {

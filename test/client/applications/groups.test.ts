@@ -38,7 +38,7 @@ async function withoutGroup(t: Test) {
 }
 
 t.test(
-  'a visitor without a group types a name for one, and the client creates the group together with the application',
+  'a visitor without a group types the name of a new group, and the client creates the group together with the application',
   async t => {
     const { browser, platform, form, made } = await withoutGroup(t)
     t.notOk('groupId' in form)
@@ -183,20 +183,17 @@ t.test('the page of an application shows the name and id of its group, or only t
   t.equal(await shown(), 'group-1')
 })
 
-t.test(
-  'DO-14: after a renewal, the page shows the name of a group that the client knows already, without a third call',
-  async t => {
-    const { browser, platform, clock } = await buildApplicationsClient(t)
-    platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
-    platform.answer('GET /identities/v1/visitor-1/links', { body: collection([own('group-1', 'Weather people')]) })
-    await signIn(browser)
-    t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
-    clock.advance(3_601)
-    const calls = platform.received('GET /identities/v1/visitor-1/links').length
-    t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
-    t.equal(platform.received('GET /identities/v1/visitor-1/links').length, calls)
-  },
-)
+t.test('DO-14: after a renewal, the page shows the name of a known group without a third call', async t => {
+  const { browser, platform, clock } = await buildApplicationsClient(t)
+  platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
+  platform.answer('GET /identities/v1/visitor-1/links', { body: collection([own('group-1', 'Weather people')]) })
+  await signIn(browser)
+  t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
+  clock.advance(3_601)
+  const calls = platform.received('GET /identities/v1/visitor-1/links').length
+  t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
+  t.equal(platform.received('GET /identities/v1/visitor-1/links').length, calls)
+})
 
 t.test('the client remembers only the names of groups whose applications the visitor has opened', async t => {
   const { browser, platform, clock } = await buildApplicationsClient(t)
@@ -214,7 +211,7 @@ t.test('the client remembers only the names of groups whose applications the vis
 })
 
 t.test(
-  'F-23: if the API refuses the token for the list of groups, the client renews it once and shows the complete page',
+  'F-23: if the API refuses the token for the list of groups, the client renews the token once and shows the complete page',
   async t => {
     const { browser, platform, api, groups } = await withoutGroup(t)
     api.records.set('app-1', applicationRecord('app-1'))
@@ -229,7 +226,7 @@ t.test(
 )
 
 t.test(
-  'F-23: if the API refuses the token for a new group, the client renews it once, and the form succeeds',
+  'F-23: if the API refuses the token for a new group, the client renews the token once, and the form succeeds',
   async t => {
     const { browser, platform, create, form, made } = await withoutGroup(t)
     let calls = 0
@@ -290,7 +287,7 @@ t.test('PG-14: a form that is shown again without a session shows the name of th
   t.equal(platform.received().length, before)
 })
 
-t.test('the name of the first group is suggested after the name of the visitor', async t => {
+t.test('the suggested name of the first group contains the name of the visitor', async t => {
   const { browser } = await buildApplicationsClient(t, {
     scripts: {
       'GET /api/me': { body: { '@id': 'visitor-1', firstName: 'Jane', lastName: 'Doe' } },

@@ -13,7 +13,7 @@ import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
 t.test(
-  'F-40: after the visitor has pressed Stop, the list shows the new application, and the same form creates no second one',
+  'F-40: after the visitor has pressed Stop, the list shows the new application, and the same form creates no second application',
   async t => {
     const clock = new TestClock()
     const api = rememberingApi(clock)

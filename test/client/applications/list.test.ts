@@ -21,7 +21,7 @@ function applications(count: number) {
 const idsOf = (page: { body: string }) =>
   linksOf(page).flatMap(link => /^\/applications\/(app-\d+)$/.exec(link)?.[1] ?? [])
 
-t.test('the list asks the API as the visitor, and shows the newest application first', async t => {
+t.test('the client reads the list with the visitor’s access token, and shows the newest application first', async t => {
   const { browser, platform } = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection(applications(12)) } },
   })
@@ -92,7 +92,7 @@ t.test('a query parameter that comes twice is refused with a page, and the API i
   t.equal(platform.received('GET /apps/v1').length, 0)
 })
 
-t.test('the search ignores upper and lower case, and links to other pages keep it', async t => {
+t.test('the search ignores upper and lower case, and links to other pages keep the search', async t => {
   const many = applications(120).map(record => ({
     ...record,
     data: { ...record.data, name: Number(record['@id'].slice(4)) % 2 ? 'Weather & Co' : 'Tides' },
@@ -108,21 +108,24 @@ t.test('the search ignores upper and lower case, and links to other pages keep i
   t.match(next.body, 'name="q" value="EATHER &amp; c"')
 })
 
-t.test('a short list has no search and no choice of the order, unless the address asks for one', async t => {
-  const { browser, platform } = await buildApplicationsClient(t, {
-    scripts: { 'GET /apps/v1': { body: collection(applications(7)) } },
-  })
-  await signIn(browser)
-  const hasTools = async (path: string) => {
-    const { body } = await browser.get(path)
-    return body.includes('role="search"') && body.includes('sort=name')
-  }
-  t.equal(await hasTools('/applications'), false)
-  t.equal(await hasTools('/applications?q=name'), true)
-  t.equal(await hasTools('/applications?sort=oldest'), true)
-  platform.answer('GET /apps/v1', { body: collection(applications(8)) })
-  t.equal(await hasTools('/applications'), true)
-})
+t.test(
+  'a short list has no search and no choice of the order, unless the address contains a search or an order',
+  async t => {
+    const { browser, platform } = await buildApplicationsClient(t, {
+      scripts: { 'GET /apps/v1': { body: collection(applications(7)) } },
+    })
+    await signIn(browser)
+    const hasTools = async (path: string) => {
+      const { body } = await browser.get(path)
+      return body.includes('role="search"') && body.includes('sort=name')
+    }
+    t.equal(await hasTools('/applications'), false)
+    t.equal(await hasTools('/applications?q=name'), true)
+    t.equal(await hasTools('/applications?sort=oldest'), true)
+    platform.answer('GET /apps/v1', { body: collection(applications(8)) })
+    t.equal(await hasTools('/applications'), true)
+  },
+)
 
 t.test('the search finds ids, too', async t => {
   const { browser } = await buildApplicationsClient(t, {
@@ -167,7 +170,7 @@ t.test('a search that finds nothing says so, and offers the whole list', async t
   t.same(idsOf(page), [])
 })
 
-t.test('a visitor without applications is invited to create the first one', async t => {
+t.test('the page invites a visitor without applications to create the first application', async t => {
   const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body: collection([]) } } })
   await signIn(browser)
   const page = await browser.get('/applications')

@@ -181,7 +181,7 @@ t.test('the stream of events has every new note, and ends when the server stops'
   t.ok(file)
 })
 
-t.test('a script whose session has ended gets a 401 with a code from every route', async t => {
+t.test('if the session has ended, every route answers a script with 401 and an error code', async t => {
   const { browser } = await buildExample(t)
   const json = { method: 'POST', json: { note: 'milk' } } as const
   for (const answer of [

@@ -47,7 +47,7 @@ export async function freshAccessToken(app: FastifyInstance, pool: Pool, userId:
 
 async function renewIfDue({ signIn }: FastifyInstance, query: Query, row: Record<string, unknown>) {
   if ((row.expires_at as Date).getTime() > Date.now() + 60_000) return String(row.access_token)
-  const renewal = await signIn.renew(String(row.refresh_token))
+  const renewal = await signIn.renewConnection(String(row.refresh_token))
   if (renewal.outcome === 'refused') await query('delete from connections where user_id = $1', [row.user_id])
   if (renewal.outcome !== 'renewed') return undefined
   const { accessToken, refreshToken, expiresAt } = renewal
@@ -68,7 +68,7 @@ export async function countApplications(app: FastifyInstance, pool: Pool, store:
     try {
       const accessToken = await freshAccessToken(app, pool, userId)
       if (!accessToken) continue
-      const { ItemList } = await app.signIn.callApi(accessToken).get('/apps/v1', applicationList)
+      const { ItemList } = await app.signIn.connectionApi(accessToken).get('/apps/v1', applicationList)
       store.add(userId, notesTexts.counted(ItemList.length))
     } catch (error) {
       // A problem with one visitor must not delay the other visitors.
@@ -86,7 +86,7 @@ export const offline: FastifyPluginAsync<OfflineOptions> = async (app, { pool, s
   app.post('/disconnect', async (request, reply) => {
     const remove = 'delete from connections where user_id = $1 returning refresh_token'
     const { rows } = await pool.query(remove, [findUserId(request)])
-    for (const row of rows) await app.signIn.revoke(String(row.refresh_token))
+    for (const row of rows) await app.signIn.revokeConnection(String(row.refresh_token))
     return reply.redirect('/notes/live', 303)
   })
 

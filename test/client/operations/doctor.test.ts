@@ -61,18 +61,21 @@ t.test('the doctor names missing settings, and checks nothing else', async t => 
     )
 })
 
-t.test('the doctor names the missing settings of the product with those of the client', async t => {
-  const product = defineSettings({
-    list: [{ name: 'NOTES_FILE', about: 'Where the notes are.' }],
-    read: ({ text }) => ({ file: text('NOTES_FILE') }),
-  })
-  const { environment } = await setUp(t)
-  const findings = await diagnose({ ...environment, CLIENT_ID: '' }, product)
-  t.same(
-    findings.map(({ answer, text }) => `${answer}: ${text}`),
-    ['no: settings: CLIENT_ID is missing.', 'no: settings: NOTES_FILE is missing.'],
-  )
-})
+t.test(
+  'the doctor names the missing settings of the product together with the missing settings of the client',
+  async t => {
+    const product = defineSettings({
+      list: [{ name: 'NOTES_FILE', about: 'Where the notes are.' }],
+      read: ({ text }) => ({ file: text('NOTES_FILE') }),
+    })
+    const { environment } = await setUp(t)
+    const findings = await diagnose({ ...environment, CLIENT_ID: '' }, product)
+    t.same(
+      findings.map(({ answer, text }) => `${answer}: ${text}`),
+      ['no: settings: CLIENT_ID is missing.', 'no: settings: NOTES_FILE is missing.'],
+    )
+  },
+)
 
 t.test('the doctor says whether the portal or the API does not answer', async t => {
   const { environment } = await setUp(t)

@@ -108,7 +108,7 @@ for (const [what, request] of [
 }
 
 t.test(
-  'DO-07: the client answers a few simultaneous requests on one connection, and any number of requests one after the other',
+  'DO-07: on one connection, the client answers a few simultaneous requests, or any number of requests that come one after the other',
   async t => {
     const { client } = await buildTestClient(t)
     const url = await client.listen({ host: '127.0.0.1', port: 0 })

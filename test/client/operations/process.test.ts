@@ -141,7 +141,7 @@ t.test('LG-07: the client keeps working if nobody reads its log', async t => {
   t.same(await client.exited, [0, null], 'the process must end with 0')
 })
 
-t.test('F-39, LG-07: the client keeps working, and can stop, with its log on a full disk', async t => {
+t.test('F-39, LG-07: if the disk of the log is full, the client keeps working and can stop', async t => {
   const toFullDisk = ['sh', '-c', 'exec "$0" "$@" >/dev/full']
   const client = await spawnClient(t, { LOG_LEVEL: 'trace' }, { prefix: toFullDisk })
   for (let count = 0; count < 50; count++) t.equal((await client.get('/')).statusCode, 200)

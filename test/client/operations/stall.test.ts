@@ -15,7 +15,7 @@ const stall = `
 `
 
 t.test(
-  'F-38: after a pause of five seconds, answers that arrived in the meantime are used, and health is correct',
+  'F-38: after the process was paused for five seconds, the client uses the answers that have arrived, and the health check is correct',
   async t => {
     const asked: ServerResponse[] = []
     const answer = (response: ServerResponse) => send(response, { body: ['one'] })

@@ -32,7 +32,7 @@ function isFine(response: LightMyRequestResponse, statuses: number[]) {
   if (!Number.isInteger(maxAge) || maxAge < 1 || maxAge > 400 * 24 * 3600) throw new Error(`Max-Age ${maxAge}`)
 }
 
-t.test('any query of the callback is answered by a page', async t => {
+t.test('a callback with any query leads to a page', async t => {
   const { browser, platform, client } = await buildTestClient(t, { environment })
   const anyChange = fc.array(fc.tuple(fc.oneof(fc.constantFrom(...parameters), anyText), anyText), { maxLength: 8 })
   await fc.assert(
@@ -51,7 +51,7 @@ t.test('any query of the callback is answered by a page', async t => {
   t.equal((await client.inject('/health/live')).statusCode, 200)
 })
 
-t.test('any bytes as the query of the callback are answered by a page', async t => {
+t.test('a callback with any bytes as its query leads to a page', async t => {
   const { client, platform } = await buildTestClient(t, { environment })
   const anyQuery = fc.string({
     unit: fc.integer({ min: 0x21, max: 0x7e }).map(code => String.fromCharCode(code)),

@@ -9,7 +9,7 @@ import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
 
 const scripts = { 'GET /things': { body: ['first thing'] } }
 
-t.test('a login leads back to the page where it began, signed in', async t => {
+t.test('after a login, the visitor is signed in on the page where the login began', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   const page = await signIn(browser, '/page?q=weather')
   t.equal(refreshTarget(page), '/page?q=weather')
@@ -19,23 +19,26 @@ t.test('a login leads back to the page where it began, signed in', async t => {
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
 })
 
-t.test('CL-26: a login ends with 200 and a page that continues by itself, not with a redirect', async t => {
-  const { browser } = await buildTestClient(t)
-  const page = await signIn(browser)
-  t.equal(page.statusCode, 200)
-  t.equal(page.headers.location, undefined)
-  t.equal(page.headers.refresh, undefined)
-  t.match(page.headers['content-type'], 'text/html; charset=utf-8')
-  t.equal(refreshTarget(page), '/page')
-  t.match(
-    page.body,
-    /<a class="button quiet" href="\/page">[^<]+<\/a>/,
-    'the page must have a link for browsers that do not continue by themselves',
-  )
-})
+t.test(
+  'CL-26: the answer at the end of a login is not a redirect, but a 200 with a page that continues by itself',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    const page = await signIn(browser)
+    t.equal(page.statusCode, 200)
+    t.equal(page.headers.location, undefined)
+    t.equal(page.headers.refresh, undefined)
+    t.match(page.headers['content-type'], 'text/html; charset=utf-8')
+    t.equal(refreshTarget(page), '/page')
+    t.match(
+      page.body,
+      /<a class="button quiet" href="\/page">[^<]+<\/a>/,
+      'the page must have a link for browsers that do not continue by themselves',
+    )
+  },
+)
 
 t.test(
-  'CL-27: the page that continues is not stored, sends no Referer, loads only the icon and the style sheet of this site, and has no code or state',
+  'CL-27: the page that continues is not stored, sends no Referer, loads only an icon and a style sheet, and contains no code or state',
   async t => {
     const { browser } = await buildTestClient(t)
     const started = await beginLogin(browser)

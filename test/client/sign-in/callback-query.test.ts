@@ -48,14 +48,17 @@ for (const [what, change] of [
   })
 }
 
-t.test('CL-11: the redirect_uri of the callback is neither sent to the portal nor redirected to', async t => {
-  const { response, exchanges } = await callback(t, good =>
-    good.replace(/redirect_uri=[^&]*/, 'redirect_uri=https%3A%2F%2Fevil.test%2F'),
-  )
-  t.notMatch(JSON.stringify(response.headers) + response.body, 'evil.test')
-  t.equal(exchanges.length, 1)
-  for (const { form } of exchanges) t.same(form.getAll('redirect_uri'), ['http://localhost:3000/exchangeToken'])
-})
+t.test(
+  'CL-11: the client neither sends the redirect_uri of the callback to the portal nor redirects to this address',
+  async t => {
+    const { response, exchanges } = await callback(t, good =>
+      good.replace(/redirect_uri=[^&]*/, 'redirect_uri=https%3A%2F%2Fevil.test%2F'),
+    )
+    t.notMatch(JSON.stringify(response.headers) + response.body, 'evil.test')
+    t.equal(exchanges.length, 1)
+    for (const { form } of exchanges) t.same(form.getAll('redirect_uri'), ['http://localhost:3000/exchangeToken'])
+  },
+)
 
 t.test('CL-11: a callback without a redirect_uri succeeds, because the client does not use it', async t => {
   const { response } = await callback(t, good => good.replace(/&redirect_uri=[^&]*/, ''))

@@ -176,11 +176,11 @@ t.test('CL-07: the login cookie of a connection stays within 500 bytes', async t
 })
 
 t.test(
-  'renew has three results: new tokens, a final refusal, and a failure after which the caller can try again',
+  'renewConnection has three results: new tokens, a final refusal, and a failure after which the caller can try again',
   async t => {
     const { client, platform, clock } = await start(t)
-    const { renew } = client.signIn
-    t.same(await renew('old'), {
+    const { renewConnection } = client.signIn
+    t.same(await renewConnection('old'), {
       outcome: 'renewed',
       accessToken: given.access_token,
       refreshToken: given.refresh_token,
@@ -189,38 +189,48 @@ t.test(
     const { form } = platform.received('POST /api/exchangeToken').at(-1)!
     t.same([form.get('grant_type'), form.get('refresh_token')], ['refresh_token', 'old'])
     platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-    t.same(await renew('withdrawn'), { outcome: 'refused' })
+    t.same(await renewConnection('withdrawn'), { outcome: 'refused' })
     platform.answer('POST /api/exchangeToken', { status: 503, headers: { 'retry-after': '7' }, body: {} })
-    t.same(await renew('busy'), { outcome: 'later', retryAfterSeconds: 7 })
+    t.same(await renewConnection('busy'), { outcome: 'later', retryAfterSeconds: 7 })
     platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_client' } })
-    t.match(await renew('misconfigured'), { outcome: 'later' }, 'a wrong secret of this client ends no connection')
+    t.match(
+      await renewConnection('misconfigured'),
+      { outcome: 'later' },
+      'a wrong secret of this client ends no connection',
+    )
     platform.answer('POST /api/exchangeToken', { body: { access_token: 'x', token_type: 'mac', expires_in: 1 } })
-    t.match(await renew('nonsense'), { outcome: 'later' })
+    t.match(await renewConnection('nonsense'), { outcome: 'later' })
   },
 )
 
 t.test(
-  'two simultaneous calls of renew share one renewal, and the old refresh token stays if the portal sends no new one',
+  'two simultaneous calls of renewConnection share one renewal; if the portal sends no new refresh token, the old refresh token stays',
   async t => {
     const { client, platform } = await start(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ ...given, refresh_token: undefined }))
     const before = platform.received('POST /api/exchangeToken').length
-    const renewals = await Promise.all([1, 2].map(() => client.signIn.renew('same')))
+    const renewals = await Promise.all([1, 2].map(() => client.signIn.renewConnection('same')))
     for (const renewal of renewals) t.match(renewal, { outcome: 'renewed', refreshToken: 'same' })
     t.equal(platform.received('POST /api/exchangeToken').length, before + 1)
   },
 )
 
-t.test('callApi sends the token and checks the answer, and throws a 401 if the API refuses the token', async t => {
-  const { client, platform } = await start(t)
-  const things = { type: 'array', items: { type: 'string' } } as const
-  t.same(await client.signIn.callApi('offline').get('/things', things), ['one', 'two'])
-  t.equal(platform.received('GET /things').at(-1)?.headers.authorization, 'Bearer offline')
-  platform.answer('GET /things', { body: [1] })
-  await t.rejects(client.signIn.callApi('offline').get('/things', things), { code: 'api_unexpected', statusCode: 502 })
-  platform.answer('GET /things', { status: 401, body: {} })
-  await t.rejects(client.signIn.callApi('offline').get('/things', things), {
-    code: 'sign_in_required',
-    statusCode: 401,
-  })
-})
+t.test(
+  'connectionApi sends the token and checks the answer, and throws a 401 if the API refuses the token',
+  async t => {
+    const { client, platform } = await start(t)
+    const things = { type: 'array', items: { type: 'string' } } as const
+    t.same(await client.signIn.connectionApi('offline').get('/things', things), ['one', 'two'])
+    t.equal(platform.received('GET /things').at(-1)?.headers.authorization, 'Bearer offline')
+    platform.answer('GET /things', { body: [1] })
+    await t.rejects(client.signIn.connectionApi('offline').get('/things', things), {
+      code: 'api_unexpected',
+      statusCode: 502,
+    })
+    platform.answer('GET /things', { status: 401, body: {} })
+    await t.rejects(client.signIn.connectionApi('offline').get('/things', things), {
+      code: 'sign_in_required',
+      statusCode: 401,
+    })
+  },
+)

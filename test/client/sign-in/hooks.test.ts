@@ -80,7 +80,7 @@ for (const [what, afterSignIn] of [
   ['throws', () => Promise.reject(new Error('the table is locked'))],
   ['never ends', () => new Promise<void>(() => {})],
 ] as const) {
-  t.test(`an afterSignIn hook that ${what} is logged and does not undo the sign-in`, async t => {
+  t.test(`if an afterSignIn hook ${what}, the client logs the failure, and the visitor stays signed in`, async t => {
     const { browser, log } = await buildWith(t, { afterSignIn }, 1_000)
     t.equal((await signIn(browser)).statusCode, 200)
     t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
@@ -151,7 +151,7 @@ t.test('at its start the client waits for a product that registers its pages lat
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
-t.test('a product that cannot register its pages stops the start with its own error', async t => {
+t.test('if a product cannot register its pages, the client does not start and throws the product’s error', async t => {
   const pages: TestProduct['pages'] = async () => {
     await setImmediate()
     throw new Error('the database does not answer')

@@ -93,7 +93,7 @@ t.test('PG-14: a draft expires after ten minutes', async t => {
 })
 
 t.test(
-  'PG-14: a text too long for a cookie is shown in the form, and can be sent after signing in in another tab',
+  'PG-14: a text that is too long for a cookie is shown in the form, and can be sent after a login in another tab',
   async t => {
     const { browser, form, signInAgain, sent } = await openFormAndWait(t)
     const page = await browser.post('/note', { ...form, note: long })
@@ -123,7 +123,7 @@ t.test(
   },
 )
 
-t.test('PG-14: a form with a forged token leaves no draft, so nobody can plant one', async t => {
+t.test('PG-14: a form with a forged token leaves no draft, so nobody can plant a draft', async t => {
   const { browser } = await openFormAndWait(t)
   const page = await browser.post('/note', { note, formToken: 'forged' })
   t.equal(page.statusCode, 401)
@@ -302,13 +302,16 @@ for (const [when, open] of Object.entries({
     },
   )
 
-t.test('PG-14: a form whose page needs a visitor keeps a short text for after the login', async t => {
-  const { browser, form, signInAgain } = await openFormAndWait(t, greeting)
-  const path = await signInAgain(await browser.post('/note', { ...form, note }))
-  const page = await browser.get(path!, { site: 'same-origin' })
-  t.equal(readForm(page, '/note').note, note)
-  t.match(textOf(page), 'A note by visitor-1')
-})
+t.test(
+  'PG-14: if the page of a form needs a visitor, a short text is kept until the visitor has signed in',
+  async t => {
+    const { browser, form, signInAgain } = await openFormAndWait(t, greeting)
+    const path = await signInAgain(await browser.post('/note', { ...form, note }))
+    const page = await browser.get(path!, { site: 'same-origin' })
+    t.equal(readForm(page, '/note').note, note)
+    t.match(textOf(page), 'A note by visitor-1')
+  },
+)
 
 t.test('PG-14: if the sender makes up field names, the page does not contain them', async t => {
   const { browser, form } = await openFormAndWait(t, greeting)

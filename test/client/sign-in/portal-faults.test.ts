@@ -34,7 +34,7 @@ async function failedLogin(t: Test, answer: Script) {
 }
 
 for (const status of [400, 401]) {
-  t.test(`F-15: invalid_grant with ${status} asks the visitor to sign in again`, async t => {
+  t.test(`F-15: after invalid_grant with ${status}, a page asks the visitor to sign in again`, async t => {
     const body = { error: 'invalid_grant', error_description: 'Code 4711 has expired.' }
     const { response } = await failedLogin(t, { status, body })
     t.equal(response.statusCode, 400)
@@ -42,13 +42,13 @@ for (const status of [400, 401]) {
     t.notMatch(response.body, '4711')
   })
 
-  t.test(`F-15: invalid_grant with ${status} links to the login`, async t => {
+  t.test(`F-15: after invalid_grant with ${status}, the page links to the login`, async t => {
     const { response } = await failedLogin(t, { status, body: { error: 'invalid_grant' } })
     t.match(response.body, 'href="/login"')
   })
 
   t.test(
-    `F-16: invalid_client with ${status} is an error of the operator, is logged, and is not tried again`,
+    `F-16: invalid_client with ${status} counts as a mistake of the operator, and the client logs it once`,
     async t => {
       const { response, log } = await failedLogin(t, { status, body: { error: 'invalid_client' } })
       t.equal(response.statusCode, 502)
@@ -61,18 +61,21 @@ for (const status of [400, 401]) {
   )
 }
 
-t.test('F-16: a refusal in the API’s format or in no known format leads to a 502 page without its text', async t => {
-  for (const answer of [
-    { status: 401, body: { error: { status: 401, message: 'secret-bearing words' } } },
-    { status: 403, body: 'secret-bearing words', headers: { 'content-type': 'text/html' } },
-    { status: 404, body: {} },
-    { status: 400, body: { error: '<script>secret-bearing words</script>' } },
-  ]) {
-    const { response, log } = await failedLogin(t, answer)
-    t.equal(response.statusCode, 502)
-    t.notMatch(response.body + log.join(''), 'secret-bearing')
-  }
-})
+t.test(
+  'F-16: if the portal refuses in the API’s format or in no known format, the visitor gets a 502 page without the portal’s text',
+  async t => {
+    for (const answer of [
+      { status: 401, body: { error: { status: 401, message: 'secret-bearing words' } } },
+      { status: 403, body: 'secret-bearing words', headers: { 'content-type': 'text/html' } },
+      { status: 404, body: {} },
+      { status: 400, body: { error: '<script>secret-bearing words</script>' } },
+    ]) {
+      const { response, log } = await failedLogin(t, answer)
+      t.equal(response.statusCode, 502)
+      t.notMatch(response.body + log.join(''), 'secret-bearing')
+    }
+  },
+)
 
 for (const [status, error] of [
   [201, 'invalid_grant'],

@@ -65,7 +65,7 @@ t.test('CK-13: the answer to POST /logout is a 303 that deletes every cookie of 
   t.not((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
-t.test('CK-13: no signed-in page may be stored, so Back requests it again', async t => {
+t.test('CK-13: browsers may not store signed-in pages, so Back requests the page again', async t => {
   const { browser } = await buildSignedIn(t)
   for (const path of ['/', '/page', '/logout']) {
     const { headers } = await browser.get(path, { site: 'same-origin' })
@@ -183,7 +183,7 @@ t.test('RF-11: if the portal’s metadata does not list revocation, the client d
   t.equal(platform.received(revokeRoute).length, 0)
 })
 
-t.test('CK-13: a new process reads the portal’s metadata at a sign-out if it has not read it before', async t => {
+t.test('CK-13: a process that has not read the portal’s metadata reads the metadata at a sign-out', async t => {
   const { browser, platform, clock, config } = await buildSignedIn(t)
   const document = platform.script('GET /.well-known/oauth-authorization-server')
   platform.answer('GET /.well-known/oauth-authorization-server', { status: 502, body: {} })

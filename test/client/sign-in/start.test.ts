@@ -95,7 +95,7 @@ t.test('CL-06: two logins in two tabs both succeed if the second login is finish
 })
 
 t.test(
-  'CL-07: after fifty starts of a login the browser has five login cookies, and the last login still completes',
+  'CL-07: after fifty starts of a login the browser has five login cookies, and the last login can be finished',
   async t => {
     const { browser, clock } = await buildTestClient(t)
     await signIn(browser)

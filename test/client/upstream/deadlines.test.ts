@@ -137,7 +137,7 @@ async function startSilent(t: Test): Promise<string> {
   return (await startRawUpstream(t, () => {})).url
 }
 
-t.test('a portal that does not answer with its metadata delays a login by a second at most', async t => {
+t.test('a portal that does not send its metadata delays a login by at most a second', async t => {
   const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: await startUnacceptingPort(t) } })
   const [answer, took] = await timed(browser.get('/login'))
   t.equal(answer.statusCode, 302)

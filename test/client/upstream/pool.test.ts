@@ -101,39 +101,42 @@ t.test('UP-07: a token exchange whose connection is reset is not sent again', as
 })
 
 for (const status of [429, 503]) {
-  t.test(`UP-07: a ${status} with Retry-After is answered at once, and the page says when to try again`, async t => {
-    const { browser, platform } = await buildTestClient(t)
-    await signIn(browser)
-    const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString()
-    for (const [header, seconds, expected] of [
-      ['3600', 3600, '3600'],
-      ['7', 7, '7'],
-      ['999999999', 3600, '3600'],
-      ['0', undefined, undefined],
-      ['-5', undefined, undefined],
-      ['Wed, 21 Oct 2037 07:28:00 GMT', 3600, '3600'],
-      // A date has whole seconds, and some time passes before the client reads it.
-      [inSeconds(90), 'about 90', /^(8\d|90)$/],
-      [inSeconds(-60), undefined, undefined],
-      ['99 GMT', undefined, undefined],
-      ['garbage', undefined, undefined],
-    ] as const) {
-      // The client ignores the Date header, because the clock of the portal or the API may be wrong.
-      const headers = { 'retry-after': header, date: 'Sun, 01 Mar 2026 12:00:00 GMT' }
-      platform.answer('GET /things', { status, headers, body: {} })
-      const [page, took] = await timed(browser.get('/page'))
-      t.ok(took.own < 1, header)
-      t.equal(page.statusCode, 503, header)
-      const told = seconds === 'about 90' ? Number(page.headers['retry-after']) : seconds
-      t.match(textOf(page), upstreamTexts.api.busy(told), header)
-      if (expected) t.match(page.headers['retry-after'], expected, header)
-      else t.notOk('retry-after' in page.headers, header)
-    }
-    t.equal(platform.received('GET /things').length, 10, 'one call for each page')
-  })
+  t.test(
+    `UP-07: after a ${status} with Retry-After, the client answers at once, and the page says when to try again`,
+    async t => {
+      const { browser, platform } = await buildTestClient(t)
+      await signIn(browser)
+      const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString()
+      for (const [header, seconds, expected] of [
+        ['3600', 3600, '3600'],
+        ['7', 7, '7'],
+        ['999999999', 3600, '3600'],
+        ['0', undefined, undefined],
+        ['-5', undefined, undefined],
+        ['Wed, 21 Oct 2037 07:28:00 GMT', 3600, '3600'],
+        // A date has whole seconds, and some time passes before the client reads it.
+        [inSeconds(90), 'about 90', /^(8\d|90)$/],
+        [inSeconds(-60), undefined, undefined],
+        ['99 GMT', undefined, undefined],
+        ['garbage', undefined, undefined],
+      ] as const) {
+        // The client ignores the Date header, because the clock of the portal or the API may be wrong.
+        const headers = { 'retry-after': header, date: 'Sun, 01 Mar 2026 12:00:00 GMT' }
+        platform.answer('GET /things', { status, headers, body: {} })
+        const [page, took] = await timed(browser.get('/page'))
+        t.ok(took.own < 1, header)
+        t.equal(page.statusCode, 503, header)
+        const told = seconds === 'about 90' ? Number(page.headers['retry-after']) : seconds
+        t.match(textOf(page), upstreamTexts.api.busy(told), header)
+        if (expected) t.match(page.headers['retry-after'], expected, header)
+        else t.notOk('retry-after' in page.headers, header)
+      }
+      t.equal(platform.received('GET /things').length, 10, 'one call for each page')
+    },
+  )
 }
 
-t.test('DO-14: a page makes one call, and one more if the session is renewed', async t => {
+t.test('DO-14: a page makes one call, and one more call if the session is renewed', async t => {
   const { browser, platform, clock } = await buildTestClient(t, { scripts: smallApi })
   const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
   const calls = async (work: Promise<unknown>) => {

@@ -138,32 +138,35 @@ for (const [status, message] of [
   )
 }
 
-t.test('UP-14: if the API answers 422, the page shows the reasons, in a form next to their fields', async t => {
-  const { browser, platform, log } = await start(t)
-  const form = { ...readForm(await browser.get('/note'), '/note'), note: 'typed' }
-  platform.answer('POST /things', {
-    status: 422,
-    body: { error: { message: { note: ['Too <b>dull.'] }, stack: canary } },
-  })
-  const fieldRefused = await browser.post('/note', form)
-  t.equal(fieldRefused.statusCode, 422)
-  t.equal(faultOf(fieldRefused, 'note'), 'Too <b>dull.')
-  platform.answer('POST /things', { status: 422, body: { error: { message: 'Only <b>five notes.', stack: canary } } })
-  const formRefused = await browser.post('/note', form)
-  t.equal(formRefused.statusCode, 422)
-  t.match(textOf(formRefused, 'problem'), signInTexts.api.refused('Only <b>five notes.'))
-  platform.answer('POST /things', { status: 422, body: { error: { message: 'x'.repeat(501) } } })
-  t.match(
-    (await browser.post('/note', form)).body,
-    /\bx{500}(?!x)/,
-    'the page must show at most 500 characters of the message',
-  )
-  for (const page of [fieldRefused, formRefused]) {
-    t.notMatch(page.body, canary)
-    t.equal(readForm(page, '/note').note, 'typed')
-  }
-  t.notMatch(log.join(''), new RegExp(`${canary}|dull|five notes`))
-})
+t.test(
+  'UP-14: if the API answers 422, the page shows the reasons, and a form shows each reason next to its field',
+  async t => {
+    const { browser, platform, log } = await start(t)
+    const form = { ...readForm(await browser.get('/note'), '/note'), note: 'typed' }
+    platform.answer('POST /things', {
+      status: 422,
+      body: { error: { message: { note: ['Too <b>dull.'] }, stack: canary } },
+    })
+    const fieldRefused = await browser.post('/note', form)
+    t.equal(fieldRefused.statusCode, 422)
+    t.equal(faultOf(fieldRefused, 'note'), 'Too <b>dull.')
+    platform.answer('POST /things', { status: 422, body: { error: { message: 'Only <b>five notes.', stack: canary } } })
+    const formRefused = await browser.post('/note', form)
+    t.equal(formRefused.statusCode, 422)
+    t.match(textOf(formRefused, 'problem'), signInTexts.api.refused('Only <b>five notes.'))
+    platform.answer('POST /things', { status: 422, body: { error: { message: 'x'.repeat(501) } } })
+    t.match(
+      (await browser.post('/note', form)).body,
+      /\bx{500}(?!x)/,
+      'the page must show at most 500 characters of the message',
+    )
+    for (const page of [fieldRefused, formRefused]) {
+      t.notMatch(page.body, canary)
+      t.equal(readForm(page, '/note').note, 'typed')
+    }
+    t.notMatch(log.join(''), new RegExp(`${canary}|dull|five notes`))
+  },
+)
 
 const bodies: Record<string, { headers: Record<string, string>; body: unknown }> = {
   JSON: { headers: {}, body: { error: { message: canary, stack: `at ${canary} (/srv/api.js:1:1)` }, secret: canary } },
@@ -266,7 +269,7 @@ t.test('UP-12: from the browser’s request the client sends only a harmless req
 })
 
 for (const id of ['<script>alert(1)</script>', 'a b', 'x'.repeat(65), '../../etc', 'a;b', 'é', '']) {
-  t.test(`LG-05: the request id ${JSON.stringify(id.slice(0, 30))} is replaced by a new one`, async t => {
+  t.test(`LG-05: the request id ${JSON.stringify(id.slice(0, 30))} is replaced by a new id`, async t => {
     const { browser, platform, log } = one
     const lines = log.length
     platform.answer('GET /things', { status: 500, body: '' })

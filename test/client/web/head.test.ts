@@ -5,7 +5,7 @@ import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/bui
 import { setCookieLines } from '../support/read-response.ts'
 
 t.test(
-  'AP-20: on the start page, the assets and the health checks, HEAD gets the same answer as GET without the body',
+  'AP-20: on the start page, the assets and the health checks, HEAD gets the same answer as GET, but without the body',
   async t => {
     const { browser, client } = await buildTestClient(t)
     const start = await browser.get('/')

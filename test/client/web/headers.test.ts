@@ -68,7 +68,7 @@ t.test('PG-09: every answer has the security headers and a content type', async 
   }
 })
 
-t.test('PG-08: the policy of every page allows only our own script, and forms that end at the portal', async t => {
+t.test('PG-08: the policy of every page allows only our own script, and allows forms to end at the portal', async t => {
   for (const [what, answer] of Object.entries(answers).filter(([, answer]) => isHtml(answer))) {
     const policy = String(answer.headers['content-security-policy'])
     const directives = Object.fromEntries(policy.split('; ').map(one => [one.split(' ')[0], one.split(' ').slice(1)]))
@@ -96,7 +96,7 @@ t.test('for visitors who prefer dark pages, every page is dark even before its s
 })
 
 t.test(
-  'PG-03: browsers send the origin of pages with forms, and only pages that continue by themselves send no Referer',
+  'PG-03: the Referrer-Policy of a page is same-origin, or no-referrer if the page continues by itself',
   async t => {
     for (const [what, { headers, body }] of Object.entries(answers)) {
       const goesOn = /http-equiv="refresh"/.test(body)

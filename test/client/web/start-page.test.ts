@@ -43,7 +43,7 @@ const documentWith =
   ({ headers }, response) =>
     send(response, { body: { issuer: `http://${headers.host}`, ...members } })
 
-t.test('after a sign-out the page says so and links the portal’s sign-out, until the next login', async t => {
+t.test('after a sign-out the page says so and links to the portal’s sign-out, until the next login', async t => {
   const listed = documentWith({ end_session_endpoint: 'https://elsewhere.test/end' })
   const { browser, platform } = await buildTestClient(t, { scripts: { [metadata]: listed } })
   await signIn(browser)
@@ -73,7 +73,7 @@ const noSignOutPage: Record<string, Script> = {
 }
 
 for (const [what, document] of Object.entries(noSignOutPage))
-  t.test(`portal-sign-out-link: no page links the portal's sign-out if the portal ${what}`, async t => {
+  t.test(`portal-sign-out-link: no page links to the portal's sign-out if the portal ${what}`, async t => {
     const { browser, platform } = await buildTestClient(t, { scripts: { [metadata]: document } })
     platform.answer('POST /api/revokeToken', { body: {} })
     await signIn(browser)
@@ -88,7 +88,7 @@ for (const [what, document] of Object.entries(noSignOutPage))
   })
 
 t.test(
-  'portal-sign-out-link: the page keeps the link while the metadata cannot be read, and loses the link if the metadata no longer names it',
+  'portal-sign-out-link: the page keeps the link while the metadata cannot be read, and loses the link if the metadata no longer lists the portal’s sign-out',
   async t => {
     const listed = documentWith({ end_session_endpoint: 'listed' })
     const { browser, platform, clock } = await buildTestClient(t, { scripts: { [metadata]: listed } })

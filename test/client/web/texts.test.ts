@@ -47,7 +47,7 @@ function buildWithTexts(t: Test, texts: TestProduct['texts'], settings: Settings
 const byLanguage: TestProduct['texts'] = ({ headers }) =>
   headers['accept-language']?.startsWith('de') ? german : { lang: 'en' }
 
-t.test('a text that a product replaces is shown, the others stay English', async t => {
+t.test('if a product replaces a text, the page shows the new text, and the other texts stay English', async t => {
   const { browser } = await buildWithTexts(t, { start: { lead: 'Come <in>' } })
   const page = await browser.get('/')
   t.match(page.body, '>Come &lt;in&gt;</p>')

@@ -38,7 +38,7 @@ type Log = { info: (entry: object) => void; warn: (entry: object) => void }
 export type Portal = ReturnType<typeof createPortal>
 
 const defaultLimits = { deadlineMs: 5_000, maxBytes: 64 * 1024 }
-/** For calls that a request can do without. The visitor waits for them, so they must be short. */
+/** The limits of calls that a request can do without. The visitor waits for these calls, so they must be short. */
 const shortLimits = { ...defaultLimits, deadlineMs: 1_000 }
 
 const metadataFreshMs = 60 * 60 * 1000
@@ -102,7 +102,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     if (finalRefreshStatuses.includes(answer.status)) throw new RefreshRefused(`status ${answer.status}`)
     if (answer.status !== 200) throw refusal(answer)
     const tokens = readTokens(answer, undefined)
-    // Without a new refresh token the old one stays valid (RFC 6749 6).
+    // Without a new refresh token, the old refresh token stays valid (RFC 6749 6).
     return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }
   }
 
@@ -123,8 +123,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     const answer = await upstream.send({ method: 'GET', url, headers, context, ...shortLimits }).catch(() => undefined)
     const { firstName = '', lastName = '' } = answer?.status === 200 && isRecord(answer.json) ? answer.json : {}
     if (typeof firstName !== 'string' || typeof lastName !== 'string') return ''
-    // Keeps letters, marks, numbers, punctuation, symbols and joiners. Removes control characters, and those that change the
-    // direction of the text.
+    // Keeps letters, marks, numbers, punctuation, symbols and joiners. Removes control characters, and characters that
+    // change the direction of the text.
     const words = `${firstName} ${lastName}`.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}\u200c\u200d]+/gu, ' ').trim()
     return [...words].slice(0, maxNameLength).join('')
   }
@@ -236,8 +236,8 @@ function oauthError({ status, json }: Answer): string | undefined {
 }
 
 /**
- * The `sub` of an access token; undefined if the token is not a JWT. The signature is not checked: the token came from the
- * portal over our own connection, and the id is used only to distinguish visitors and to list their groups.
+ * The `sub` of an access token; undefined if the token is not a JWT. The signature is not checked, because the token
+ * came from the portal over our own connection. The id is used only to distinguish visitors and to list their groups.
  */
 export function readSubject(accessToken: string): string | undefined {
   try {

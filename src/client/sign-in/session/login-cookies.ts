@@ -1,4 +1,5 @@
-// The cookies of pending logins, one for each state, so that logins in several tabs do not disturb each other.
+// The cookies of pending logins, one for each state, so that logins in several tabs do not disturb each other. Two more
+// cookies are at the end of the file: one marks a login that has just finished, the other marks a sign-out.
 import type { FastifyRequest } from 'fastify'
 import { type Cookie, type Cookies, expire, limitExpired, maxExpired } from '../../web/cookies.ts'
 import type { Sealer } from '../../web/seal.ts'
@@ -18,27 +19,6 @@ const prefix = '__Host-login-'
 const maxPending = 5
 export const loginLifetimeMs = 10 * 60 * 1000
 
-/**
- * A sign-out sets this cookie for 15 minutes, or until the visitor chooses to sign in. Without this cookie, opening a page
- * (or Back) would sign the visitor in again, because the portal has its own session.
- */
-export const signedOutCookie: Cookie = {
-  name: '__Host-signed-out',
-  value: '1',
-  maxAgeSeconds: 15 * 60,
-  sameSite: 'lax',
-}
-
-/**
- * Set by a login. If a page finds this cookie but no session, it does not redirect to the login, because that would be a
- * loop.
- */
-export const arrivedCookie: Cookie = { name: '__Host-arrived', value: '1', maxAgeSeconds: 30, sameSite: 'lax' }
-
-export function hasSignedOut({ cookies }: FastifyRequest): boolean {
-  return signedOutCookie.name in cookies
-}
-
 export function createLoginCookies(sealer: Sealer, clock: () => Date) {
   const expireLogin = (name: string): Cookie => ({ ...expire(name), sameSite: 'lax' })
 
@@ -56,7 +36,7 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
 
   return {
     /**
-     * The cookies that begin a login. If there are more than five logins, the oldest are removed.
+     * The cookies that begin a login. If there are more than five logins, the oldest logins are removed.
      *
      * The cookie is Lax: browsers do not send Strict cookies with the portal's redirect. The state is part of the cookie's
      * name and the value is sealed for this name, so only the browser that began the login can finish it.
@@ -94,4 +74,25 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
 function pendingStates(cookies: Cookies): string[] {
   const names = Object.keys(cookies).filter(name => /^__Host-login-[\w-]{22}$/.test(name))
   return names.map(name => name.slice(prefix.length))
+}
+
+/**
+ * A sign-out sets this cookie for 15 minutes, or until the visitor chooses to sign in. Without this cookie, opening a page
+ * (or Back) would sign the visitor in again, because the portal has its own session.
+ */
+export const signedOutCookie: Cookie = {
+  name: '__Host-signed-out',
+  value: '1',
+  maxAgeSeconds: 15 * 60,
+  sameSite: 'lax',
+}
+
+/**
+ * A finished login sets this cookie for 30 seconds. If a page finds this cookie but no session, it does not redirect to
+ * the login, because the redirects would never end.
+ */
+export const arrivedCookie: Cookie = { name: '__Host-arrived', value: '1', maxAgeSeconds: 30, sameSite: 'lax' }
+
+export function hasSignedOut({ cookies }: FastifyRequest): boolean {
+  return signedOutCookie.name in cookies
 }

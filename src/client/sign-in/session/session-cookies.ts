@@ -1,4 +1,5 @@
-// The cookies of a signed-in visitor: one for the session with its access token, and another for the refresh token.
+// The cookies of a signed-in visitor: one cookie contains the session with its access token, and another contains the
+// refresh token.
 import { hash } from 'node:crypto'
 import { type Cookie, type Cookies, expire, limitExpired } from '../../web/cookies.ts'
 import type { Sealer } from '../../web/seal.ts'
@@ -7,7 +8,7 @@ import type { SessionData } from '../visitor.ts'
 
 export type Session = {
   accessToken: string
-  /** The visitor's user id, or a random id if the access token does not contain one. */
+  /** The visitor's user id, or a random id if the access token does not contain a user id. */
   owner: string
   /** The visitor's name; may be empty. */
   name: string
@@ -115,8 +116,8 @@ export function unsealSession(
 /**
  * Undefined if the refresh token is too long for its cookie; the session then ends with its access token.
  *
- * The cookie's name contains a hash of the token. If two replicas renew at the same time, each deletes the cookie of the
- * old token by its name, so the slower one cannot delete the new cookie of the other.
+ * The cookie's name contains a hash of the token. If two replicas renew at the same time, each replica deletes the
+ * cookie of the old token by its name. So the slower replica cannot delete the new cookie of the faster replica.
  */
 export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date): Cookie | undefined {
   const { value, owner, name } = token
@@ -154,7 +155,7 @@ export function expireOtherRefreshCookies(sealer: Sealer, cookies: Cookies, sess
   return limitExpired(others, cookies, sealer).map(expire)
 }
 
-/** Deletes all cookies of a session, except those in `replacements`. */
+/** Deletes all cookies of a session, except the cookies in `replacements`. */
 export function expireSessionCookies(sealer: Sealer, cookies: Cookies, replacements: Cookie[] = []): Cookie[] {
   const isReplaced = (name: string) => replacements.some(cookie => cookie.name === name)
   const refreshNames = refreshCookieNames(cookies).filter(name => !isReplaced(name))
@@ -164,7 +165,7 @@ export function expireSessionCookies(sealer: Sealer, cookies: Cookies, replaceme
   ].map(expire)
 }
 
-/** Whether the browser sent a cookie of a session, even one that cannot be read. */
+/** Whether the browser sent a cookie of a session, even a cookie that cannot be read. */
 export function hasSessionCookie(cookies: Cookies): boolean {
   return sessionCookieNames(cookies).length > 0 || refreshCookieNames(cookies).length > 0
 }

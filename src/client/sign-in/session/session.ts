@@ -40,7 +40,7 @@ const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
 /** During this time, requests with the old refresh token get the result of the finished renewal. */
 const shareRenewalMs = 10_000
-/** This time is longer than a renewal can take, plus the time for which the result of a renewal is shared. */
+/** This time is longer than the longest renewal plus the time for which its result is shared. */
 const rememberSignOutMs = 60_000
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date) {

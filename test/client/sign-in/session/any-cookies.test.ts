@@ -43,50 +43,53 @@ for (const name of foreignNames) {
   })
 }
 
-t.test('any cookies, even our own ones renamed, changed or repeated, lead to a page', async t => {
-  const { browser, client } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' }, scripts })
-  await signIn(browser)
-  const started = await beginLogin(browser)
-  const names = [
-    ...browser.names(),
-    ...foreignNames,
-    '__Host-session-2',
-    '__Host-handover',
-    '__Host-notice',
-    '__Host-signed-out',
-    '__proto__',
-  ]
-  const values = browser.names().map(name => browser.cookie(name)!)
-  const good = fc.constantFrom(...values)
-  const changed = fc.tuple(good, fc.nat(), fc.base64String()).map(([value, at, put]) => {
-    const place = at % value.length
-    return value.slice(0, place) + put + value.slice(place + 1)
-  })
-  // Any byte that is allowed in a header.
-  const byte = fc
-    .integer({ min: 0x20, max: 0xff })
-    .filter(code => code !== 0x7f)
-    .map(code => String.fromCharCode(code))
-  const odd = fc.string({ unit: byte, maxLength: 60 })
-  const anyCookie = fc.tuple(fc.oneof(fc.constantFrom(...names), odd), fc.oneof(good, changed, odd))
-  const anyHeader = fc.oneof(
-    fc
-      .array(anyCookie, { maxLength: 12 })
-      .map(cookies => cookies.map(([name, value]) => `${name}=${value}`).join('; ')),
-    odd,
-  )
-  await fc.assert(
-    fc.asyncProperty(anyHeader, fc.constantFrom(...paths, callbackUrl(started)), async (cookie, path) => {
-      const request = Buffer.from(rawGet(path, { cookie, 'sec-fetch-site': 'same-origin' }), 'latin1')
-      const answer = await exchangeRaw(client, request)
-      if (!/^HTTP\/1\.1 [234]/.test(answer)) throw new Error(`${path}: ${answer.slice(0, 40)}`)
-    }),
-    { numRuns: 200 },
-  )
-  const untouched = await browser.get('/page', { site: 'same-origin' })
-  t.equal(untouched.statusCode, 200)
-  t.same(setCookieLines(untouched), [])
-})
+t.test(
+  'any cookies lead to a page, even the client’s own cookies with other names, with changes or repeated',
+  async t => {
+    const { browser, client } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' }, scripts })
+    await signIn(browser)
+    const started = await beginLogin(browser)
+    const names = [
+      ...browser.names(),
+      ...foreignNames,
+      '__Host-session-2',
+      '__Host-handover',
+      '__Host-notice',
+      '__Host-signed-out',
+      '__proto__',
+    ]
+    const values = browser.names().map(name => browser.cookie(name)!)
+    const good = fc.constantFrom(...values)
+    const changed = fc.tuple(good, fc.nat(), fc.base64String()).map(([value, at, put]) => {
+      const place = at % value.length
+      return value.slice(0, place) + put + value.slice(place + 1)
+    })
+    // Any byte that is allowed in a header.
+    const byte = fc
+      .integer({ min: 0x20, max: 0xff })
+      .filter(code => code !== 0x7f)
+      .map(code => String.fromCharCode(code))
+    const odd = fc.string({ unit: byte, maxLength: 60 })
+    const anyCookie = fc.tuple(fc.oneof(fc.constantFrom(...names), odd), fc.oneof(good, changed, odd))
+    const anyHeader = fc.oneof(
+      fc
+        .array(anyCookie, { maxLength: 12 })
+        .map(cookies => cookies.map(([name, value]) => `${name}=${value}`).join('; ')),
+      odd,
+    )
+    await fc.assert(
+      fc.asyncProperty(anyHeader, fc.constantFrom(...paths, callbackUrl(started)), async (cookie, path) => {
+        const request = Buffer.from(rawGet(path, { cookie, 'sec-fetch-site': 'same-origin' }), 'latin1')
+        const answer = await exchangeRaw(client, request)
+        if (!/^HTTP\/1\.1 [234]/.test(answer)) throw new Error(`${path}: ${answer.slice(0, 40)}`)
+      }),
+      { numRuns: 200 },
+    )
+    const untouched = await browser.get('/page', { site: 'same-origin' })
+    t.equal(untouched.statusCode, 200)
+    t.same(setCookieLines(untouched), [])
+  },
+)
 
 /** A signed-in visitor whose browser has as many forged refresh cookies as fit. */
 async function signInAmongForged(t: Test, value?: string) {

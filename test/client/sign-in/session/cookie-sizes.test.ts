@@ -96,7 +96,7 @@ for (const length of [3800, 8 * 1024, 40 * 1024]) {
   })
 }
 
-t.test('CK-03: a session can change from two cookies to one, and back', async t => {
+t.test('CK-03: a session can change from two cookies to one cookie, and back', async t => {
   const { browser, platform, clock } = await buildWithToken(t, 3300)
   await signIn(browser)
   t.ok(browser.cookie('__Host-session-2'))

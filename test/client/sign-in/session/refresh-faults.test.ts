@@ -75,15 +75,22 @@ for (const [what, renewal] of Object.entries(passing)) {
   })
 }
 
-t.test('F-17: if the portal is too busy to renew, the page shows its Retry-After, and the session stays', async t => {
-  const { browser, clock } = await buildSignedIn(t, { status: 503, headers: { 'retry-after': '1000000000' }, body: {} })
-  clock.advance(3601)
-  const page = await openPage(browser)
-  t.equal(page.statusCode, 503)
-  t.equal(page.headers['retry-after'], '3600')
-  t.match(page.body, upstreamTexts.portal.busy(3600))
-  t.equal(refreshCookieNames(browser).length, 1)
-})
+t.test(
+  'F-17: if the portal is too busy to renew, the page shows the portal’s Retry-After, and the session stays',
+  async t => {
+    const { browser, clock } = await buildSignedIn(t, {
+      status: 503,
+      headers: { 'retry-after': '1000000000' },
+      body: {},
+    })
+    clock.advance(3601)
+    const page = await openPage(browser)
+    t.equal(page.statusCode, 503)
+    t.equal(page.headers['retry-after'], '3600')
+    t.match(page.body, upstreamTexts.portal.busy(3600))
+    t.equal(refreshCookieNames(browser).length, 1)
+  },
+)
 
 const final: Record<string, Script> = {
   'invalid_grant with 400': { status: 400, body: { error: 'invalid_grant' } },
@@ -96,19 +103,22 @@ const final: Record<string, Script> = {
 }
 
 for (const [what, renewal] of Object.entries(final)) {
-  t.test(`RF-05: ${what} deletes the refresh cookie at once, and the session ends with its access token`, async t => {
-    const { browser, clock, renewals, logged } = await newVisitor(renewal)
-    clock.advance(3600 - 30)
-    t.equal((await openPage(browser)).statusCode, 200)
-    t.same(refreshCookieNames(browser), [])
-    t.match(logged(), /"event":"session_ended".*"cause":"(\w+|status \d+)"/, 'the log must contain the cause')
-    t.equal((await openPage(browser)).statusCode, 200)
-    t.equal(renewals().length, 1, 'the client must not try the renewal again')
-    clock.advance(30)
-    const page = await openPage(browser)
-    t.equal(page.statusCode, 302)
-    t.match(page.headers.location, /^\/login/)
-  })
+  t.test(
+    `RF-05: ${what} deletes the refresh cookie immediately, and the session ends when its access token expires`,
+    async t => {
+      const { browser, clock, renewals, logged } = await newVisitor(renewal)
+      clock.advance(3600 - 30)
+      t.equal((await openPage(browser)).statusCode, 200)
+      t.same(refreshCookieNames(browser), [])
+      t.match(logged(), /"event":"session_ended".*"cause":"(\w+|status \d+)"/, 'the log must contain the cause')
+      t.equal((await openPage(browser)).statusCode, 200)
+      t.equal(renewals().length, 1, 'the client must not try the renewal again')
+      clock.advance(30)
+      const page = await openPage(browser)
+      t.equal(page.statusCode, 302)
+      t.match(page.headers.location, /^\/login/)
+    },
+  )
 
   t.test(`RF-05: ${what} ends a session whose access token has expired, and leads to the login`, async t => {
     const { browser, clock, renewals } = await newVisitor(renewal)

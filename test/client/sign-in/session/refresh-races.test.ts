@@ -137,7 +137,7 @@ function apiFor(accessToken: string): Script {
   }
 }
 
-t.test('a request that renews its session and then gets a 401 renews again with the new refresh token', async t => {
+t.test('if the API answers 401 after a renewal, the same request renews again with the new refresh token', async t => {
   const test = await buildSignedIn(t)
   const { browser, platform, clock, renewals } = test
   const good = accessTokenOf('visitor-1', { jti: 'good' })
@@ -188,7 +188,7 @@ for (const [when, seconds, tokens] of [
   )
 
 t.test(
-  'RF-04: if two replicas renew after a 401 of the API, the slower one does not delete the renewed session',
+  'RF-04: if two replicas renew after a 401 of the API, the slower replica does not delete the renewed session',
   async t => {
     const test = await buildSignedIn(t)
     const { browser, platform, clock } = test

@@ -133,7 +133,7 @@ t.test(
   },
 )
 
-t.test('RF-08: if the answer to a renewal has no refresh token, the client keeps the old one', async t => {
+t.test('RF-08: if the answer to a renewal has no refresh token, the client keeps the old refresh token', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t, giveTokens({ refresh_token: undefined }))
   for (const times of [1, 2, 3]) {
     clock.advance(3601)
@@ -153,27 +153,33 @@ t.test('F-24: if the answer to a renewal has the same refresh token, the client 
   t.equal(refreshCookieNames(browser).length, 1)
 })
 
-t.test('RF-08: if the answer to a renewal has a new refresh token, the client replaces the old one', async t => {
-  const { browser, clock, platform, renewals } = await buildSignedIn(t)
-  clock.advance(3601)
-  await openPage(browser)
-  platform.answer(tokenRoute, giveTokens({ refresh_token: 'third' }))
-  clock.advance(3601)
-  await openPage(browser)
-  t.same(
-    renewals().map(({ form }) => form.get('refresh_token')),
-    ['first', 'second'],
-  )
-  t.equal(refreshCookieNames(browser).length, 1)
-})
-
-t.test('RF-08: the answer to a renewal may have any state or none, because the request had none', async t => {
-  for (const state of ['of-nobody', undefined]) {
-    const { browser, clock } = await buildSignedIn(t, giveTokens({ state }))
+t.test(
+  'RF-08: if the answer to a renewal has a new refresh token, the client replaces the old refresh token',
+  async t => {
+    const { browser, clock, platform, renewals } = await buildSignedIn(t)
     clock.advance(3601)
-    t.equal((await openPage(browser)).statusCode, 200)
-  }
-})
+    await openPage(browser)
+    platform.answer(tokenRoute, giveTokens({ refresh_token: 'third' }))
+    clock.advance(3601)
+    await openPage(browser)
+    t.same(
+      renewals().map(({ form }) => form.get('refresh_token')),
+      ['first', 'second'],
+    )
+    t.equal(refreshCookieNames(browser).length, 1)
+  },
+)
+
+t.test(
+  'RF-08: the answer to a renewal may contain any state or no state, because the request contains no state',
+  async t => {
+    for (const state of ['of-nobody', undefined]) {
+      const { browser, clock } = await buildSignedIn(t, giveTokens({ state }))
+      clock.advance(3601)
+      t.equal((await openPage(browser)).statusCode, 200)
+    }
+  },
+)
 
 type Forms = { note: Record<string, string>; strict: Record<string, string> }
 type Ending = {

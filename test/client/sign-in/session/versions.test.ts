@@ -191,7 +191,7 @@ t.test('the product’s session data is loaded once at sign-in, and survives ren
   )
 })
 
-t.test('the session data of one visitor is never given to another', async t => {
+t.test('the session data of one visitor is never given to another visitor', async t => {
   const roles = ['editor', 'reader']
   const { product } = productWithRole(() => roles.shift()!)
   const { browser, platform } = await buildTestClient(t, { product, scripts })

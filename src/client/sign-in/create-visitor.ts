@@ -1,74 +1,28 @@
-// The two ways in which a route knows its visitor: `protect` requires a session, `recognise` does not.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+// Makes the visitor of a request from a session, with the visitor's calls of the application API and the product's data.
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callContext, countRefresh, logAsOwner, logEvent } from '../operations/request-log.ts'
 import type { Upstream } from '../upstream.ts'
-import { dropBody, hasBodyOtherThanForm } from '../web/bodies.ts'
 import { afterSetting, type Cookies, setCookies } from '../web/cookies.ts'
-import { sendContinuePage } from '../web/pages.ts'
 import type { Sealer } from '../web/seal.ts'
-import { localPath } from '../web/security.ts'
 import { createApi, SignInRequired } from './api.ts'
-import { askToSignIn, mayWithholdCookies } from './ask-to-sign-in.ts'
 import { LoginError } from './protocol/login-error.ts'
-import type { Portal } from './protocol/portal.ts'
 import { type LoadedSession, type Sessions, toVisitorInfo } from './session/session.ts'
 import { expireSessionCookies, type Session } from './session/session-cookies.ts'
 import type { SessionData, Visitor } from './visitor.ts'
 
-type RequireSessionOptions = {
-  portal: Portal
+type VisitorsOptions = {
   sessions: Sessions
   sealer: Sealer
-  /** The page after a login without `returnTo`. */
-  home: string
   apiUrl: string
   apiUpstream: Upstream
   /** Runs the product's hook. Never throws. Returns undefined if there is no hook, or if the hook failed. */
   loadSessionData: (request: FastifyRequest, visitor: Visitor) => Promise<SessionData | undefined>
 }
 
-export function createRequireSession(options: RequireSessionOptions) {
-  const { sessions, sealer, portal, home, apiUrl, apiUpstream: upstream, loadSessionData } = options
+export type Visitors = ReturnType<typeof createVisitors>
 
-  /**
-   * Protects a scope. The routes of the scope have `request.visitor`, and visitors without a session are redirected or
-   * asked to sign in.
-   *
-   * The session is checked in preHandler, after the body was parsed: a form that arrives without a session keeps what the
-   * visitor typed (PG-14). Any other body that arrives without a session is refused unread, in onRequest. In onRequest
-   * the code only unseals the cookies: if it renewed the session and the parser then refused the body, the new cookies
-   * would be lost (RF-09).
-   */
-  function protect(scope: FastifyInstance): void {
-    scope.addHook('onRequest', async (request, reply) => {
-      if (!hasBodyOtherThanForm(request) || sessions.identify(request.cookies).visitor) return
-      dropBody(request, reply)
-      return askToSignIn(request, reply, { portal, home })
-    })
-    scope.addHook('preHandler', async (request, reply) => {
-      const loaded = await sessions.load(request.cookies, callContext(request))
-      report(loaded, request, reply)
-      if (!loaded.session) return askToSignIn(request, reply, { portal, home })
-      const { visitor, currentSession } = createVisitor(request, reply, loaded.session, loaded)
-      request.visitorIfAny = visitor
-      await addSessionData(request, reply, currentSession)
-    })
-    scope.setErrorHandler(async (error, request, reply) => {
-      if (error instanceof SignInRequired) return askToSignIn(request, reply, { portal, home })
-      throw error
-    })
-  }
-
-  /**
-   * A preHandler for public pages: `request.visitorIfAny` is the signed-in visitor, if any. This preHandler does not call
-   * the portal.
-   */
-  async function recognise(request: FastifyRequest, reply: FastifyReply) {
-    if (mayWithholdCookies(request)) return reply.send(await sendContinuePage(reply, localPath(request.url) ?? '/'))
-    const { visitor, cookies } = sessions.identify(request.cookies)
-    setCookies(reply, cookies)
-    request.visitorIfAny = visitor
-  }
+export function createVisitors(options: VisitorsOptions) {
+  const { sessions, sealer, apiUrl, apiUpstream: upstream, loadSessionData } = options
 
   /**
    * Makes the visitor for a session that was loaded for this request. If the API refuses the access token, the session is
@@ -89,7 +43,7 @@ export function createRequireSession(options: RequireSessionOptions) {
 
     async function renew() {
       const renewed = await sessions.renew(cookies, context)
-      report(renewed, request, reply)
+      applyLoadedSession(renewed, request, reply)
       cookies = afterSetting(cookies, renewed.cookies)
       if (!renewed.session) throw new SignInRequired()
       current = renewed.session
@@ -103,7 +57,7 @@ export function createRequireSession(options: RequireSessionOptions) {
       accessToken: () => current.accessToken,
       // All calls of this request share one renewal, even if the API refuses them at different times.
       renewAccessToken: () => {
-        logRefused(request)
+        logRefusedToken(request)
         renewal ??= renew()
         return renewal
       },
@@ -124,7 +78,7 @@ export function createRequireSession(options: RequireSessionOptions) {
       compile: schema => request.compileValidationSchema(schema),
       accessToken: () => session.accessToken,
       renewAccessToken: async () => {
-        logRefused(request)
+        logRefusedToken(request)
         throw new SignInRequired()
       },
       endSession: () => {},
@@ -154,19 +108,19 @@ export function createRequireSession(options: RequireSessionOptions) {
     }
   }
 
-  function logRefused(request: FastifyRequest): void {
-    logEvent(request, 'access_token_refused', { level: 'warn' })
-  }
+  return { createVisitor, createFixedVisitor, addSessionData }
+}
 
-  /** Sets the cookies of a loaded session, and logs what has happened to the session. */
-  function report(loaded: LoadedSession, request: FastifyRequest, reply: FastifyReply): void {
-    const { session, cookies, owner = session?.owner, event, cause } = loaded
-    setCookies(reply, cookies)
-    if (owner) logAsOwner(request, owner)
-    if (!event) return
-    logEvent(request, event, { cause, level: event === 'session_not_renewed' ? 'warn' : 'info' })
-    countRefresh(request, event.slice('session_'.length))
-  }
+/** Sets the cookies of a loaded session, and logs what has happened to the session. */
+export function applyLoadedSession(loaded: LoadedSession, request: FastifyRequest, reply: FastifyReply): void {
+  const { session, cookies, owner = session?.owner, event, cause } = loaded
+  setCookies(reply, cookies)
+  if (owner) logAsOwner(request, owner)
+  if (!event) return
+  logEvent(request, event, { cause, level: event === 'session_not_renewed' ? 'warn' : 'info' })
+  countRefresh(request, event.slice('session_'.length))
+}
 
-  return { protect, recognise, createFixedVisitor, addSessionData }
+function logRefusedToken(request: FastifyRequest): void {
+  logEvent(request, 'access_token_refused', { level: 'warn' })
 }

@@ -1,0 +1,67 @@
+// Shows new credentials once: on a page, and in a file that the visitor can download.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config.ts'
+import type { Credentials } from './application.ts'
+import { toOneLine } from './fields.ts'
+import { listLink } from './requested-application.ts'
+
+/** Credentials for the page that shows them once. */
+export type NewCredentials = Credentials & {
+  /** The name of the application. */
+  name: string
+  /** True if the application is new, and false if only its secret is new. */
+  isNew: boolean
+}
+
+/**
+ * Redirects to the application's page, which shows the credentials once. A reload of that page neither creates nor
+ * shows credentials. If the credentials do not fit into a cookie, the response to this request shows them.
+ */
+export async function sendCredentials(
+  config: Config,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  id: string,
+  credentials: NewCredentials,
+) {
+  const path = `/applications/${id}`
+  const { sessionOwner } = request.visitor
+  if (request.server.handovers.leave(reply, { path, sessionOwner, value: credentials }))
+    return reply.redirect(path, 303)
+  return renderCredentials(config, reply.code(201), id, credentials)
+}
+
+/** Renders the page that shows the credentials. */
+export function renderCredentials(config: Config, reply: FastifyReply, id: string, credentials: NewCredentials) {
+  const { name, isNew } = credentials
+  const texts = reply.request.texts.applications.credentials
+  return reply.page('applications/credentials', {
+    ...credentials,
+    title: isNew ? texts.registered(name) : texts.newSecret(name),
+    crumbs: [listLink(reply.request.texts)],
+    id,
+    isThisSite: id === config.clientId,
+    envFile: toEnvFile(config, credentials, texts.validUntilInFile),
+  })
+}
+
+/** The settings of a client, in the form that `node --env-file` and Docker read. */
+function toEnvFile(
+  { loginUrl, apiUrl }: Config,
+  credentials: NewCredentials,
+  validUntil: (time: string) => string,
+): string {
+  const { name, clientId, clientSecret, appAccessTokens } = credentials
+  const tokens = appAccessTokens.map(({ token, endsAt }, index) => {
+    const comment = endsAt ? `# ${validUntil(endsAt)}\n` : ''
+    return `${comment}APP_ACCESS_TOKEN_${index + 1}=${token}\n`
+  })
+  // Otherwise, the text after a line break in the name would become a setting.
+  const comment = toOneLine(name)
+  return `# ${comment}
+LOGIN_URL=${loginUrl}
+API_URL=${apiUrl}
+CLIENT_ID=${clientId}
+CLIENT_SECRET=${clientSecret}
+${tokens.join('')}`
+}

@@ -1,0 +1,54 @@
+// Runs the functions that a product passes to buildServer for a sign-in and a sign-out. A mistake in one of these functions
+// is logged, and prevents nobody from signing in or out.
+import type { FastifyRequest } from 'fastify'
+import { PublicError } from '../errors.ts'
+import { callContext } from '../operations/request-log.ts'
+import { logError } from '../web/error-pages.ts'
+import type { SignInOptions } from './sign-in.ts'
+import type { SessionData, Visitor } from './visitor.ts'
+
+type ProductHooks = Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'loadSessionData'>
+
+const maxSessionDataBytes = 500
+
+/** The returned functions never throw. */
+export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData }: ProductHooks) {
+  return {
+    afterSignIn: (visitor: Visitor, request: FastifyRequest) =>
+      runHook(request, async () => afterSignIn?.(visitor, request)),
+
+    beforeSignOut: (visitor: Visitor | undefined, request: FastifyRequest) =>
+      runHook(request, async () => beforeSignOut?.(visitor, request)),
+
+    /** Undefined if there is no hook, or if the hook failed. */
+    async loadSessionData(request: FastifyRequest, visitor: Visitor): Promise<SessionData | undefined> {
+      if (!loadSessionData) return undefined
+      return runHook(request, async () => {
+        const data = await loadSessionData(visitor, request)
+        const bytes = Buffer.byteLength(JSON.stringify(data ?? {}))
+        if (bytes <= maxSessionDataBytes) return data
+        throw new Error(
+          `loadSessionData returned ${bytes} bytes of JSON. The session cookie has room for ${maxSessionDataBytes}.`,
+        )
+      })
+    },
+  }
+}
+
+/** Runs a hook, and stops waiting for it at the deadline of the request. Errors are logged, not thrown. */
+async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
+  const timeout = Promise.withResolvers<never>()
+  const timeLeftMs = callContext(request).endsAt - performance.now()
+  const timer = setTimeout(
+    () => timeout.reject(new Error('The hook exceeded the deadline of the request.')),
+    timeLeftMs,
+  )
+  try {
+    return await Promise.race([hook(), timeout.promise])
+  } catch (error) {
+    logError(request, new PublicError('hook_failed', 500, 'A hook of the product failed.', { cause: error }))
+    return undefined
+  } finally {
+    clearTimeout(timer)
+  }
+}
