@@ -48,8 +48,9 @@ ${all.map(placeRow).join('\n')}
 
 ## Kinds
 
-If the table says *before or after*, calls that change something have both: \`create-reset\` happens before the platform has acted, and
-\`create-reset-after\` after it has created the application. These calls are ${writes.map(code).join(', ')}. Calls that only read have the first one only.
+If the table says *before or after*, a call that changes something has two faults: \`create-reset\` happens before the platform has created
+the application, and \`create-reset-after\` afterwards. These calls are ${writes.map(code).join(', ')}. A call that only reads has only the
+first of the two faults.
 
 | Kind or short name | Short for | At | What the client sees | When | Options |
 |---|---|---|---|---|---|

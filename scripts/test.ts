@@ -24,9 +24,9 @@ const groups = Object.values(Object.groupBy(files, path => dirname(path))).flatM
   return Array.from({ length: processes }, (_, i) => inFolder.filter((_, j) => j % processes === i))
 })
 
-// Most tests spend half of their time waiting. At most eight processes, because all tests share one browser and one
+// Most tests spend more than half of their time waiting. At most eight processes, because all tests share one browser and one
 // PostgreSQL.
-t.jobs = Math.min(8, 2 * availableParallelism())
+t.jobs = Math.min(8, 3 * availableParallelism())
 // A developer's machine skips tests that need something it does not have, such as Chromium. In CI a skipped test is a failure.
 t.options.failSkip = Boolean(process.env.CI)
 // The timeout is for one file. All files together take longer.

@@ -76,7 +76,7 @@ t.test('the sandbox starts in an empty folder and keeps its data there', async t
   t.ok(readdirSync(folder).includes('data'), 'the database is in data/')
 })
 
-t.test('without the name of a program the command lists the programs', async t => {
+t.test('without the name of a program, the command lists the programs', async t => {
   const { child, output } = start()
   const [code] = await once(child, 'close')
   t.equal(code, 1)

@@ -44,7 +44,7 @@ function runTests(t: Test, files: Record<string, string>, environment: Record<st
 
 const passing = fileOf("t.pass('one')\nt.pass('two')")
 
-t.test('npm test runs the tests in the given folders, and leaves out the excluded ones', async t => {
+t.test('npm test runs the tests in the given folders, except files whose name ends in .ci.ts', async t => {
   const files = {
     'test/here/a.test.ts': passing,
     'test/here/deeper/b.test.ts': passing,
@@ -63,7 +63,7 @@ t.test('npm test runs the tests in the given folders, and leaves out the exclude
 t.test('up to eight files of a folder share a process, and start with the same settings', async t => {
   const file = fileOf(`
     t.comment('process ' + process.pid)
-    t.match({ jobs: t.jobs, timeout: t.options.timeout }, { jobs: 1, timeout: 300_000 })
+    t.match({ jobs: t.jobs, timeout: t.options.timeout }, { jobs: 1, timeout: 720_000 })
     t.match(process.argv, { length: 2, 1: import.meta.filename })
     t.jobs = 4
     t.setTimeout(1000)

@@ -209,7 +209,7 @@ t.test(
     const names = await listNames(page, publicUrl)
 
     await t.test(
-      'PG-15: if a client dies while it creates an application, sending the form again creates no second one',
+      'PG-15: if a client dies while it creates an application, sending the form again creates no second application',
       async t => {
         await page.getByRole('link', { name: 'New application' }).click()
         await fillApplication(page, 'Weather station')

@@ -225,7 +225,7 @@ t.test('each secret is random, is made once, and is readable only for its owner'
   t.equal(labToken, read('sandbox/LAB_TOKEN'))
 })
 
-t.test('make-secrets says how to sign in, and how to open the laboratory if there is one', async t => {
+t.test('make-secrets says how to sign in, and how to open the laboratory if the file starts a laboratory', async t => {
   const { folder, password, labToken } = newSecrets(t)
   const told = ({ services }: Compose) => {
     const { PUBLIC_URL = '', SEED_USER_EMAIL = '', LAB_URL = '' } = services['make-secrets']!.environment!

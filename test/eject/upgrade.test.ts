@@ -12,8 +12,8 @@ const node = process.execPath
 
 /**
  * A repository with two commits: the first version of this project that has `npm run upgrade`, and the work tree with a
- * few more changes. A shallow clone of this project has no such first version. With such a clone, both commits have the
- * work tree.
+ * few more changes. A shallow clone of this project has no such first version. In a shallow clone, both commits contain
+ * the files of the work tree.
  */
 function openReference(t: Test): Project {
   const reference = openProject(openFolder(t))
@@ -54,7 +54,7 @@ function openReference(t: Test): Project {
 }
 
 /** A starter as its owner makes it: clone, eject, commit. */
-function openStarter(t: Test, reference: Project, revision: string, ...options: string[]): Project {
+function makeStarter(t: Test, reference: Project, revision: string, ...options: string[]): Project {
   const starter = openProject(openFolder(t))
   starter.run('git', 'clone', '--quiet', reference.folder, '.')
   starter.run('git', 'checkout', '--quiet', revision)
@@ -62,6 +62,17 @@ function openStarter(t: Test, reference: Project, revision: string, ...options: 
   if (status !== 0) throw new Error(output)
   commitAll(starter, 'my client')
   return starter
+}
+
+/** Tests copy a starter of the same size and revision, because npm needs seconds to make one. */
+const starters = new Map<string, Project>()
+
+function openStarter(test: Test, reference: Project, revision: string, ...options: string[]): Project {
+  const key = [revision, ...options].join(' ')
+  if (!starters.has(key)) starters.set(key, makeStarter(t, reference, revision, ...options))
+  const folder = openFolder(test)
+  cpSync(starters.get(key)!.folder, folder, { recursive: true, verbatimSymlinks: true })
+  return openProject(folder)
 }
 
 const upgrade = ({ run }: Project, folder: string) => run(node, 'scripts/upgrade.ts', folder)
@@ -105,7 +116,7 @@ t.test('each release in the changelog begins with the changes that a starter mus
   t.end()
 })
 
-t.test('an upgrade adds paths to the list "yours", and removes none', t => {
+t.test('an upgrade adds paths to the list "yours", and removes no path from this list', t => {
   const old = ['home.ts', 'gone.ts']
   t.same(mergeYours(['home.ts', 'fleet', 'gone.ts'], old, ['home.ts', 'texts.ts']), [
     'home.ts',

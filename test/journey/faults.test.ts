@@ -21,7 +21,7 @@ t.test('F-01: if the portal is down at the exchange, a page offers at once to st
   t.same(loginCookies(browser), [])
   t.notOk(browser.cookies('localhost').includes('__Host-session'))
 
-  await both.lab.mend()
+  await both.lab.removeFaults()
   t.match(await browser.follow(await browser.get(`${both.publicUrl}/login`)), { status: 200, text: 'Reference client' })
 })
 
@@ -36,7 +36,7 @@ t.test('F-19: while the API is down, signing in and out work, and afterwards eve
   t.match(await browser.get(publicUrl), { status: 200, text: 'Go to your applications' })
   t.match(await browser.get(`${publicUrl}/applications/new`), { status: 200, text: 'New application' })
 
-  await lab.mend()
+  await lab.removeFaults()
   t.match(await browser.get(`${publicUrl}/applications`), { status: 200, text: 'Reference client' })
   await lab.order('api-reset', { times: 'always' })
   const out = await browser.follow(await browser.post(`${publicUrl}/logout`, {}))

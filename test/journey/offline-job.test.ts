@@ -69,7 +69,7 @@ t.test('the job works while the visitor is away, and two simultaneous workers re
 t.test('a connection that has ended is deleted, and its visitor may connect again', async t => {
   const { rows, runBoth, notes, expire, client } = await connectAndLeave(t)
   const [{ refresh_token: refreshToken }] = await rows()
-  await client.signIn.revoke(refreshToken)
+  await client.signIn.revokeConnection(refreshToken)
   await expire()
   await runBoth()
   t.same(await rows(), [])

@@ -36,7 +36,7 @@ t.test(
 )
 
 t.test(
-  'RF-02: just after the access token has expired, two replicas show all of twenty pages that are requested at once',
+  'RF-02: just after the access token has expired, two replicas answer all twenty page requests that arrive at once',
   async t => {
     const { clock, pass } = movableClock()
     const both = await startBoth(t, { clock, replicas: 2 })

@@ -8,7 +8,13 @@ import type { Teardown } from './teardown.ts'
 /** All tests of a process or of the whole run share one browser of each kind, because starting a browser takes longest. */
 const shared: { [what in 'chromium' | 'shell']?: Promise<Browser> } = {}
 
-async function shareChromium(what: 'chromium' | 'shell'): Promise<Browser> {
+/** The whole Chromium ("chromium") or the headless shell. The caller must not close it. */
+export function shareChromium(what: 'chromium' | 'shell'): Promise<Browser> {
+  shared[what] ??= connectTo(what)
+  return shared[what]
+}
+
+async function connectTo(what: 'chromium' | 'shell'): Promise<Browser> {
   const address = await findSharedServer(what)
   if (!address) return launchChromium(all, { isWhole: what === 'chromium' })
   const browser = await chromium.connect(address)
@@ -25,9 +31,7 @@ export type PageSettings = BrowserContextOptions & {
 
 /** Closes with the test. `troubles` collects errors, warnings and dialogs in all tabs. */
 export async function openPage(t: Teardown, { browser, isWhole, ...options }: PageSettings = {}) {
-  const what = isWhole ? 'chromium' : 'shell'
-  if (!browser) shared[what] ??= shareChromium(what)
-  const context = await (browser ?? (await shared[what]!)).newContext(options)
+  const context = await (browser ?? (await shareChromium(isWhole ? 'chromium' : 'shell'))).newContext(options)
   t.teardown(() => context.close())
   // This time is longer than any pause of a busy machine.
   context.setDefaultTimeout(120_000)

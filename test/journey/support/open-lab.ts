@@ -1,6 +1,6 @@
 // Calls the laboratory over HTTP, as a test in any language would.
 
-export interface ToldLogin {
+export interface LabLogin {
   id: string
   outcome: string
   steps: { kind: string; fault: { name: string } | null; reason: string | null; response: { status: number } }[]
@@ -26,11 +26,10 @@ export function openLab(labUrl: string) {
     /** Orders a fault. The fault happens once, unless `more` contains another number. */
     order: (fault: string, more: object = {}) => ask<{ id: string }>('POST', 'faults', { fault, ...more }),
 
-    /** Removes all faults. */
-    mend: () => ask('DELETE', 'faults'),
+    removeFaults: () => ask('DELETE', 'faults'),
 
     /** The newest login of a client. */
-    async lastLogin(clientId: string): Promise<ToldLogin> {
+    async lastLogin(clientId: string): Promise<LabLogin> {
       const { logins } = await ask<{ logins: { id: string }[] }>('GET', `logins?clientId=${clientId}`)
       if (!logins[0]) throw new Error(`the laboratory knows no login of ${clientId}`)
       return ask('GET', `logins/${logins[0].id}`)
