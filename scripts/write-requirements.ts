@@ -51,7 +51,7 @@ export function makeRequirements(): string {
   })
   return `# Index of requirements
 
-Every rule of this repository, with the tests that name it and the conformance checks that rest on it. [The platform](platform.md)
+Every rule of this repository, with the tests that name it and the conformance checks that test it. [The platform](platform.md)
 explains the rules for a client and for the platform. \`npm run docs\` makes this page from \`src/conformance/rules/\`, from the
 tests and from the checks.
 

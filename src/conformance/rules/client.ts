@@ -61,7 +61,9 @@ export const start = {
   ),
   'CL-31': decision('The login path accepts only GET, so that a form of another site cannot start a login.'),
   'CL-32': should(
-    decision('The login path and the callback refuse requests that are not the navigation of a whole page.'),
+    decision(
+      'The login path and the callback accept only the navigation of a whole page, and refuse frames, images, scripts and prefetches.',
+    ),
   ),
   'CL-33': decision(
     'When a login cannot succeed, the client shows a page with the reason and does not redirect again and again.',
@@ -82,14 +84,16 @@ export const start = {
 
 export const loginCookie = {
   'CL-07': decision(
-    'Unfinished logins have only a few small cookies, so the cookies do not exceed the limits of the browser and of a request.',
+    'The cookies of unfinished logins are few and small, so that they stay below the limits of the browser and of a request.',
   ),
   'CL-08': decision('The cookie of a login is Secure, HttpOnly and SameSite=Lax, and has no Domain.'),
   'login-cookie-short': decision('The cookie of a login lives for ten minutes at most.'),
   'login-of-these-settings': advice(
-    'The client refuses the callback of a login that began before its client id or the address of its portal was changed.',
+    'After a change of its client id or of the address of the portal, the client refuses the callback of a login that began before the change.',
   ),
-  'CL-24': decision('A login is bound to the portal, the client id and the redirect URI that it was started with.'),
+  'CL-24': decision(
+    'The client binds a login to the portal, the client id and the redirect URI with which the login began.',
+  ),
 } satisfies Record<string, Rule>
 
 export const metadata = {
@@ -128,8 +132,8 @@ export const metadata = {
 } satisfies Record<string, Rule>
 
 export const callback = {
-  'callback-code': platform('The client refuses a callback without a code or an error.'),
-  'callback-required-parameters': should(platform('A callback must have code, subject and client_id.')),
+  'callback-code': platform('The client refuses a callback that has neither a code nor an error.'),
+  'callback-required-parameters': should(platform('The client refuses a callback without code, subject or client_id.')),
   'CL-03': rfc(
     9700,
     '2.1',
@@ -145,7 +149,7 @@ export const callback = {
   'CL-05': rfc(
     9700,
     '2.1',
-    'A state counts once. The answer to the callback deletes the cookie of the login, whether the login succeeded or not.',
+    'A state is valid for one callback. The answer to the callback deletes the cookie of the login, whether the login succeeded or not.',
     'one-time use CSRF tokens carried in the state parameter that are securely bound to the user agent MUST be used for CSRF protection',
   ),
   'state-once-after-failure': should(
@@ -183,9 +187,9 @@ export const callback = {
   ),
   'CL-13': decision('After a callback with an error, the client shows a page and makes no exchange.'),
   'CL-16': decision(
-    'If the code or state of a callback is too long, or has characters that no code or state has, the client refuses the callback and sends no request.',
+    'If the code or state of a callback is too long, or contains a character that never occurs in a code or state, the client refuses the callback and sends no request.',
   ),
-  'code-characters': advice('The client does not send the portal a code with characters that no code has.'),
+  'code-characters': advice('The client does not send the portal a code with a character that never occurs in a code.'),
   'form-type-only': advice('The client reads the body of a form only if it has the content type of a form.'),
   'code-length': advice('The client does not send the portal a code that is much longer than any real code.'),
   'CL-23': should(
@@ -236,7 +240,7 @@ export const callbackPage = {
     'After the callback the visitor is signed in, and calls of the API contain the access token.',
   ),
   'CL-26': decision(
-    'The first page after a login is signed in, although browsers do not send Strict cookies after a redirect from another site.',
+    'The first page after a login shows the visitor as signed in, although browsers do not send Strict cookies after a redirect from another site.',
   ),
   'CL-27': decision(
     'The page at the callback sends no Referer, loads nothing from other sites, and contains neither code nor state.',
@@ -247,7 +251,7 @@ export const callbackPage = {
   'CL-29': decision(
     'When a browser sends a callback again, for example after a broken connection, the client answers with a page and keeps the session.',
   ),
-  'resent-callback-signs-in': advice('A visitor whose browser sent the callback twice is signed in.'),
+  'resent-callback-signs-in': advice('If the browser sends the callback twice, the visitor is signed in.'),
   'resent-callback-one-exchange': advice(
     'When a browser sends a callback several times at once, the client makes one exchange.',
   ),
@@ -266,7 +270,7 @@ export const exchange = {
   'CL-15': rfc(
     6749,
     '4.1.3',
-    'Each field of the form is encoded, so that no value adds a field.',
+    'The client encodes every value in the form of the exchange, so that no value adds a field.',
     'The client makes a request to the token endpoint by sending the following parameters using the "application/x-www-form-urlencoded" format per Appendix B',
   ),
   'token-parameters-once': rfc(
@@ -320,7 +324,12 @@ export const exchange = {
       'REQUIRED. The type of the token issued as described in Section 7.1.',
     ),
   ),
-  'token-type-case': rfc(6749, '5.1', 'token_type is compared without regard to case.', 'Value is case insensitive.'),
+  'token-type-case': rfc(
+    6749,
+    '5.1',
+    'The client compares token_type without regard to case.',
+    'Value is case insensitive.',
+  ),
   'unknown-response-members': rfc(
     6749,
     '5.1',
@@ -337,7 +346,7 @@ export const exchange = {
     decision('If a token response contains a member twice, the client uses the last value, like JSON.parse.'),
   ),
   'CL-19': decision(
-    'expires_in is a finite number above 0, or the login fails cleanly. No cookie gets a lifetime that browsers ignore or cut.',
+    'If expires_in is not a finite number above 0, the login fails with a page, or the client uses a lifetime that its documentation names. No cookie gets a lifetime that browsers ignore or cut.',
   ),
   'token-is-opaque': should(
     decision('A login works with an access token that is not a JWT. The client sends the token to the API unchanged.'),
@@ -375,7 +384,7 @@ export const cookies = {
     'Nobody can guess the value of a session cookie.',
     'The probability of an attacker guessing generated tokens (and other credentials not intended for handling by end-users) MUST be less than or equal to 2^(-128)',
   ),
-  'CK-06': decision('The client does not accept a value for another purpose than the one for which it was sealed.'),
+  'CK-06': decision('The client accepts a sealed value only for the purpose for which it was sealed.'),
   'CK-07': decision(
     'The client itself checks when a session ends. The client does not rely on the Max-Age of the cookie.',
   ),
@@ -389,12 +398,12 @@ export const cookies = {
   ),
   'CK-18': should(
     decision(
-      'Only an answer that changes a session sets its cookie, so that a slow answer does not overwrite a newer session.',
+      'The client sets a session cookie only in an answer that changes the session, so that a slow answer does not overwrite a newer session.',
     ),
   ),
   'visitors-apart': platform('The access token identifies the user. Each visitor sees only their own data.'),
   'next-visitor': decision(
-    "The client shows nothing of a visitor to the next person, at the same browser or another: no secret, no text from a form, and not the visitor's name.",
+    'The client shows the next person nothing of an earlier visitor, in the same browser or another: no secret, no text from a form, and no name.',
   ),
 } satisfies Record<string, Rule>
 
@@ -424,7 +433,7 @@ export const renewal = {
     'A renewal that the portal refuses with invalid_grant ends the session. After any other failure of a renewal, the session continues.',
   ),
   'refused-for-good': decision(
-    'unsupported_grant_type and unauthorized_client refuse a renewal for good, as invalid_grant does.',
+    'If the portal refuses a renewal with unsupported_grant_type or unauthorized_client, the session ends, as after invalid_grant.',
   ),
   'RF-08': decision(
     'If the answer to a renewal contains no refresh token, the client keeps the old refresh token. The answer needs no state.',
@@ -440,7 +449,7 @@ export const renewal = {
     'The client renews a session only when its token expires, and never at every request, even if tokens are valid only for a short time.',
   ),
   'CK-09': decision(
-    'The refresh token is in a separate cookie. This cookie has a fixed end, and lives longer than the access token.',
+    'The refresh token is in a separate cookie, which lives longer than the access token. A renewal does not extend the lifetime of this cookie.',
   ),
   'token-ends-early': decision(
     'After a 401 of the API, the client renews once or offers the login, even before the end of expires_in.',
@@ -483,12 +492,14 @@ export const signOut = {
   'post-from-nowhere': decision('The client refuses a POST without Sec-Fetch-Site and Origin.'),
   'logout-not-silent': should(decision('After signing out, a visitor is signed in again only when they ask for it.')),
   'CK-14': decision('Signing out deletes no cookie of another host.'),
-  'clear-site-data': advice('`Clear-Site-Data: "cookies"` also deletes the cookies of every other host of the domain.'),
+  'clear-site-data': advice(
+    'Signing out sends no `Clear-Site-Data: "cookies"`, because this header also deletes the cookies of every other host of the domain.',
+  ),
   'logout-says-so': advice(
-    'After signing out, a page says so. A page with only a login form would not show the visitor that the session has ended.',
+    'After signing out, the visitor sees a page that says so. A page with only a login form would not show the visitor that the session has ended.',
   ),
   'portal-sign-out-link': should(
-    decision("The client links the portal's sign-out only if the metadata lists end_session_endpoint."),
+    decision("The client links to the portal's sign-out only if the metadata lists end_session_endpoint."),
   ),
 } satisfies Record<string, Rule>
 
@@ -593,7 +604,7 @@ export const pages = {
   ),
   'PG-22': should(decision('Pages load no script, style or font of a third party.')),
   'bad-request-status': advice(
-    'The client answers an invalid request with a status from 400 to 499, so that 500 means a fault of the client (RFC 9110, 15.5).',
+    'The client answers an invalid request with a status from 400 to 499, so that 500 always means a mistake in the client (RFC 9110, 15.5).',
   ),
   'short-checks': decision('The client checks every value of a request in a short time, whatever the value is.'),
   'bounded-bodies': should(decision('The client reads the body of a request up to a limit, and refuses a longer one.')),
@@ -631,8 +642,10 @@ export const failures = {
   ),
   'UP-02': decision('The client follows no redirect in a call of the portal or the API.'),
   'UP-03': decision('Every call of the platform has a deadline, which includes the whole body of the answer.'),
-  'UP-04': decision('The client reads answers of the platform up to a limit, compressed answers included.'),
-  'bounded-answers': should(decision('The client closes the connection of an answer that exceeds its limit.')),
+  'UP-04': decision(
+    'The client reads an answer of the platform only up to a limit. In a compressed answer, the unpacked bytes count.',
+  ),
+  'bounded-answers': should(decision('When an answer is larger than the limit, the client closes the connection.')),
   'UP-06': decision(
     'When a call of the platform fails, or its answer is malformed, the client shows a page that says so. The client does not crash, and does not create or end a session.',
   ),
@@ -644,7 +657,7 @@ export const failures = {
     'After a 401 of the API, the client renews once or offers the login. After a 403, the client does not renew and does not offer the login. After any other refusal, the client shows a page that says so.',
   ),
   'gateway-status': advice(
-    'The client answers with 502, 503 or 504 when the platform fails, so that 500 means a fault of the client.',
+    'The client answers with 502, 503 or 504 when the platform fails, so that 500 always means a mistake in the client.',
   ),
   'DO-14': decision(
     'One request causes at most two calls of the platform, and a login causes one additional call for the name.',
@@ -654,7 +667,7 @@ export const failures = {
 } satisfies Record<string, Rule>
 
 export const log = {
-  'LG-01': decision('The log contains no code and no state, and addresses only without the secrets of their query.'),
+  'LG-01': decision('The log contains no code and no state. An address in the log contains no secret of its query.'),
   'log-masked': asvs(
     '16.2.5',
     'Secrets are masked in the log.',

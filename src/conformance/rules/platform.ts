@@ -1,4 +1,4 @@
-// The rules for the platform: what a client may rely on at the portal and the API. The sandbox keeps them.
+// The rules for the platform: what a client may rely on at the portal and the API. The sandbox follows these rules.
 import { decision, platform, type Rule, rfc, should } from './rule.ts'
 
 export const portalStart = {
@@ -11,7 +11,7 @@ export const portalStart = {
   'AZ-03': rfc(
     6749,
     '4.1.2.1',
-    'For any other fault of the start, the portal sends the visitor to redirect_uri with error, error_description and state. If the visitor is signed in and has allowed the application, the portal redirects. Otherwise it shows a page with a link.',
+    'For any other mistake in the start, the portal sends the visitor to redirect_uri with error, error_description and state. If the visitor is signed in and has allowed the application, the portal redirects. Otherwise it shows a page with a link.',
   ),
   'AZ-04': platform(
     'At the start grant_type is `authorization` and response_type is `code`. Other values are refused.',
@@ -204,7 +204,7 @@ export const api = {
   ),
   'AP-14': decision('A creation creates the application, its client and its secret together, or none of them.'),
   'AP-16': decision(
-    'When several changes arrive at the same time, the data that If-Match protects are not lost, and both of the two latest secrets stay valid.',
+    'When several changes arrive at the same time, no change that If-Match protects is lost, and the two latest secrets stay valid.',
   ),
   'AP-17': decision('Every text is stored and returned as it was sent.'),
   'AP-18': decision('When an application is removed, its codes, secrets and tokens end at once.'),

@@ -102,7 +102,7 @@ export const faults = {
   'F-14': decision('The client follows no redirect of the platform, and treats it as a failure of the platform.'),
   'F-15': decision('invalid_grant at the exchange leads to a page that offers a new login.'),
   'F-16': decision(
-    'invalid_client at the exchange is a fault of the operator. The log says so, and the call is not repeated.',
+    'invalid_client at the exchange is a mistake of the operator. The log says so, and the call is not repeated.',
   ),
   'F-17': decision('After a 429 or 503 of the platform, the visitor gets a page at once that says when to try again.'),
   'F-18': decision(
