@@ -64,7 +64,7 @@ export function expectAnswer(page: Page): void {
   expect(page.status !== 0, `The browser got ${describePage(page)}.`, page)
   expect(
     !isBareFailure(page),
-    'The answer is the default failure of a server: status 500 without a text of the client.',
+    'The answer is the default error page of a server: status 500 without a text of the client.',
     page,
   )
 }

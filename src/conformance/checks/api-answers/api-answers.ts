@@ -54,11 +54,11 @@ const idRows: CheckDefinition[] = ids.map(([id, what, rule, values]) => ({
 
 const idLinks: CheckDefinition = {
   id: 'list-id-link',
-  title: 'The link to an application contains the id as one path segment or one query value, whatever the id is',
+  title: 'The link to an application contains the whole id as one path segment or one query value',
   // This rule is only a SHOULD: the link stays at the client, and some templates, such as those of Go, leave a slash in
   // a link as it is.
   rule: 'id-in-link',
-  why: 'Otherwise the link can open another page of the client.',
+  why: 'If an id with a slash or a question mark is not encoded, the link opens another page of the client.',
   fix: 'Encode the id as one segment of the path when you make the link.',
   needs,
   async run(context) {
@@ -83,7 +83,7 @@ interface OpenedList {
   links: string[]
 }
 
-/** The page of a visitor who has one application. */
+/** Opens the page of a visitor who has one application. */
 async function openList(context: CheckContext): Promise<OpenedList> {
   const { browser, person } = await context.signedIn()
   const visit = () => browser.newTab().visit(context.url(context.settings.page))
@@ -273,7 +273,7 @@ const sizes: CheckDefinition[] = [
   },
   {
     id: 'list-deep',
-    title: 'A list that is 100,000 levels deep breaks no page',
+    title: 'When the API sends a list that is 100,000 levels deep, the visitor gets an answer, and not with status 500',
     rule: 'UP-04',
     why: 'A parser that calls itself for each level overflows its stack, and in some languages the process ends.',
     fix: 'Count the levels before or while you parse the answer, and catch the errors of the parser.',
@@ -319,7 +319,7 @@ const errorRows: CheckDefinition[] = [
       id: 'list-error-escaped',
       title: 'The page escapes markup in the text of an API error',
       rule: 'PG-07',
-      why: 'Text from elsewhere that a page does not escape can run as a script.',
+      why: 'If a page does not escape a text that another program sent, the text can run as a script.',
       fix: 'Show words of your own, or escape the text. Never pass the answer of the API on to the browser.',
     },
     page => expect(!holdsMarkup(page), 'The page contains the markup of the answer unescaped.', page),
@@ -329,8 +329,8 @@ const errorRows: CheckDefinition[] = [
       id: 'list-error-own-words',
       title: 'The page does not show the error text of the API or of a proxy',
       rule: 'PG-20',
-      why: 'An error text is for developers, and may say more than a visitor should know.',
-      fix: 'Log the error text, and show a sentence of your own.',
+      why: 'An error text is for developers, and may contain details that help an attacker.',
+      fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
     },
     page => expect(!page.body.includes(words), 'The page shows the text of the answer.', page),
   ),
@@ -375,14 +375,14 @@ function expectOwnHeaders(page: Page): void {
       headers.has('x-conformance-mark') ||
       (headers.get('refresh') ?? '').includes(other) ||
       headers.get('access-control-allow-origin') === foreign['access-control-allow-origin']
-    expect(!isPassed, 'A header of the platform reached the browser.', one)
+    expect(!isPassed, 'The client passed a header of the platform on to the browser.', one)
   }
 }
 
 const headerRule = {
   rule: 'UP-13',
   why: 'The browser would accept a cookie, a refresh or a permission of another server as if the client had sent it.',
-  fix: 'Write the headers of every answer yourself, and copy none.',
+  fix: 'Write the headers of every answer yourself, and copy no header from an answer of the platform.',
 } as const
 
 const headerRows: CheckDefinition[] = [
@@ -406,7 +406,7 @@ const headerRows: CheckDefinition[] = [
       await context.order('exchange-headers', { options: { headers: foreign } })
       const page = await followCallback(context, browser, callback, ({ hostname }) => hostname === other)
       if (!(await context.codeExchanges()).some(({ fault }) => fault))
-        throw new NotApplicable('the callback exchanges nothing, which another check reports')
+        throw new NotApplicable('the client makes no exchange for the callback, which another check reports')
       expectAnswer(page)
       expectOwnHeaders(page)
     },

@@ -48,9 +48,9 @@ const failures: [failure: string, what: string][] = [
 
 const survivals: CheckDefinition[] = failures.map(([failure, what]) => ({
   id: `list-${failure}`,
-  title: `When ${what}, the visitor gets a fitting answer and stays signed in`,
+  title: `When ${what}, the page shows the list or a failure, and the visitor stays signed in`,
   rule: ['endless-header', 'gzip'].includes(failure) ? 'UP-04' : 'UP-06',
-  why: 'An API failure says nothing about who is signed in. Such a failure must not end the session or the client.',
+  why: 'An API failure says nothing about who is signed in. A client that ends the session signs the visitor out without a reason.',
   fix: 'Catch every failure of a call, show a page that says so, and do not change the cookies.',
   needs,
   async run(context) {
@@ -89,7 +89,7 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
     const compared = await compareUnder(context, `list-redirect-${status}`)
     expectFittingAnswer(compared)
     const trapped = requestAtTrap(context, `list-redirect-${status}`)
-    expect(trapped === undefined, 'The redirect was followed.', ...(trapped ? [trapped] : []))
+    expect(trapped === undefined, 'The client followed the redirect.', ...(trapped ? [trapped] : []))
   },
 }))
 
@@ -142,7 +142,7 @@ const creations: CheckDefinition[] = ['reset', 'reset-after', '503', '503-after'
   title: `When a creation fails (${failure}), the client answers the visitor and does not send the creation again`,
   rule: 'UP-07',
   why: 'The platform may have created the application before the failure. A second call may create a second application.',
-  fix: 'Retry no POST. Tell visitors to look at their list.',
+  fix: 'Never repeat a POST automatically. Show a page that says that the application may exist, and link to the list.',
   needs: ['page', 'create'],
   async run(context) {
     const under = await createUnder(context, `create-${failure}`)
@@ -205,7 +205,7 @@ export const apiFaults: CheckDefinition[] = [
     title: 'If the API refuses every token, one visit makes only a few calls',
     rule: 'UP-14',
     why: 'Endless renewals and calls overload the platform, and the visitor never gets a page.',
-    fix: 'Renew at most once for a request, then show a page that offers to sign in. If the API refuses the new token, too, never redirect to the login automatically.',
+    fix: 'Renew at most once for a request, and repeat the call once. If the API refuses the new token, too, show a page that offers to sign in, and do not redirect to the login.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -246,8 +246,8 @@ export const apiFaults: CheckDefinition[] = [
     id: 'list-429-not-repeated',
     title: 'When the API answers 429 (too many calls), the client does not repeat the call at once',
     rule: 'UP-07',
-    why: 'Immediate retries make an overload worse.',
-    fix: 'Show a page that says when to try again. Repeat no call at once.',
+    why: 'A client that repeats the call at once makes the overload of the API worse, and the visitor waits longer.',
+    fix: 'Show a page that says when to try again, and make no further call for this request.',
     needs,
     async run(context) {
       const { page } = await visitUnder(context, 'list-429', { retryAfter: 3600 }, 20)
@@ -260,7 +260,7 @@ export const apiFaults: CheckDefinition[] = [
     [
       'members-missing',
       'an application without its usual members',
-      'One incomplete application must not break the page for everybody who sees it.',
+      'One incomplete application would break the page for everybody who sees it.',
     ],
     [
       'hostile-texts',
@@ -270,7 +270,7 @@ export const apiFaults: CheckDefinition[] = [
   ].map(
     ([failure, what, why]): CheckDefinition => ({
       id: `list-${failure}`,
-      title: `A list with ${what} breaks no page`,
+      title: `When the API sends a list with ${what}, the visitor gets an answer, and not with status 500`,
       rule: 'UP-06',
       why: why!,
       fix: 'Check the type of each value that you show, and show a placeholder if it is missing.',
@@ -348,7 +348,7 @@ export const apiFaults: CheckDefinition[] = [
   ),
   {
     id: 'create-redirect-307',
-    title: 'A creation follows no redirect',
+    title: 'The client follows no redirect of a creation',
     rule: 'UP-02',
     why: 'A client that follows the redirect sends the token and the form to an address that it has not chosen.',
     fix: 'Switch redirects off for every call.',
@@ -356,7 +356,7 @@ export const apiFaults: CheckDefinition[] = [
     async run(context) {
       await expectFittingCreation(context, await createUnder(context, 'create-redirect-307'))
       const trapped = requestAtTrap(context, 'create-redirect-307')
-      expect(trapped === undefined, 'The redirect was followed.', ...(trapped ? [trapped] : []))
+      expect(trapped === undefined, 'The client followed the redirect.', ...(trapped ? [trapped] : []))
     },
   },
   {
@@ -369,13 +369,13 @@ export const apiFaults: CheckDefinition[] = [
     async run(context) {
       const { name, page } = await createUnder(context, 'create-422-fields')
       const kept = page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
-      expect(kept.includes(name), 'No field of the page contains what was typed.', page)
+      expect(kept.includes(name), 'No field of the page contains the text that was typed.', page)
     },
   },
   everyCall(
     {
       id: 'api-no-client-secret',
-      title: 'No call of the API contains the client secret',
+      title: 'The client sends its secret in no call of the API',
       rule: 'UP-15',
       why: 'The API needs only the token. Every other place that gets the secret can leak it.',
       fix: 'Send only the access token to the API, in the Authorization header, and in the body only the fields that the API documents.',
@@ -387,7 +387,7 @@ export const apiFaults: CheckDefinition[] = [
   everyCall(
     {
       id: 'create-no-client-secret',
-      title: 'A creation does not contain the client secret',
+      title: 'The client does not send its secret when it creates an application',
       rule: 'UP-15',
       why: 'The API needs only the token. Every other place that gets the secret can leak it.',
       fix: 'Send only the access token to the API, in the Authorization header, and in the body only the fields that the API documents.',
@@ -401,7 +401,7 @@ export const apiFaults: CheckDefinition[] = [
       id: 'api-bearer-every-call',
       title: 'Every call about an application has an Authorization header with the scheme Bearer',
       rule: 'bearer-header',
-      why: 'The API refuses a call with another scheme. If the client ignores the refusal, nobody notices why a page lacks something.',
+      why: 'The API refuses a call with another scheme. If the client ignores the refusal, the page lacks data and does not say why.',
       fix: 'Set the Authorization header in the function that makes every call of the API.',
     },
     needs,
@@ -413,7 +413,7 @@ export const apiFaults: CheckDefinition[] = [
       id: 'create-bearer-every-call',
       title: 'Every call for the form that creates an application has an Authorization header with the scheme Bearer',
       rule: 'bearer-header',
-      why: 'The API refuses a call with another scheme. If the client ignores the refusal, nobody notices why the form lacks something, such as the groups.',
+      why: 'The API refuses a call with another scheme. If the client ignores the refusal, the form lacks data, such as the groups, and does not say why.',
       fix: 'Set the Authorization header in the function that makes every call of the API.',
     },
     ['page', 'create'],

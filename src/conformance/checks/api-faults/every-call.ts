@@ -1,4 +1,4 @@
-// Failures of the calls other than the list: of one application, of its changes, of a creation, and of the groups.
+// Failures of all calls except the list: the calls that read, change and create an application, and the list of groups.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
@@ -25,7 +25,7 @@ async function expectStillSignedIn(context: CheckContext, { browser, person }: P
   expect(await context.isSignedIn(browser, { person }), 'Afterwards the visitor is no longer signed in.')
 }
 
-/** Fails if the answer to a form whose call failed looks like a success, or like any other visit of that page. */
+/** Fails if the call for a form failed, and the answer to the form looks like a success or like a plain visit of its page. */
 async function expectSaysSo(context: CheckContext, open: OpenForms, sent: SentForm): Promise<void> {
   const { page, calls } = sent
   expectAnswer(page)
@@ -98,7 +98,7 @@ const forbidden = {
 
 const malformed = ['html', 'half', 'empty', 'not-an-object', 'members-missing']
 
-/** Entries that a list of groups or applications should not have. */
+/** Wrong entries of a list of groups or applications. */
 const oddEntries = [null, 7, 'text', [], {}, { data: null }, { '@id': 7, to: 7, data: { name: null } }, { data: [] }]
 
 const oddList = JSON.stringify({ '@type': 'collection', ItemList: oddEntries })
@@ -212,7 +212,7 @@ const redirected: CheckDefinition = {
         const trapped = steps.find(({ request }) => request.url.startsWith('/trap/'))
         expect(
           trapped === undefined,
-          `A redirect of the call for ${place} was followed.`,
+          `The client followed a redirect of the call for ${place}.`,
           ...(trapped ? [trapped] : []),
         )
       }
@@ -319,8 +319,8 @@ export const everyCallRows: CheckDefinition[] = [
       id: `${place}-429-not-repeated`,
       title: `When the API answers a ${place === 'create' ? 'creation' : 'change'} with 429 (too many calls), the client does not repeat the call at once`,
       rule: 'UP-07',
-      why: 'Immediate retries make an overload worse.',
-      fix: 'Show a page that says when to try again. Repeat no call at once.',
+      why: 'A client that repeats the call at once makes the overload of the API worse, and the visitor waits longer.',
+      fix: 'Show a page that says when to try again, and make no further call for this request.',
       needs: place === 'create' ? formNeeds : needs,
       async run(context) {
         await meet(context, place, '429', { retryAfter: 3600 })
@@ -333,8 +333,8 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'secret-not-repeated',
     title: 'When the call for a new secret fails, the client does not send it again',
     rule: 'renewal-not-repeated',
-    why: 'The platform may have made the secret before the failure. A second call drops an older secret, which running clients still use.',
-    fix: 'Repeat no POST.',
+    why: 'The platform may have made the secret before the failure. A second call makes one more secret, and the platform then drops an older secret that running clients may still use.',
+    fix: 'Never repeat a POST automatically. Show a page that says that a new secret may exist.',
     needs,
     async run(context) {
       const open = await openForms(context)
@@ -357,8 +357,8 @@ export const everyCallRows: CheckDefinition[] = [
       id: `secret-${failure}`,
       title: `When the answer with a new secret is malformed (${failure}), the visitor gets an answer, and not with status 500`,
       rule: 'UP-06',
-      why: 'The answer comes from another program, and it is possible that it has no secret.',
-      fix: 'Check that the answer has the secret before you show it, and say that a secret may have been made.',
+      why: 'The answer comes from another program, and may contain no secret.',
+      fix: 'Check that the answer has the secret before you show it, and otherwise say that a new secret may exist.',
       needs,
       async run(context) {
         const open = await openForms(context)
@@ -375,8 +375,8 @@ export const everyCallRows: CheckDefinition[] = [
       id: `create-${failure}`,
       title: `When the answer to a creation is malformed (${failure}), the visitor gets an answer, and not with status 500`,
       rule: 'UP-06',
-      why: 'The answer comes from another program, and may lack the client or its secret.',
-      fix: 'Check that the members of the answer exist before you use them, and lead the visitor to the list.',
+      why: 'The answer comes from another program, and may not contain the client or its secret.',
+      fix: 'Check that the members of the answer exist before you use them. If one is missing, link to the list, because the application may exist.',
       needs: formNeeds,
       async run(context) {
         const opened = await meet(context, 'create', failure)
@@ -392,7 +392,7 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'groups-malformed',
     title: 'When the API refuses the list of groups or sends a malformed list, the visitor gets an answer',
     rule: 'UP-06',
-    why: 'The list is only a help for the form. It comes from another program, and may have unexpected entries.',
+    why: 'The form also works without the list of groups. The list comes from another program, and may have unexpected entries.',
     fix: 'Catch the failures of the call, check the type of each entry, and show a text field in place of the list.',
     needs: formNeeds,
     async run(context) {
@@ -410,7 +410,7 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'groups-malformed-form',
     title: 'When the API answers the list of groups with any error status, the page still has the form',
     rule: 'group-by-hand',
-    why: 'The list is only a help. An application can be created without it.',
+    why: 'A visitor can create an application without the list of groups, by typing the id of a group.',
     fix: 'Show a text field in place of the list, whatever the status of the answer is.',
     needs: formNeeds,
     async run(context) {
@@ -425,9 +425,10 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'list-odd-entries',
-    title: 'A list with entries that are null, numbers, texts or incomplete breaks no page',
+    title:
+      'When entries of a list are null, numbers, texts or incomplete, the visitor gets an answer, and not with status 500',
     rule: 'UP-06',
-    why: 'The list comes from another program. One wrong entry must not break the page for everybody who sees it.',
+    why: 'The list comes from another program. One wrong entry would break the page for everybody who sees it.',
     fix: 'Check the type of each entry and of each value that you show.',
     needs,
     async run(context) {
@@ -439,7 +440,7 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'unknown-members-everywhere',
-    title: 'Unknown members in the answer to any call change no page',
+    title: 'When the answer to any call has unknown members, pages and forms work as usual',
     rule: 'unknown-members',
     why: 'An API grows. When the API adds a member, a client that refuses unknown members stops working.',
     fix: 'Check the members that you use, and ignore the rest.',
@@ -475,8 +476,8 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'every-call-own-words',
     title: 'No page shows the error text of the API, whichever call has failed',
     rule: 'PG-20',
-    why: 'An error text is for developers, and may say more than a visitor should know.',
-    fix: 'Log the error text, and show a sentence of your own.',
+    why: 'An error text is for developers, and may contain details that help an attacker.',
+    fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
     needs,
     async run(context) {
       // A refusal of a form with 400, 403 or 422 may have a message for the visitor.
@@ -520,7 +521,7 @@ export const everyCallRows: CheckDefinition[] = [
     title: 'The client passes no response header of any call of the API to the browser',
     rule: 'UP-13',
     why: 'The browser would accept a cookie or a permission of another server as if the client had sent it.',
-    fix: 'Write the headers of every answer yourself, and copy none.',
+    fix: 'Write the headers of every answer yourself, and copy no header from an answer of the platform.',
     needs,
     async run(context) {
       const open = await openForms(context).catch(passNotApplicable)

@@ -59,12 +59,12 @@ export const refused: CheckDefinition[] = [
     id: 'callback-refused-answer',
     title: 'When a callback signs nobody in, the visitor gets a page of the client',
     rule: 'stays-up',
-    why: 'The visitor must see that the login has failed. The default failure page of a server says nothing.',
+    why: 'The visitor must see that the login has failed. The default error page of a server says nothing.',
     fix: 'Catch every failure in the code of the callback, and answer with a page that offers to sign in again.',
     async run(context) {
       for (const { what, page } of await refusedCallbacks(context)) {
         expect(page.status !== 0, `There was no answer to ${what}: ${page.fault}.`, page)
-        expect(!isBareFailure(page), `The answer to ${what} is the default failure of a server.`, page)
+        expect(!isBareFailure(page), `The answer to ${what} is the default error page of a server.`, page)
       }
     },
   },

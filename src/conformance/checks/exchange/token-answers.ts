@@ -138,7 +138,7 @@ export const tokenAnswers: CheckDefinition[] = [
       async run(context) {
         const { browser, page } = await loginWith(context, fault)
         expect(page.status !== 0, 'There was no answer.', page)
-        expect(!isBareFailure(page), 'The answer is the default failure of a server.', page)
+        expect(!isBareFailure(page), 'The answer is the default error page of a server.', page)
         await browser
           .newTab()
           .visit(context.url(context.settings.page), { stopAt: url => url.origin === context.platform.portalUrl })
@@ -184,7 +184,7 @@ export const tokenAnswers: CheckDefinition[] = [
         const { browser, page } = await loginWith(context, 'member', { member: 'access_token', value })
         const what = `an access token of ${JSON.stringify(value)}`
         expect(page.status !== 0, `There was no answer after ${what}.`, page)
-        expect(!isBareFailure(page), `After ${what}, the answer is the default failure of a server.`, page)
+        expect(!isBareFailure(page), `After ${what}, the answer is the default error page of a server.`, page)
         await context.visitUntilPortal(browser.newTab(), context.settings.page)
         await context.platform.settle()
         const calls = context.arrived('api', 'me')
@@ -257,7 +257,7 @@ export const tokenAnswers: CheckDefinition[] = [
           ? loginWith(context, `expires-in-${id}`)
           : loginWith(context, 'expires-in', { value }))
         expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
-        expect(!isBareFailure(page), 'The answer is the default failure of a server.', page)
+        expect(!isBareFailure(page), 'The answer is the default error page of a server.', page)
         for (const { cookie, exchange } of cookiesOf(page.trail)) {
           const wrong = wrongAgeOf(cookie)
           expect(wrong === undefined, `The cookie ${cookie.name} ${wrong}.`, exchange)

@@ -350,7 +350,7 @@ export const creating: CheckDefinition[] = [
       expectServed(page, `The form was answered with ${describePage(page)}.`)
       expect((await created(context, open.person)).length === 0, 'The application was created.')
       const kept = page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
-      expect(kept.includes(typed), 'No field of the page contains what was typed.', page)
+      expect(kept.includes(typed), 'No field of the page contains the text that was typed.', page)
     },
   },
   {

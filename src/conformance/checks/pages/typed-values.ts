@@ -130,7 +130,7 @@ export const typedValues: CheckDefinition[] = [
     id: 'create-without-groups',
     title: 'If the API does not list the groups, the form has a field for the id of a group',
     rule: 'group-by-hand',
-    why: 'The list is only a help. An application can be created without it.',
+    why: 'A visitor can create an application without the list of groups, by typing the id of a group.',
     fix: 'Catch the failure of the call, and show a text field in place of the list.',
     needs,
     async run(context) {

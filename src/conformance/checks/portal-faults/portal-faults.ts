@@ -47,7 +47,7 @@ function expectAnswer({ page }: Failed): void {
   expect(page.status !== 0, `The browser got ${describePage(page)}.`, page)
   expect(
     !isBareFailure(page),
-    'The answer is the default failure of a server: status 500 without a text of the client.',
+    'The answer is the default error page of a server: status 500 without a text of the client.',
     page,
   )
 }
@@ -207,7 +207,7 @@ export const portalFaults: CheckDefinition[] = [
     id: 'exchange-error-escaped',
     title: 'The page escapes markup in the text of a portal error',
     rule: 'oauth-sanitize',
-    why: 'Text from elsewhere that a page does not escape can run as a script.',
+    why: 'If a page does not escape a text that another program sent, the text can run as a script.',
     fix: 'Show words of your own, or escape the text.',
     async run(context) {
       const { page } = await loginUnder(context, 'exchange-400', { error: '<img src=x onerror=alert(1)>' })
@@ -218,7 +218,7 @@ export const portalFaults: CheckDefinition[] = [
     id: 'exchange-error-own-words',
     title: 'The page does not show the error text of the portal',
     rule: 'generic-errors',
-    why: 'An error text is for developers, and may say more than a visitor should know.',
+    why: 'An error text is for developers, and may contain details that help an attacker.',
     fix: 'Log the code of the error. Show a sentence of your own and a link to a new login.',
     async run(context) {
       const mark = 'words_of_the_portal_4711'

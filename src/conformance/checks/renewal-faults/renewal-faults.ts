@@ -207,8 +207,8 @@ const single: CheckDefinition[] = [
       title:
         'When the portal answers a renewal with 429 (too many calls), the client does not repeat the renewal at once',
       rule: 'UP-07',
-      why: 'Immediate retries make an overload worse.',
-      fix: 'Show a page that says when to try again. Repeat no call at once.',
+      why: 'A client that repeats the renewal at once makes the overload of the portal worse, and the visitor waits longer.',
+      fix: 'Show a page that says when to try again, and do not renew again for this request.',
     },
     ['refresh-429', { retryAfter: 3600 }, 20],
     ({ renewals }) =>
@@ -446,7 +446,7 @@ const refusals: CheckDefinition[] = [
       id: 'refresh-error-escaped',
       title: 'After a failed renewal, the page escapes markup in the text of the portal error',
       rule: 'PG-07',
-      why: 'Text from elsewhere that a page does not escape can run as a script.',
+      why: 'If a page does not escape a text that another program sent, the text can run as a script.',
       fix: 'Show words of your own, or escape the text.',
     },
     ['refresh-400', { error: '<img src=x onerror=alert(1)>' }],
@@ -457,7 +457,7 @@ const refusals: CheckDefinition[] = [
       id: 'refresh-error-own-words',
       title: 'After a failed renewal, the page does not show the error text of the portal',
       rule: 'generic-errors',
-      why: 'An error text is for developers, and may say more than a visitor should know.',
+      why: 'An error text is for developers, and may contain details that help an attacker.',
       fix: 'Log the code of the error. Show a sentence of your own and a link to a new login.',
     },
     ['refresh-400', { error: 'words_of_the_portal_4711' }],
