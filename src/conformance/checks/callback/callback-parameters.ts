@@ -125,7 +125,7 @@ export const callbackParameters: CheckDefinition[] = [
       id: `callback-${name.replace('_', '-')}-missing`,
       title: `A callback without ${name} is refused`,
       rule: 'callback-required-parameters',
-      why: `${name} is required in every callback. The client cannot tell where a callback without it comes from. This only warns, because a simple client that reads only code and state is still correct.`,
+      why: `${name} is required in every callback. The client cannot tell where a callback without it comes from. This check only warns, because a simple client that reads only code and state is still correct.`,
       fix: `Refuse a callback without ${name} before the exchange.`,
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -226,7 +226,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-headers',
     title: 'No header of a callback changes the redirect_uri of the exchange',
     rule: 'CL-11',
-    why: 'A client that builds its address from the headers of a request sends another redirect_uri than at the start, and an attacker can choose it.',
+    why: 'An attacker can choose the headers of a request. A client that builds its own address from these headers sends a redirect_uri that the attacker chose.',
     fix: 'Take the redirect URI of the exchange from the configuration, as at the start.',
     async run(context) {
       let exchanges = 0
@@ -251,7 +251,7 @@ export const callbackParameters: CheckDefinition[] = [
           )
         exchanges = context.arrived('exchange').length
       }
-      if (exchanges === 0) throw new Undecided('The client made no exchange for a callback with a further header.')
+      if (exchanges === 0) throw new Undecided('The client made no exchange for a callback with an additional header.')
     },
   },
   {
@@ -375,7 +375,7 @@ export const callbackParameters: CheckDefinition[] = [
       title: `The client does not send the portal a code that contains ${what}`,
       rule: 'code-characters',
       why: 'No code of the portal contains such a character. Anybody can make a visitor open this address, and every unnecessary request uses a connection to the portal.',
-      fix: 'Before the exchange, check that the code contains only printable ASCII characters, and answer with status 400 if it does not.',
+      fix: 'Before the exchange, check that the code contains only printable ASCII characters. If it contains another character, answer with status 400.',
       async run(context) {
         const plain = await beginLogin(context)
         await followCallback(context, plain.browser, plain.callback)
@@ -426,7 +426,7 @@ export const callbackParameters: CheckDefinition[] = [
       id: `callback-${id}`,
       title: `The client answers a callback ${title} with a page that refuses it`,
       rule: id === 'nothing' ? 'CL-04' : 'oauth-sanitize',
-      why: 'Anybody can send such a callback, and an uncaught exception can end the client.',
+      why: 'Anybody can send such a callback. An exception that the client does not catch can end the client for all visitors.',
       fix: 'Check the query before you use it, and answer with status 400.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)

@@ -109,7 +109,7 @@ export const callback: CheckDefinition[] = [
     id: 'callback-no-referrer',
     title: 'No request after the callback has the address of the callback as its Referer',
     rule: 'CL-27',
-    why: 'Otherwise the next request sends code and state in its Referer.',
+    why: 'The address of the callback contains code and state. Other servers and their logs get both values in the Referer of the next request.',
     fix: 'Send Referrer-Policy: no-referrer with the answer to the callback.',
     async run(context) {
       const browser = context.browser()
@@ -281,7 +281,7 @@ export const callback: CheckDefinition[] = [
     id: 'callback-cross-site-frame',
     title: 'A callback in a frame of another site is refused',
     rule: 'CL-32',
-    why: 'Otherwise another site could finish a login in a hidden frame, and the visitor would not notice.',
+    why: 'Another site could finish a login in a hidden frame, and the visitor would not notice.',
     fix: 'Refuse a callback with a Sec-Fetch-Dest header other than document.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -328,8 +328,8 @@ export const callback: CheckDefinition[] = [
     id: 'session-new',
     title: 'A login creates a new session, whatever cookies the browser had before',
     rule: 'CL-20',
-    why: 'Otherwise an attacker can set a known session id in the browser before the login, and use the session afterwards.',
-    fix: 'Create a new session at every login. Never adopt an id that came with the request.',
+    why: 'An attacker can set a known session id in the browser before the login. If the login keeps this id, the attacker can use the session of the visitor.',
+    fix: 'Create a new session with a new id at every login. Never use an id that came with the request.',
     needs: ['page'],
     async run(context) {
       const attacker = await context.signedIn({ person: await context.otherPerson() })
@@ -364,7 +364,7 @@ export const callback: CheckDefinition[] = [
     id: 'session-replaced',
     title: 'A login as another user replaces the visitor who was signed in',
     rule: 'CL-20',
-    why: 'Otherwise the second visitor works as the first visitor without noticing.',
+    why: 'If the first visitor stays signed in, the second visitor works in the account of the first visitor without noticing.',
     fix: 'Replace the whole session: the tokens and everything else about the visitor.',
     needs: ['page'],
     async run(context) {
@@ -380,7 +380,7 @@ export const callback: CheckDefinition[] = [
     id: 'callback-refused-keeps-session',
     title: 'When the client refuses a callback, the visitor stays signed in',
     rule: 'refused-callback',
-    why: 'Otherwise any website can sign visitors out by sending them to a forged callback.',
+    why: 'If a refused callback ends the session, any website can sign visitors out by sending them to a forged callback.',
     fix: 'Compare the state first. Replace or delete the session cookies only after a successful exchange.',
     needs: ['page'],
     async run(context) {
@@ -406,9 +406,11 @@ export const callback: CheckDefinition[] = [
 function adviceForLogin(context: CheckContext): string {
   const [exchange] = context.arrived('exchange').slice(-1)
   if (!exchange)
-    return 'The client made no exchange for the callback: compare the conditions that the client checks with the callback address in the evidence.'
+    return 'The client made no exchange for the callback. Compare the conditions that the client checks with the callback address in the evidence.'
   if (exchange.response.status >= 400)
-    return exchange.reason ? guidanceOf(exchange.reason).fix : 'See why the portal refused the exchange.'
+    return exchange.reason
+      ? guidanceOf(exchange.reason).fix
+      : 'The evidence shows why the portal refused the exchange. Correct the field that its answer names.'
   const [call] = context.arrived('api').slice(-1)
   if (call)
     return `The API answered ${call.response.status}: send Authorization: Bearer with the access token of the exchange.`

@@ -160,7 +160,7 @@ export const hostileValues: CheckDefinition[] = [
     id: 'header-injection',
     title: 'A line break in any parameter of a login, a callback or a page adds no header to an answer',
     rule: 'header-injection',
-    why: 'A line break in a header begins another header. An attacker could so set a cookie or a policy for the visitor.',
+    why: 'A line break in a header begins another header. In this way an attacker could set a cookie or a policy for the visitor.',
     fix: 'Write no value of a request into a header without checking it. Refuse control characters.',
     async run(context) {
       const { login, returnTo, page, callback: callbackPath } = context.settings
@@ -206,9 +206,9 @@ function isEvil({ hostname }: URL): boolean {
 }
 
 function expectHere(page: Page, what: string): void {
-  expect(page.stoppedAt === undefined, `For ${what}, the client sends the browser to ${page.stoppedAt}.`, page)
+  expect(page.stoppedAt === undefined, `After ${what}, the client sends the browser to ${page.stoppedAt}.`, page)
   const link = page.links.find(({ url }) => URL.canParse(url) && isEvil(new URL(url)))
-  expect(!link, `For ${what}, the page links to ${link?.url}, an address from the query.`, page)
+  expect(!link, `After ${what}, the page links to ${link?.url}, an address from the query.`, page)
 }
 
 function expectEscaped(page: Page, name: string): void {

@@ -118,7 +118,7 @@ export const refused: CheckDefinition[] = [
     id: 'callback-not-framed',
     title: 'No other site can show the page of the callback or of cancel_url in a frame',
     rule: 'PG-08',
-    why: 'These pages often come from other code than the pages behind the login, so they can lack the header.',
+    why: 'Another site can hide the page in a frame, so that visitors press its buttons without seeing them. Clients often set the header only for the pages behind the login.',
     fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY at one place for all pages.",
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
@@ -142,9 +142,9 @@ export const refused: CheckDefinition[] = [
   },
   {
     id: 'callback-navigation-only',
-    title: 'The client finishes a login only for the navigation of a whole page',
+    title: 'The client finishes a login only if the browser opens the callback as a whole page',
     rule: 'CL-32',
-    why: 'Otherwise a page of another site could finish a login with an image or a script, and the visitor would not notice.',
+    why: 'A page of another site could finish a login with an image or a script, and the visitor would not notice.',
     fix: 'Refuse frames, images, scripts and prefetches by Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose.',
     async run(context) {
       for (const [what, headers] of Object.entries(noNavigations)) {
@@ -163,7 +163,7 @@ export const refused: CheckDefinition[] = [
     id: 'callback-forged-keeps-session',
     title: 'No forged callback signs the visitor out, whatever is wrong with it',
     rule: 'refused-callback',
-    why: 'Any website can send visitors to a forged callback, also when the browser sends all cookies with it. Clients often end the session in only one of these cases.',
+    why: 'Any website can send visitors to a forged callback and so sign them out. Clients often keep the session after some forged callbacks, and end it after others.',
     fix: 'Change or delete the session only after a successful exchange.',
     needs: ['page'],
     async run(context) {
@@ -214,7 +214,7 @@ export const refused: CheckDefinition[] = [
     title: 'A callback is refused in a browser that is signed in and has begun no login',
     rule: 'CL-03',
     why: "A client that does not check the state of visitors who are signed in lets an attacker change the visitor's account to the account of the attacker.",
-    fix: 'Compare the state of every callback with a login of this browser, also if there is a session.',
+    fix: 'Compare the state of every callback with a login of this browser, even if the visitor is signed in.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()

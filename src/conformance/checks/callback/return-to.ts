@@ -126,7 +126,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-works',
     title: 'After a login, the visitor gets the page for which the login began',
     rule: 'return-to',
-    why: 'Visitors who followed a link to a page do not want the start page instead.',
+    why: 'A visitor who followed a link to a page would land on the start page, and would have to look for the page again.',
     fix: 'Keep the path with the pending login, and redirect to it afterwards.',
     needs: ['returnTo', 'page'],
     async run(context) {
@@ -143,26 +143,26 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-no-header',
     title: 'A line break in the return address adds no header to an answer',
     rule: 'header-injection',
-    why: 'A line break in a Location starts another header.',
-    fix: 'Refuse control characters.',
+    why: 'A line break in a Location begins another header. An attacker could set a cookie for the visitor.',
+    fix: 'Refuse a return address that contains control characters, and begin the login without it.',
     needs: ['returnTo'],
     async run(context) {
       const { login, returnTo } = context.settings
       const browser = context.browser()
       const page = await context.visitUntilPortal(browser, `${login}?${returnTo}=/%0d%0aSet-Cookie:%20planted=1`)
-      expect(page.status !== 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+      expect(page.status !== 0 && page.status < 500, `The login path was answered with ${describePage(page)}.`, page)
       if (page.stoppedAt !== undefined) {
         const url = new URL(page.stoppedAt)
         await followCallback(context, browser, await context.authorize({ url, state: undefined, page }))
       }
-      expect(!browser.cookies.get('planted'), 'It set a cookie.')
+      expect(!browser.cookies.get('planted'), 'The return address set a cookie in the browser.')
     },
   },
   {
     id: 'return-to-long',
     title: 'A login with a long return address works',
     rule: 'CK-03',
-    why: 'Browsers drop a cookie of more than 4,096 bytes without a message.',
+    why: 'Browsers silently drop a cookie of more than 4,096 bytes. If the return address makes the cookie of the login too large, nobody can sign in.',
     fix: 'Limit the length of the return address, and ignore a longer one.',
     needs: ['returnTo', 'page'],
     async run(context) {
@@ -235,7 +235,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-twice',
     title: 'When the return address is repeated or a list, the client sends nobody to another site',
     rule: 'CL-25',
-    why: 'A client that checks the first value and uses the last value is an open redirect.',
+    why: 'If a client checks the first value and uses the last value, an attacker can send visitors to another site.',
     fix: 'Check the same value that you keep. Ignore the parameter if it is repeated or not a text.',
     needs: ['returnTo'],
     async run(context) {

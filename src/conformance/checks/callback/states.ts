@@ -56,7 +56,7 @@ const stateChecks: CheckDefinition[] = wrongStates.map(([id, title, change]) => 
   id: `state-${id}`,
   title: `The client refuses a callback ${title}, and sends nothing to the portal`,
   rule: 'CL-04',
-  why: 'Only the state distinguishes the answer to a login of this browser from a forged one.',
+  why: 'Only the state shows that a callback belongs to a login of this browser. Without this check, an attacker can sign visitors in to the account of the attacker.',
   fix: 'Before the exchange, compare the state of the query with the state that you kept for this browser. Refuse the callback if one of them is missing, or if the query has several.',
   async run(context) {
     const { browser, start, callback } = await beginLogin(context)
@@ -130,7 +130,7 @@ export const states: CheckDefinition[] = [
     id: 'state-other-browser',
     title: 'A callback is refused in a browser that has begun no login',
     rule: 'CL-03',
-    why: "Otherwise an attacker can make a visitor open the attacker's own callback, and the visitor works as the attacker.",
+    why: "An attacker can make a visitor open the attacker's own callback. The visitor then works in the account of the attacker.",
     fix: 'Keep the state in a cookie of the browser that began the login. A state that is only in the memory of the server, or only signed, does not show which browser began the login.',
     async run(context) {
       const { callback } = await beginLogin(context)
@@ -141,8 +141,8 @@ export const states: CheckDefinition[] = [
     id: 'state-other-login',
     title: 'A callback is refused in a browser that has begun another login',
     rule: 'CL-03',
-    why: 'An attacker can make a visitor open a callback of the attacker while the visitor has begun another login.',
-    fix: 'Compare the state of the callback with the state of the login. A pending login with another state is not enough.',
+    why: 'An attacker can make a visitor open a callback of the attacker during another login of the visitor. The visitor then works in the account of the attacker.',
+    fix: 'Compare the state of the callback with the state of the login. Refuse the callback if this browser has only a login with another state.',
     async run(context) {
       const attacker = await context.otherPerson()
       const theirs = await context.startLogin(context.browser())
@@ -191,7 +191,7 @@ export const states: CheckDefinition[] = [
     id: 'state-once-new-code',
     title: 'The client refuses a used state with another code',
     rule: 'CL-05',
-    why: 'Otherwise an attacker who knows an old state can finish a login in this browser with another code.',
+    why: 'An attacker who knows an old state could finish a login in this browser with another code.',
     fix: 'Delete the state with the answer that uses it, even if the login fails.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
@@ -210,7 +210,7 @@ export const states: CheckDefinition[] = [
     id: 'state-once-after-restart',
     title: 'After a restart, the client still refuses a used state',
     rule: 'CL-05',
-    why: 'A client that keeps used states only in memory loses them at a restart.',
+    why: 'If the client remembers used states only in memory, it accepts them again after a restart. An attacker who knows an old state can then finish a login in this browser.',
     fix: 'Delete the cookie of the login in the answer that uses it.',
     needs: ['process'],
     isAlone: true,
@@ -232,7 +232,7 @@ export const states: CheckDefinition[] = [
     id: 'state-once-on-replica',
     title: 'One instance of the client refuses a state that another instance has used',
     rule: 'CL-05',
-    why: 'A client that keeps used states only in the memory of one process does not know them in another process.',
+    why: 'If each instance remembers used states only in its own memory, another instance accepts them again. An attacker who knows an old state can then finish a login in this browser.',
     fix: 'Delete the cookie of the login in the answer that uses it.',
     needs: ['replica'],
     async run(context) {
@@ -295,7 +295,7 @@ export const states: CheckDefinition[] = [
     id: 'login-cookie-changed',
     title: 'The client refuses a callback when the cookies of the login were changed',
     rule: 'CL-03',
-    why: 'A client that checks only whether the cookie is present accepts a forged callback.',
+    why: 'If a client checks only whether the cookie is there, an attacker can forge the cookie and the callback.',
     fix: 'Seal the value of the cookie, or look it up, and refuse a value that you cannot open.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -315,14 +315,14 @@ export const states: CheckDefinition[] = [
     id: 'login-cookie-empty',
     title: 'The client refuses a callback if both the callback and the cookie have no state',
     rule: 'CL-04',
-    why: 'A comparison of two missing values must not count as equal.',
+    why: 'Two missing values are equal in many languages. A client that accepts them accepts a forged callback in a browser without a login.',
     fix: 'If either value is missing or empty, refuse the callback before you compare.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.delete('state')
       for (const cookie of browser.cookies.list(context.platform.redirectUri)) cookie.value = ''
       await expectRefused(context, browser, callback)
-      // The second browser has begun no login, so that it has no value at all on its side.
+      // The second browser has begun no login, so that its cookies contain no state.
       await expectRefused(context, context.browser(), callback)
       callback.searchParams.set('state', '')
       await expectRefused(context, context.browser(), callback)

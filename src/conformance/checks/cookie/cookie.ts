@@ -25,7 +25,7 @@ const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) 
     title: 'No script can read the cookies of the session',
     rule: 'CK-01',
     why: 'Without HttpOnly, one script of an attacker on a page can steal the session.',
-    fix: 'Set HttpOnly.',
+    fix: 'Set the attribute HttpOnly for every cookie of the session.',
     judge: cookie => (cookie.isHttpOnly ? undefined : 'has no HttpOnly'),
   },
   {
@@ -95,7 +95,7 @@ export const cookie: CheckDefinition[] = [
           const fault = judge(cookie)
           expect(fault === undefined, `The cookie ${cookie.name} ${fault}.`, exchange)
         }
-        // A login that replaces a session may use other code.
+        // A client may use separate code for a login that replaces a session.
         const again = await followCallback(context, browser, await context.authorize(await context.startLogin(browser)))
         const names = cookies.map(({ cookie }) => cookie.name)
         for (const { cookie, exchange } of cookiesOf(again.trail)) {
@@ -210,7 +210,7 @@ export const cookie: CheckDefinition[] = [
   },
   {
     id: 'cookie-each-unguessable',
-    title: 'Nobody can guess a cookie that alone signs a visitor in',
+    title: 'Nobody can guess a cookie that signs a visitor in without other cookies',
     rule: 'session-unguessable',
     why: 'Anybody who guesses such a cookie is signed in as its visitor, whatever the other cookies contain.',
     fix: 'Seal or sign the value of each cookie, or use an id of at least 16 random bytes. A number in base64 or JSON is not a secret.',
@@ -299,10 +299,10 @@ export const cookie: CheckDefinition[] = [
   },
   {
     id: 'cookie-only-where-it-changes',
-    title: 'The client sets no cookie in an answer that changes no session',
+    title: 'The client sets cookies only in answers that change a login or a session',
     rule: 'CK-18',
     why: 'A cache that keeps such an answer gives the cookie to others, and a late answer replaces a newer session.',
-    fix: 'Set cookies only in the answer that creates, renews or ends a session.',
+    fix: 'Set cookies only in an answer that begins or ends a login, or that creates, renews or ends a session.',
     async run(context) {
       const browser = context.browser()
       for (const path of ['/conformance-not-there', '/robots.txt']) {

@@ -34,7 +34,7 @@ export const foreignCookies: CheckDefinition[] = [
     id: 'cookie-tampered',
     title: 'The client treats a changed session cookie as missing, and answers with a page',
     rule: 'CK-05',
-    why: 'Encryption alone does not prevent an attacker from changing the value of a cookie.',
+    why: 'Encryption alone does not protect a cookie: an attacker can still change its value, and could become another user.',
     fix: 'Seal cookies with authenticated encryption such as AES-GCM, or sign them. Treat a cookie that you cannot open as missing.',
     needs,
     // Runs alone: a call with a changed token has no known user, so the check must count the calls of all users.
@@ -129,7 +129,8 @@ export const foreignCookies: CheckDefinition[] = [
   ),
   {
     id: 'cookie-hostile-elsewhere',
-    title: 'No odd Cookie header makes the login path, the callback, the start page or cancel_url fail',
+    title:
+      'With an unusual Cookie header, the login path, the callback, the start page and cancel_url do not answer with status 500',
     rule: 'CK-10',
     why: 'Every other website on the host or a subdomain can set cookies. The code that begins and finishes a login often reads cookies in another way than the pages.',
     fix: 'Read cookies with a parser that never throws, and ignore cookies that are not yours.',
@@ -159,9 +160,9 @@ export const foreignCookies: CheckDefinition[] = [
   },
   {
     id: 'login-cookie-garbage',
-    title: 'Other values under the names of login cookies make no login fail with status 500',
+    title: 'Unexpected values in cookies with the names of login cookies cause no status 500',
     rule: 'CK-10',
-    why: 'An older version of the client, or another program on the host, can have left cookies whose names resemble those of a login. A client that opens all of them must be able to work with any value.',
+    why: 'An older version of the client, or another program on the host, can have left cookies whose names resemble those of a login. If the client cannot read one of these cookies, the visitor must still be able to sign in.',
     fix: 'Treat every cookie that you cannot open as missing.',
     async run(context) {
       const first = context.browser()
@@ -179,7 +180,7 @@ export const foreignCookies: CheckDefinition[] = [
       const state = url.searchParams.get('state') ?? undefined
       const page = await followCallback(context, browser, await context.authorize({ url, state, page: begun }))
       expect(page.status > 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
-      // The values may also be under the very names of this browser.
+      // The values may also be in the login cookies of this browser.
       for (const value of values) {
         const odd = first.copy()
         for (const name of names) plant(context, odd, name, value)
@@ -236,7 +237,7 @@ export const foreignCookies: CheckDefinition[] = [
     id: 'cookie-roles',
     title: 'The client does not accept the cookie of an unfinished login as a session',
     rule: 'CK-06',
-    why: 'Everybody can get the cookie of an unfinished login, without a password. A value that was sealed for one purpose must not be valid for another.',
+    why: 'Everybody can get the cookie of an unfinished login without a password. If this value counts as a session, everybody is signed in.',
     fix: 'Seal the name or purpose of the cookie together with its value.',
     needs,
     isAlone: true,

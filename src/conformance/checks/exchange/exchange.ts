@@ -75,7 +75,7 @@ export const exchange: CheckDefinition[] = [
     id: 'exchange-post',
     title: 'The client exchanges the code with POST at {login_url}/api/exchangeToken',
     rule: 'CL-14',
-    why: 'The portal exchanges codes only at this address.',
+    why: 'The portal exchanges codes only at this address. Without an exchange nobody can sign in.',
     fix: 'POST the form to LOGIN_URL + "/api/exchangeToken".',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -84,7 +84,7 @@ export const exchange: CheckDefinition[] = [
       const path = step?.request.url.split('?')[0]
       expectWithFix(
         page.status >= 400
-          ? 'The client refuses the callback: compare its checks and the cookies of the request with the evidence.'
+          ? 'The client refuses the callback. Compare the conditions that the client checks with the callback address and the cookies in the evidence.'
           : 'POST the form to LOGIN_URL + "/api/exchangeToken".',
         step,
         `The client made no exchange. The client answered the callback with ${describePage(page)}.`,
@@ -102,7 +102,7 @@ export const exchange: CheckDefinition[] = [
       id: 'exchange-form',
       title: 'The exchange is form-encoded',
       rule: 'CL-14',
-      why: 'The portal expects content-type: application/x-www-form-urlencoded.',
+      why: 'The specification requires the content type application/x-www-form-urlencoded. A portal may refuse any other type, and nobody can sign in.',
       fix: 'Send the fields form-encoded (application/x-www-form-urlencoded), not as JSON.',
     },
     step =>
@@ -118,15 +118,15 @@ export const exchange: CheckDefinition[] = [
         id: `exchange-${name.replaceAll('_', '-')}`,
         title,
         rule: 'CL-14',
-        why: `The exchange requires ${name}.`,
-        fix: `Add ${name} to the form of the exchange, unchanged.`,
+        why: `Without the right ${name}, the portal refuses the exchange, and nobody can sign in.`,
+        fix: `Send the right ${name} in the form of the exchange. Copy code, state and redirect_uri from the login without a change.`,
       },
       (step, context, callback) => {
         const value = fieldsOf(step)[name]
         const right = expected(callback.searchParams, context)
         if (name === 'state' && right === '') throw new NotApplicable('the login began without a state')
-        expect(value !== undefined, `${name} is missing.`, step)
-        expect(value === right, `${name} has the wrong value.`, step)
+        expect(value !== undefined, `The field ${name} is missing.`, step)
+        expect(value === right, `The field ${name} has the wrong value.`, step)
       },
     ),
   ),
@@ -135,7 +135,7 @@ export const exchange: CheckDefinition[] = [
       id: 'exchange-fields-once',
       title: 'No field of the exchange is repeated',
       rule: 'token-parameters-once',
-      why: 'A token request must not contain a parameter more than once.',
+      why: 'A portal may refuse a repeated field, or use the wrong one of its values. Nobody can then sign in.',
       fix: 'Set each field once.',
     },
     step => {
@@ -149,7 +149,7 @@ export const exchange: CheckDefinition[] = [
       title: 'The address of the exchange has no query',
       rule: 'credentials-in-body',
       why: 'Servers and proxies log addresses, so the address must not contain the secret or the code.',
-      fix: 'Send everything in the body.',
+      fix: 'Send all fields in the body of the POST.',
     },
     step => expect(!step.request.url.includes('?'), 'The address has a query.', step),
   ),
@@ -158,8 +158,8 @@ export const exchange: CheckDefinition[] = [
       id: 'exchange-one-authentication',
       title: 'The client authenticates the exchange with one method',
       rule: 'one-authentication',
-      why: 'A client must not use more than one method in a request.',
-      fix: 'Send client_secret only in the form, and no Authorization header.',
+      why: 'A portal may refuse a request that authenticates with two methods, and nobody can then sign in.',
+      fix: 'Send client_secret only in the form. Send no Authorization header and no client_assertion.',
     },
     (step, { platform }) => {
       expect(
@@ -335,7 +335,7 @@ export const exchange: CheckDefinition[] = [
     id: 'token-in-header',
     title: 'The access token goes to the API only in the Authorization header',
     rule: 'bearer-header',
-    why: 'Servers log addresses, and other programs see them.',
+    why: 'Servers and proxies log addresses. Everybody who can read such a log can use the token.',
     fix: 'Send Authorization: Bearer with the token, and nothing in the query.',
     needs: ['page'],
     async run(context) {

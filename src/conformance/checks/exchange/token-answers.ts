@@ -11,7 +11,7 @@ import { cookiesOf, wrongAgeOf } from '../../steps/set-cookies.ts'
 
 const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = [
   ...[
-    ['state-other', 'is of another login'],
+    ['state-other', 'belongs to another login'],
     ['state-missing', 'is missing'],
     ['state-null', 'is null'],
     ['state-empty', 'is empty'],
@@ -20,7 +20,7 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     fault: fault!,
     title: `A token response whose state ${what} signs nobody in`,
     rule: 'CL-17' as const,
-    why: 'The client must compare the returned state with the one that it generated for the login.',
+    why: 'If the client does not compare the state, it accepts tokens of another login, and the visitor works in the account of another person.',
   })),
   ...[
     ['missing', 'without an access token'],
@@ -120,7 +120,8 @@ async function loginWith(context: CheckContext, fault: string, options?: Record<
   const { browser, callback } = await beginLogin(context)
   await context.order(`exchange-${fault}`, options ? { options } : {})
   const page = await followCallback(context, browser, callback)
-  if (!(await context.codeExchanges()).some(step => step.fault)) throw new Undecided('The callback exchanged nothing.')
+  if (!(await context.codeExchanges()).some(step => step.fault))
+    throw new Undecided('The client made no exchange for the callback.')
   return { browser, page }
 }
 
@@ -197,7 +198,7 @@ export const tokenAnswers: CheckDefinition[] = [
       id: `token-answer-state-${id}`,
       title: `A token response whose state ${what} signs nobody in`,
       rule: 'CL-17',
-      why: 'The client must compare the whole returned state with the state that it generated for the login.',
+      why: 'If the client does not compare the whole state, it can accept tokens of another login, and the visitor works in the account of another person.',
       fix: 'Compare the two texts exactly: their length, and upper and lower case.',
       needs: ['page'],
       async run(context) {
@@ -207,7 +208,7 @@ export const tokenAnswers: CheckDefinition[] = [
         await context.order('exchange-member', { options: { member: 'state', value: make(state) } })
         const page = await followCallback(context, browser, callback)
         if (!(await context.codeExchanges()).some(step => step.fault))
-          throw new Undecided('The callback exchanged nothing.')
+          throw new Undecided('The client made no exchange for the callback.')
         expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this token response.', page)
       },
     }),
@@ -294,7 +295,7 @@ export const tokenAnswers: CheckDefinition[] = [
       title: `The client does not use an access token whose expires_in is ${fault}`,
       rule: 'CL-19',
       why: 'The token has already expired. A client that assumes another lifetime continues a session that the portal has ended.',
-      fix: 'Refuse such an answer with a page, or renew the token before you use it.',
+      fix: 'Refuse the login with a page that offers to sign in again, or renew the token before you use it.',
       needs: ['page'],
       async run(context) {
         const { browser } = await loginWith(context, `expires-in-${fault}`)
