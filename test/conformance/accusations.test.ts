@@ -57,7 +57,7 @@ t.test(
 
 t.test('if the client refuses a form for another reason, the fix does not mention the referrer policy', async t => {
   const { 'create-works': result } = await judge({ isFormOf: () => false }, 'create-works')
-  t.match(result, { verdict: 'failed', fix: 'The client refused its own form with 409' })
+  t.match(result, { verdict: 'failed', fix: 'The client refused its own form with status 409' })
 })
 
 t.test('a client that logs the state passes log-cookies, although a cookie contains the state', async t => {

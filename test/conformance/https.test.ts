@@ -37,7 +37,7 @@ t.test('a client whose certificate NODE_EXTRA_CA_CERTS names is judged over http
   const { code, output } = await judge(t, NODE_EXTRA_CA_CERTS => ({ NODE_EXTRA_CA_CERTS }))
   t.equal(code, 0, output)
   t.match(output, '2 passed, 0 failed, 1 warned')
-  t.match(output, 'page-hsts: The header is not there.')
+  t.match(output, 'page-hsts: The answer has no Strict-Transport-Security header.')
 })
 
 t.test('if the certificate is not trusted, the run ends at once and the message says what to do', async t => {

@@ -412,7 +412,7 @@ export const callbackParameters: CheckDefinition[] = [
     rule: 'code-length',
     // This rule is only advice: RFC 6749, 4.1.2 says "The client should avoid making assumptions about code value
     // sizes", so a client that sends a code of any length is correct, too.
-    why: 'Otherwise anybody who calls the callback can make the client send large requests.',
+    why: 'Anybody can call the callback with a long code, and so make the client send large requests to the portal.',
     fix: 'Refuse a code of more than about 2,000 characters.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)

@@ -139,7 +139,7 @@ export const log: CheckDefinition[] = [
     id: 'log-refused-callback',
     title: 'The client does not print the code of a refused callback',
     rule: 'LG-01',
-    why: 'The code of a refused callback may be a valid code of another login. Many servers log what they refuse.',
+    why: 'The code of a refused callback may be a valid code of another login. Many servers log the requests that they refuse.',
     fix: 'Log only the path of refused requests, without the query. Do the same for unknown paths.',
     needs,
     async run(context) {
@@ -154,8 +154,8 @@ export const log: CheckDefinition[] = [
     id: 'log-failed-exchange',
     title: 'When the portal refuses the exchange, the client does not print the code, the verifier or the secret',
     rule: 'LG-02',
-    why: 'The address of the callback contains the code. Errors of HTTP libraries can contain the whole exchange, and loggers print all of an error.',
-    fix: "Log only the code and status of an error. Log neither the request of the browser with its query nor the client's own request that failed. If log-client-secret fails, too, look for the secret in the output at the start first.",
+    why: 'The address of the callback contains the code. Errors of HTTP libraries can contain the whole exchange, and loggers print an error with everything in it.',
+    fix: "Log only the code and status of an error. Log neither the query of the browser's request nor the client's own request that failed. If log-client-secret fails, too, fix that failure first.",
     needs,
     async run(context) {
       const browser = context.browser()
@@ -190,7 +190,7 @@ export const log: CheckDefinition[] = [
         await context.platform.settle()
       }
       const tokens = tokensIn(context)
-      if (tokens.length < refusedTokens.length) throw new Undecided('The client made no exchange for some callbacks.')
+      if (tokens.length < refusedTokens.length) throw new Undecided('For some callbacks the client made no exchange.')
       expectUnprinted(context, 'a token', tokens)
     },
   },
@@ -282,8 +282,8 @@ export const log: CheckDefinition[] = [
     id: 'log-forms',
     title: 'The client does not print what a visitor types into a form',
     rule: 'LG-06',
-    why: 'Forms contain personal texts.',
-    fix: 'Log no bodies.',
+    why: 'Forms contain personal texts. Many people can read a log, and logs are kept for a long time.',
+    fix: 'Log only the path and the status of a request with a form, never its body.',
     needs: ['process', 'create'],
     async run(context) {
       const typed = 'What tomorrow will be like, said in a few words.'
@@ -335,8 +335,8 @@ export const log: CheckDefinition[] = [
     id: 'log-form-tokens',
     title: 'The client does not print the hidden tokens of a form',
     rule: 'log-masked',
-    why: 'A token proves that a form comes from the client.',
-    fix: 'Log no bodies.',
+    why: 'With the token of a form, an attacker who reads the log can send a form in the name of the visitor.',
+    fix: 'Log only the path and the status of a request with a form, never its body.',
     needs: ['process', 'create'],
     async run(context) {
       const { open } = await create(context)
@@ -351,7 +351,7 @@ export const log: CheckDefinition[] = [
     id: 'log-one-line',
     title: 'A line break in an address adds no line to the log',
     rule: 'LG-03',
-    why: 'Otherwise a visitor can write invented lines into the log, with any text.',
+    why: 'A line break begins a new line of the log. With it, anybody can write invented lines, for example about another visitor.',
     fix: 'Log as JSON, or escape control characters. Log the path as it arrived, not decoded.',
     needs,
     async run(context) {
@@ -397,7 +397,7 @@ export const log: CheckDefinition[] = [
     id: 'log-one-line-form',
     title: 'A line break in a field of a form adds no line to the log',
     rule: 'LG-03',
-    why: 'A visitor can type any text, and so write invented lines into the log.',
+    why: 'A line break begins a new line of the log. With it, a visitor can write invented lines, for example about another visitor.',
     fix: 'Log as JSON, or escape control characters. Log no bodies.',
     needs: ['process', 'page', 'create'],
     async run(context) {
@@ -417,7 +417,7 @@ export const log: CheckDefinition[] = [
     id: 'log-one-line-callback',
     title: 'A line break in a callback of a begun login adds no line to the log',
     rule: 'LG-03',
-    why: 'A visitor can change the callback of their own login, and so write invented lines into the log.',
+    why: 'A line break begins a new line of the log. A visitor who changes the callback of their own login can write invented lines.',
     fix: 'Log as JSON, or escape control characters. Log the error of a callback only if it is one that you know.',
     needs,
     async run(context) {

@@ -52,7 +52,7 @@ async function startUnder(
     await restarting
     if (!clientProcess.isRunning() || !hasStarted) await clientProcess.restart()
     throw new Failed(
-      `The client was started anew while the metadata document had this fault, and it began no login within ${startMs / 1000} seconds.`,
+      `The client was restarted while the metadata document had this fault. It began no login within ${startMs / 1000} seconds.`,
     )
   }
   const isMet = () => platform.steps.slice(before).some(step => isMetadata(step) && step.fault?.name === fault)
@@ -118,7 +118,7 @@ const waits: CheckDefinition[] = [
   id: `metadata-${failure}`,
   title: `When the portal's metadata ${what}, a login begins after about a second`,
   rule: 'metadata-optional',
-  why: 'A visitor waits for the portal although the client does not need the document for a login.',
+  why: 'The visitor waits, although the client does not need the document for a login.',
   fix: 'Give the request for the document a deadline of one second, until the end of the body. If the document is late, begin the login without it.',
   needs: ['process'],
   ...alone,
@@ -169,7 +169,7 @@ const others: CheckDefinition[] = [
     id: 'metadata-read-later',
     title: 'If the client could not read the metadata at its start, it tries again at a later login',
     rule: 'metadata-kept',
-    why: 'Otherwise the logins of the whole day have no PKCE because the portal was down for one minute.',
+    why: 'If the client never asks again, all its logins lack PKCE because the portal was down for one minute. An attacker who gets a code can then use it.',
     fix: 'If there is no document, ask for it again when the next login begins.',
     needs: ['process'],
     ...alone,
@@ -260,8 +260,8 @@ const others: CheckDefinition[] = [
       id,
       title: `If ${what}, the client still uses the features of the last document`,
       rule,
-      why: 'Otherwise an attacker who can disturb one request for the metadata can switch PKCE off.',
-      fix: 'Replace the last document only by a document that you could read and whose issuer is the portal.',
+      why: 'If the client forgets the features, an attacker who can disturb one request for the metadata switches PKCE off.',
+      fix: 'Keep the last document until you can read a new document whose issuer is the portal.',
       isAlone: true,
       async run(context) {
         await needsMetadata(context)
@@ -362,7 +362,7 @@ export const metadata: CheckDefinition[] = [
     id: 'metadata-issuer-other',
     title: 'The client does not use metadata with another issuer',
     rule: 'metadata-issuer',
-    why: 'Otherwise an attacker who can replace the document gets the visitors, their codes and the client secret.',
+    why: 'An attacker who can replace the document could send the visitors, their codes and the client secret to another address.',
     fix: 'Compare issuer with the configured address of the portal, character by character, before you read anything else.',
     needs: ['process'],
     ...alone,
@@ -376,7 +376,7 @@ export const metadata: CheckDefinition[] = [
     id: 'metadata-issuer-features',
     title: 'The client uses no feature that only metadata with another issuer lists',
     rule: 'metadata-issuer',
-    why: 'The client must not use any data of such a document, and not only its addresses.',
+    why: 'Another server made this document. Its list of features says nothing about this portal, which may refuse the login.',
     fix: 'Compare issuer with the configured address of the portal, character by character. If it differs, treat the document as missing.',
     needs: ['process'],
     ...alone,
@@ -542,7 +542,7 @@ export const metadata: CheckDefinition[] = [
     title:
       'If the client cannot read the metadata for a while, it still uses the features that the last metadata listed',
     rule: 'metadata-remembered',
-    why: 'Otherwise an attacker who can disturb one request for the metadata can switch PKCE off.',
+    why: 'If the client forgets the features, an attacker who can disturb one request for the metadata switches PKCE off.',
     fix: 'Keep the last document, and use it until you can read a new document.',
     isAlone: true,
     async run(context) {

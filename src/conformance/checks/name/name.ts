@@ -51,7 +51,7 @@ export const name: CheckDefinition[] = [
     id: 'name-failures',
     title: 'When the call for the name fails, or its answer has no name, each page is answered',
     rule: 'UP-06',
-    why: 'The name is only for display. A failure of this call must not look like a failure of the client.',
+    why: 'The name is only for display. A visitor who gets an error page cannot use the client, although everything else works.',
     fix: 'Catch every failure of this call, check the type of each member, and continue without the name.',
     needs,
     longestMs: 90_000,
@@ -93,7 +93,7 @@ export const name: CheckDefinition[] = [
     id: 'name-failure-keeps-session',
     title: 'When the call for the name fails for a visitor who is signed in, the session continues',
     rule: 'UP-06',
-    why: 'The failed call says nothing about who is signed in.',
+    why: 'The failed call says nothing about who is signed in. If the session ends, the visitor has to sign in again without a reason.',
     fix: 'Show the page without the name. Do not end the session.',
     needs,
     async run(context) {

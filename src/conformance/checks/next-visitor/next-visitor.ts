@@ -113,7 +113,7 @@ export const nextVisitor: CheckDefinition[] = [
     title:
       'After a visitor has signed out, the next person does not see the secret of an application that the visitor created',
     rule: 'next-visitor',
-    why: 'If the client keeps a secret for the next page, the person who opens that page sees the secret.',
+    why: 'If the client keeps a secret for the next page, the person who opens this page sees the secret.',
     fix: 'Bind a kept secret to the visitor who created the application, and delete it at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
@@ -202,7 +202,7 @@ export const nextVisitor: CheckDefinition[] = [
     id: 'next-visitor-refused-form',
     title: 'Text that a visitor typed into a refused form is not in the form of another visitor',
     rule: 'next-visitor',
-    why: 'If a client does not store whose form data it keeps, the next visitor sees this data, in any browser.',
+    why: 'If a client keeps a refused form without storing who sent it, the next visitor sees this form, in any browser.',
     fix: 'Answer a refused form with the filled form, and keep no part of it at the server.',
     needs: ['page', 'create'],
     async run(context) {
@@ -231,7 +231,7 @@ export const nextVisitor: CheckDefinition[] = [
       id: `next-visitor-${id}`,
       title: `Text from a form that the client refused ${what} is not in the form of another visitor`,
       rule: 'next-visitor',
-      why: 'Many clients check some fields themselves, and the code for this refusal may keep the form at the server although the code for refusals of the API does not.',
+      why: 'Many clients check some fields themselves, before they call the API. The code for this refusal can keep the form at the server even if the code for refusals of the API does not.',
       fix: 'Answer a refused form with the filled form, and keep no part of it at the server.',
       needs: ['page', 'create'],
       async run(context) {

@@ -21,10 +21,10 @@ import { runsScript } from '../../steps/page-content.ts'
 
 const needs: Check['needs'] = ['page']
 
-/** Ends an attribute in double or single quotes, a textarea or an option, and then adds an element. */
+/** A text that ends an attribute in double or single quotes, a textarea or an option, and then adds an element. */
 const markup = `Marker" onmouseover="conformance()" ' onmouseover='conformance()' ></textarea></option><img src=x onerror=conformance()>`
 
-/** Addresses that a link check opens at most. */
+/** The number of addresses that the check of links opens at most. */
 const mostAddresses = 30
 
 /** Ids that name another path of the API if the client does not encode them. */
@@ -147,8 +147,8 @@ export const changing: CheckDefinition[] = [
     id: 'links-change-nothing',
     title: 'A GET request of a link or of the address of a form changes nothing',
     rule: 'PG-04',
-    why: 'Browsers, extensions and link checkers open links in advance, and another site can open a link with an image.',
-    fix: 'Answer GET with a page that asks, and change or remove only for a POST.',
+    why: 'Browsers, extensions and programs that check links open links without a click, and another site can open a link with an image.',
+    fix: 'Answer GET with a page that asks the visitor, and change or remove only for a POST.',
     needs,
     longestMs: 90_000,
     async run(context) {

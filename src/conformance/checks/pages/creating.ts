@@ -19,8 +19,8 @@ export const creating: CheckDefinition[] = [
     id: 'create-works',
     title: "The client's own form creates an application",
     rule: 'create-application',
-    why: 'A form is useless if the client itself refuses it, for example because the policy of the page removes the Origin header.',
-    fix: 'Send the fields of the form to POST /apps/v1 with the access token of the visitor.',
+    why: 'If the client refuses its own form, visitors cannot create applications. One cause is a Referrer-Policy that removes the Origin header.',
+    fix: 'Send the fields of the form with POST /apps/v1 and the access token of the visitor.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -71,7 +71,7 @@ export const creating: CheckDefinition[] = [
     id: 'create-envelope',
     title: 'The call that creates an application has context, type and data',
     rule: 'create-envelope',
-    why: 'The API expects an envelope with two top-level fields and a nested data object.',
+    why: 'The API documents an envelope: the fields context and type, and an object data with the fields of the application. An API may refuse any other body.',
     fix: 'Send {context, type, data: {…}} as JSON.',
     needs,
     async run(context) {
@@ -153,7 +153,7 @@ export const creating: CheckDefinition[] = [
     id: 'create-secret-once',
     title: 'A later visit does not show the secret of a new application again',
     rule: 'secret-shown',
-    why: 'A secret that stays on a page can be read by everybody who uses the browser later.',
+    why: 'If a page shows the secret again, everybody who uses the browser later can read it.',
     fix: 'Delete the kept secret with the answer that shows it.',
     needs,
     async run(context) {
@@ -243,7 +243,7 @@ export const creating: CheckDefinition[] = [
     id: 'create-by-get',
     title: 'A GET request creates no application, whatever its query contains',
     rule: 'PG-04',
-    why: 'Otherwise a link or an image on another site can create an application.',
+    why: 'A link or an image on another site can send a GET request with the cookies of the visitor, and so create an application.',
     fix: 'Create, change and delete only for a POST.',
     needs,
     async run(context) {
@@ -335,7 +335,7 @@ export const creating: CheckDefinition[] = [
     id: 'create-refused',
     title: 'When the API refuses a form, the client shows the form again with the typed values',
     rule: 'form-kept',
-    why: 'Few people fill in the same form twice. This check only warns, because a simple client that shows the error without the form is still correct.',
+    why: 'A visitor who has to type everything again makes mistakes, or stops. This check only warns, because a simple client that shows the error without the form is still correct.',
     fix: 'Show the form again with status 422 or 400, with its values and the message of the API next to the field.',
     needs,
     async run(context) {
@@ -406,11 +406,11 @@ function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): str
   if (sent?.request.headers.origin === 'null' && page.status === 403)
     return 'Browsers send Origin: null from a page with Referrer-Policy: no-referrer. Use same-origin on pages with forms.'
   if (page.stoppedAt !== undefined || page.url.startsWith(context.platform.portalUrl))
-    return 'The client redirected the form to the login: read the session from the cookies of this request (see the evidence).'
-  if (page.status >= 500) return 'The client itself failed: see its output.'
+    return 'The client redirected the form to the login. Read the session from the cookies of this request (see the evidence).'
+  if (page.status >= 500) return 'The client itself failed. Its output shows the error.'
   if (page.status >= 400)
-    return `The client refused its own form with ${page.status}: compare what it checks (Origin, Sec-Fetch-Site, a hidden token, the fields) with the request in the evidence.`
-  return 'The client accepted the form, but did not call POST /apps/v1: make this call before you answer the form.'
+    return `The client refused its own form with status ${page.status}. Compare its checks (Origin, Sec-Fetch-Site, a hidden token, the fields) with the request in the evidence.`
+  return 'The client accepted the form, but did not call POST /apps/v1. Make this call before you answer the form.'
 }
 
 /** Whether the page has the same text as when it is opened again, so that it contains no message about an earlier request. */

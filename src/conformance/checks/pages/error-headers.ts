@@ -96,7 +96,7 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
   },
   {
     id: 'error-nosniff',
-    title: 'An answer with a status of 400 or above says nosniff if the pages do',
+    title: 'An answer with a status of 400 or above has X-Content-Type-Options: nosniff if the pages have it',
     rule: 'nosniff',
     why: 'Browsers must not guess the type of an answer that repeats values of the request.',
     fix: 'Send X-Content-Type-Options: nosniff with every answer, whatever its status.',

@@ -1,5 +1,5 @@
-// The headers and contents of every answer that the suite can get. Many clients are right on the page behind the login, and
-// wrong on another page.
+// The headers and contents of every answer that the suite can get. Many clients send the right headers with the page
+// behind the login, and forget them elsewhere.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf, statusOf } from '../../findings.ts'
@@ -96,9 +96,9 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-page-headers',
-      title: 'Every page says X-Content-Type-Options: nosniff if the page behind the login does',
+      title: 'Every page has X-Content-Type-Options: nosniff if the page behind the login has it',
       rule: 'PG-09',
-      why: 'A client that sets its headers in one template or one handler forgets the other pages.',
+      why: 'Browsers must not guess the type of a page. A client that sets its headers in one template or one handler forgets the other pages.',
       fix: 'Set the headers at one place that every answer passes, before the routes and the error handler.',
     },
     (answer, tour) => {
@@ -110,7 +110,7 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-answer-nosniff',
-      title: 'Every answer says X-Content-Type-Options: nosniff if the page behind the login does',
+      title: 'Every answer has X-Content-Type-Options: nosniff if the page behind the login has it',
       rule: 'nosniff',
       why: 'Browsers must not guess the type of any answer. Files and redirects often come from other code than pages.',
       fix: 'Send X-Content-Type-Options: nosniff with every answer, files and redirects included.',
@@ -217,7 +217,7 @@ export const everyPage: CheckDefinition[] = [
     title: 'No page of the client grants another origin access',
     rule: 'PG-19',
     why: 'A script of another site could then read the page, with the data of the visitor.',
-    fix: 'Send no Access-Control-Allow-Origin, also not for OPTIONS, errors and forms.',
+    fix: 'Send no Access-Control-Allow-Origin with any answer. This includes answers to OPTIONS, errors and forms.',
     needs,
     async run(context) {
       const { login, callback, page, create, logout } = context.settings

@@ -1,4 +1,4 @@
-// Every place where a page can show a text that is not its own: all fields of an answer of the platform, all parameters of
+// Every place where a page can show a text of somebody else: all fields of an answer of the platform, all parameters of
 // a request, and all fields of a form.
 import { randomUUID } from 'node:crypto'
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
@@ -329,7 +329,7 @@ export const everyText: CheckDefinition[] = [
     id: 'typed-text-escaped',
     title: 'Every page escapes what was typed into a form, after a refusal and after a success',
     rule: 'PG-07',
-    why: 'A form of another site, or a text that somebody asked the visitor to type, then runs as a script.',
+    why: 'If a page does not escape a typed text, the text of a form that another site sends runs as a script.',
     fix: 'Let the template escape every value, also in textareas, messages and titles.',
     needs,
     async run(context) {

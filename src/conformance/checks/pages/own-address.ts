@@ -91,7 +91,7 @@ export const ownAddress: CheckDefinition[] = [
   },
   {
     id: 'foreign-host-not-linked',
-    title: 'No page contains a link to the Host of the request, also not a page for visitors or an error page',
+    title: 'No page contains a link to the Host of the request. This includes pages for visitors and error pages',
     rule: 'PG-02',
     why: 'An attacker can send a request with a false Host, and a cache then sends the answer to everybody.',
     fix: 'Build addresses from the configuration, or use relative ones.',

@@ -51,7 +51,7 @@ const headers: {
   },
   {
     id: 'page-nosniff',
-    title: 'A page says X-Content-Type-Options: nosniff',
+    title: 'A page has X-Content-Type-Options: nosniff',
     rule: 'nosniff',
     why: 'Browsers must not guess the type of an answer. This check only warns, because frameworks do not send the header by default, so most simple clients would fail.',
     fix: 'Send X-Content-Type-Options: nosniff with every answer.',
@@ -105,7 +105,7 @@ export const pages: CheckDefinition[] = [
     id: 'page-forged-session',
     title: 'The client does not accept an invented session cookie',
     rule: 'CK-05',
-    why: 'Otherwise anybody can sign in as another user with a cookie of their own.',
+    why: 'A client that accepts a cookie without a check lets anybody sign in as another user.',
     fix: 'Seal or sign the value of the cookie, or look it up in a store of sessions.',
     needs: ['page'],
     isAlone: true,
@@ -199,7 +199,7 @@ export const pages: CheckDefinition[] = [
       const answer = await context.request('/')
       expect(
         /max-age=[1-9]\d{6}/.test(headerOf(answer, 'strict-transport-security') ?? ''),
-        'The header is not there.',
+        'The answer has no Strict-Transport-Security header.',
         answer,
       )
     },
@@ -230,7 +230,7 @@ export const pages: CheckDefinition[] = [
     id: 'page-no-cors',
     title: 'No other site may read the page by script',
     rule: 'PG-19',
-    why: 'The page contains data of the visitor.',
+    why: 'A script of another site could read the page, with the data of the visitor.',
     fix: 'Send no Access-Control-Allow-Origin.',
     needs: ['page'],
     async run(context) {
@@ -290,7 +290,7 @@ export const pages: CheckDefinition[] = [
     title: 'No page contains a token or the client secret',
     rule: 'CK-08',
     why: 'Scripts and extensions can read everything on a page.',
-    fix: 'Keep tokens at the server.',
+    fix: 'Keep tokens and the client secret at the server, and write neither into a page.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -303,7 +303,11 @@ export const pages: CheckDefinition[] = [
       if (tokens.length === 0) throw new Undecided('The portal did not answer the exchange with tokens.')
       const secrets = [...tokens, context.platform.clientSecret.reveal()]
       for (const page of pages)
-        expect(!secrets.some(secret => page.body.includes(secret)), `${page.url} holds one.`, page)
+        expect(
+          !secrets.some(secret => page.body.includes(secret)),
+          `${page.url} contains a token or the client secret.`,
+          page,
+        )
     },
   },
   ...pageTexts,
@@ -338,7 +342,7 @@ export const pages: CheckDefinition[] = [
     id: 'errors-say-nothing',
     title: 'An error page shows no stack and no path',
     rule: 'PG-20',
-    why: 'Stacks and paths tell an attacker what to try next.',
+    why: 'Stacks and paths show an attacker which code and which versions the client uses.',
     fix: 'Answer with fixed words and a request id. Keep the details in the log.',
     async run(context) {
       const paths = [

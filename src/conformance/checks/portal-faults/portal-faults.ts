@@ -66,7 +66,8 @@ async function expectNobodySignedIn(context: CheckContext): Promise<void> {
   )
 }
 
-const answerWhy = 'A visitor who returns from the portal must see that the login failed, and how to try again.'
+const answerWhy =
+  'A visitor who returns from the portal and sees no page, or a page without an explanation, does not know that the login failed.'
 const answerFix =
   'Catch every failure of the exchange, including unreadable answers, and show a page with a link to a new login.'
 
@@ -163,7 +164,7 @@ const retries: CheckDefinition[] = single.map(([failure, what]) => ({
   title: `The client does not repeat an exchange that ${what}`,
   rule: 'code-once',
   why: 'A code is valid once. The portal refuses a second exchange, and may revoke the tokens of the first.',
-  fix: 'Retry no POST automatically. Let the visitor begin a new login.',
+  fix: 'Never repeat a POST automatically. Show a page with a link to a new login.',
   async run(context) {
     const { exchanges } = await loginUnder(context, `exchange-${failure}`)
     expect(exchanges === 1, `${exchanges} exchanges arrived.`, ...context.arrived('exchange'))
@@ -253,7 +254,7 @@ export const portalFaults: CheckDefinition[] = [
     id: 'exchange-works-again',
     title: 'When the portal works again, the same browser can sign in',
     rule: 'login-works',
-    why: 'A failed login must leave no cookie or record that blocks the next login.',
+    why: 'If a failed login leaves a cookie or a record that blocks the next login, the visitor can no longer sign in.',
     fix: 'Delete the cookie of a login when the login has ended, whatever its result is.',
     needs: ['page'],
     isAlone: true,
