@@ -1,8 +1,9 @@
 // Values that make a regular expression or a comparison of a client need minutes.
 import type { Page } from '../../browser/browser.ts'
-import { type Check, type CheckDefinition, Undecided } from '../../check.ts'
+import { type Check, type CheckDefinition, Failed, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
+import { describeExchange } from '../../report/describe.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { findCreateForm, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 
@@ -10,11 +11,16 @@ import { findCreateForm, type OpenForm, openCreateForm, openFormIn } from '../..
 const longestMs = 3000
 
 /**
- * The repetitions of each value, in the order in which the check sends them. The time that an exponential regular
- * expression needs grows by a factor of four to eight from one number to the next. The check stops at the first slow answer, so
- * that the client is busy only for seconds.
+ * Sends values of one family with more and more repetitions, until a check of `send` fails. An exponential regular
+ * expression needs noticeable time for 25 repetitions and minutes for 31. The steps between keep the client busy only
+ * for seconds. `send` returns the milliseconds of the answer.
  */
-const repetitions = [20, 23, 25, 27, 29, 31]
+async function repeatMore(send: (repetitions: number) => Promise<number>): Promise<void> {
+  await send(20)
+  const tookMs = await send(25)
+  if (tookMs >= 50) for (const repetitions of [27, 29]) await send(repetitions)
+  await send(31)
+}
 
 /** Each value repeats a text, and ends with a character that does not fit. */
 const families: Record<string, (count: number) => string> = {
@@ -51,12 +57,13 @@ const fix =
 
 const isTyped = (type: string) => ['text', 'url', 'search', 'tel', 'textarea', 'email'].includes(type)
 
-/** Sends the form with these values. Returns the form for the next request. */
+/** Sends the form with these values. Returns the milliseconds of the answer, and the form for the next request. */
 async function sendValues(context: CheckContext, open: OpenForm, values: Record<string, string>, what: string) {
   const page = await open.browser.submit(open.page, open.form, { ...open.values, ...values })
   await expectFast(page, what, () => open.browser.visit(context.url(context.settings.create)))
   const form = findCreateForm(page)
-  return form ? { ...open, page, form } : openFormIn(context, open.browser, open.person)
+  const next = form ? { ...open, page, form } : await openFormIn(context, open.browser, open.person)
+  return { tookMs: waitedMs(page), next }
 }
 
 /** Fails if the page took long. Is undecided if a plain page takes long, too. */
@@ -87,18 +94,15 @@ export const slowValues: CheckDefinition[] = [
         .map(({ name }) => name)
       // The API refuses all of these forms, so that none of them creates an application.
       await context.order('create-422-fields', { times: 'always' })
-      const send = async (family: string, names: string[]) => {
-        for (const count of repetitions) {
+      const send = (family: string, names: string[]) =>
+        repeatMore(async count => {
           const value = families[family]!(count)
           const where = names.length > 1 ? 'all fields' : `the field ${names[0]}`
-          open = await sendValues(
-            context,
-            open,
-            Object.fromEntries(names.map(name => [name, value])),
-            `${count} times ${family} in ${where}`,
-          )
-        }
-      }
+          const values = Object.fromEntries(names.map(name => [name, value]))
+          const { tookMs, next } = await sendValues(context, open, values, `${count} times ${family} in ${where}`)
+          open = next
+          return tookMs
+        })
       for (const family of Object.keys(families)) await send(family, fields)
       // On a slow machine the check leaves out the rest, so that the run does not take minutes longer.
       const isInTime = () => context.elapsedMs() < 20_000
@@ -121,27 +125,28 @@ export const slowValues: CheckDefinition[] = [
         ...(page ? [[page, ['q', 'query', 'search', 'filter', 'page', 'sort']] as [string, string[]]] : []),
       ]
       const visit = (path: string) => context.request(path, { headers: typedAddress, timeoutMs: 12_000 })
+      /** Fails if two answers to this query took too long. Returns the milliseconds of the first answer. */
+      const askFor = async (path: string, query: URLSearchParams, what: string) => {
+        const { durationMs } = await visit(`${path}?${query}`)
+        if (durationMs < longestMs) return durationMs
+        // The client may have been busy with a value of another check, so the same request has to be slow twice.
+        await context.pause(2000)
+        const answer = await visit(`${path}?${query}`)
+        if (answer.durationMs < longestMs) return answer.durationMs
+        const again = () => browser.visit(context.url(login), { stopAt: () => true })
+        const later = [await again(), await again()]
+        if (!('fault' in answer.response) && later.every(one => waitedMs(one) > longestMs / 3))
+          throw new Undecided('The client answers slowly, but it answers other requests slowly, too.')
+        const seconds = (answer.durationMs / 1000).toFixed(1)
+        const message = `${what} in the query of ${path} kept the client busy for ${seconds} seconds.`
+        throw new Failed(message, [describeExchange(answer)])
+      }
       for (const [path, all] of names)
         for (const [family, of] of Object.entries(families))
-          for (const count of repetitions) {
+          await repeatMore(count => {
             const query = new URLSearchParams(Object.fromEntries(all.map(name => [name, of(count)])))
-            const first = await visit(`${path}?${query}`)
-            if (first.durationMs < longestMs) continue
-            // The client may have been busy with a value of another check, so the same request has to be slow twice.
-            await context.pause(2000)
-            const answer = await visit(`${path}?${query}`)
-            if (answer.durationMs < longestMs) continue
-            const again = () => browser.visit(context.url(login), { stopAt: () => true })
-            const later = [await again(), await again()]
-            if (!('fault' in answer.response) && later.every(one => waitedMs(one) > longestMs / 3))
-              throw new Undecided('The client answers slowly, but it answers other requests slowly, too.')
-            const seconds = (answer.durationMs / 1000).toFixed(1)
-            expect(
-              false,
-              `${count} times ${family} in the query of ${path} kept the client busy for ${seconds} seconds.`,
-              answer,
-            )
-          }
+            return askFor(path, query, `${count} times ${family}`)
+          })
     },
   },
 ]
