@@ -8,14 +8,14 @@ import { openWindow, type Window } from './browser/window.ts'
 import { Failed, NotApplicable, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
 import { loginValue, loginValuesIn, tokensGivenIn, tokensSentIn } from './correlation.ts'
-import { describePage, isCallFor } from './findings.ts'
+import { describePage, isCallFor, statusOf } from './findings.ts'
 import type { Slot } from './limiter.ts'
 import { failureOrObstacle } from './obstacle.ts'
 import type { FaultOptions, Person, Platform } from './platform.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
 import type { Settings } from './settings.ts'
-import { findLeak, isTokenCall, secret, tokensGiven } from './steps/leaks.ts'
+import { findLeaksOf, isTokenCall, secret, tokensGiven } from './steps/leaks.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 import { readSetCookie } from './steps/set-cookies.ts'
 
@@ -44,6 +44,13 @@ export interface ContextOptions {
   obstacle?: Obstacle | undefined
   pause?: Slot['pause'] | undefined
   waitFor?: Slot['waitFor'] | undefined
+}
+
+/** Everything in an answer that scripts and people can read: the body, the headers, and cookies without HttpOnly. */
+function readableText({ response }: Exchange): string {
+  if (!('status' in response)) return ''
+  const cookies = response.setCookies.filter(line => !readSetCookie(line).isHttpOnly)
+  return [response.body, ...response.headers.values(), ...cookies].join('\n')
 }
 
 export function createContext({
@@ -96,14 +103,14 @@ export function createContext({
       ...secret('the client secret', platform.clientSecret.reveal()),
       ...platform.steps.slice(firstStep).flatMap(step => (isTokenCall(step) && isOurs(step) ? tokensGiven(step) : [])),
     ]
-    for (const exchange of exchanges) {
-      const { response } = exchange
-      if (!('status' in response) || !isOfClient(exchange)) continue
-      const open = response.setCookies.filter(line => !readSetCookie(line).isHttpOnly)
-      const leak = findLeak([response.body, ...response.headers.values(), ...open].join('\n'), secrets)
+    const findLeak = findLeaksOf(secrets)
+    const answers = exchanges.filter(exchange => 'status' in exchange.response && isOfClient(exchange))
+    if (!findLeak(answers.map(readableText).join('\n'))) return
+    for (const exchange of answers) {
+      const leak = findLeak(readableText(exchange))
       if (!leak) continue
       const { method, url } = exchange.request
-      const reason = `The answer to ${method} ${url.replace(/\?.*$/s, '')} with status ${response.status} contains ${leak.what}.`
+      const reason = `The answer to ${method} ${url.replace(/\?.*$/s, '')} with status ${statusOf(exchange)} contains ${leak.what}.`
       platform.leaks.push({ reason, evidence: describeExchange(exchange) })
     }
   }

@@ -71,7 +71,7 @@ export async function run(
         performance.now() < end && isRunning() && !stop?.aborted;
       ) {
         if (await isAnswering()) return true
-        await wait(100)
+        await wait(25)
       }
       return false
     }

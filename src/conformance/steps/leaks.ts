@@ -26,27 +26,36 @@ export function cookieSecret(value: string): Secret[] {
   return secret('a cookie', value).map(one => ({ ...one, isCookie: true }))
 }
 
-/** The first secret in the text. Many secrets and a long text need little time. */
-export function findLeak(text: string, secrets: Secret[]): Leak | undefined {
+/**
+ * Returns a function that finds the first secret in a text. Many secrets and long texts need little time. `isSecret` is
+ * called only for values that are in the text; if it returns false, the value does not count.
+ */
+export function findLeaksOf(secrets: Secret[], isSecret: (secret: Secret) => boolean = () => true) {
   const known = new Map<string, Set<Secret>>()
   for (const one of secrets) for (const part of partsOf(one)) known.set(part, (known.get(part) ?? new Set()).add(one))
-  for (const word of new Set(text.match(/[\w\-.~+/=%]{16,}/g)))
-    for (let at = 0; at + length <= word.length; at++) {
-      const found = known.get(word.slice(at, at + length))
-      // If cookies with different values have a part in common, this part is not random.
-      if (
-        !found ||
-        ([...found].every(({ isCookie }) => isCookie) && new Set([...found].map(({ value }) => value)).size > 1)
-      )
-        continue
-      const place = text.indexOf(word)
-      const before = text
-        .slice(Math.max(0, place - 120), place)
-        .split(/[\r\n]/)
-        .at(-1)!
-      return { what: [...found][0]!.what, place: `${before.replace(/[\w\-.~+/=%]{16,}/g, '…')}…` }
-    }
-  return undefined
+
+  /** One of these secrets, or undefined: if cookies with different values have a part in common, this part is not random. */
+  function pickSecret(withPart: Set<Secret>): Secret | undefined {
+    const found = [...withPart].filter(isSecret)
+    const isShared = found.every(({ isCookie }) => isCookie) && new Set(found.map(({ value }) => value)).size > 1
+    return isShared ? undefined : found[0]
+  }
+
+  return (text: string): Leak | undefined => {
+    for (const word of new Set(text.match(/[\w\-.~+/=%]{16,}/g)))
+      for (let at = 0; at + length <= word.length; at++) {
+        const withPart = known.get(word.slice(at, at + length))
+        const found = withPart && pickSecret(withPart)
+        if (!found) continue
+        const place = text.indexOf(word)
+        const before = text
+          .slice(Math.max(0, place - 120), place)
+          .split(/[\r\n]/)
+          .at(-1)!
+        return { what: found.what, place: `${before.replace(/[\w\-.~+/=%]{16,}/g, '…')}…` }
+      }
+    return undefined
+  }
 }
 
 /** The end of each spelling, and the beginning if it is random: all JWTs begin alike, and so do the cookies of some frameworks. */

@@ -5,7 +5,7 @@ import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { cookieSecret, credentialsGiven, findLeak, type Secret, secret, tokensGiven } from '../../steps/leaks.ts'
+import { cookieSecret, credentialsGiven, findLeaksOf, type Secret, secret, tokensGiven } from '../../steps/leaks.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
@@ -46,15 +46,10 @@ function outputOf({ platform, clientProcess }: CheckContext): string {
   return clientProcess!.output().slice(platform.round.output)
 }
 
-/** Every secret of the run that the client knows. */
-function secretsOf(context: CheckContext): Secret[] {
+/** Returns a function that finds a secret of the run in a text. It knows every secret that the client knows. */
+function findLeaksOfRun(context: CheckContext) {
   const { platform } = context
-  // A client may keep a plain state or a path in a cookie. These values are also in addresses.
-  const isOnlyCookie = (value: string) =>
-    !/^(%2f|\/|https?:)/i.test(value) &&
-    !platform.begunStates.some(state => value.includes(state)) &&
-    !platform.people.some(({ id, groupId }) => value.includes(id) || value.includes(groupId))
-  return [
+  const secrets = [
     ...secret('the client secret', platform.clientSecret.reveal()),
     ...platform.codes.flatMap(code => secret('the code of a login', code)),
     ...stepsOf(context).flatMap(step => [
@@ -62,8 +57,15 @@ function secretsOf(context: CheckContext): Secret[] {
       ...credentialsGiven(step),
       ...secret('a code_verifier', (step.request.body as Record<string, unknown> | undefined)?.code_verifier),
     ]),
-    ...[...platform.cookieValues].filter(isOnlyCookie).flatMap(cookieSecret),
+    ...[...platform.cookieValues].flatMap(cookieSecret),
   ]
+  // A client may keep a plain state or a path in a cookie. These values are also in addresses.
+  const isSecret = ({ value, isCookie }: Secret) =>
+    !isCookie ||
+    (!/^(%2f|\/|https?:)/i.test(value) &&
+      !platform.begunStates.some(state => value.includes(state)) &&
+      !platform.people.some(({ id, groupId }) => value.includes(id) || value.includes(groupId)))
+  return findLeaksOf(secrets, isSecret)
 }
 
 const why =
@@ -80,7 +82,7 @@ export const wholeRun: CheckDefinition[] = [
     isAlone: true,
     async run(context) {
       await failOften(context)
-      const leak = findLeak(outputOf(context), secretsOf(context))
+      const leak = findLeaksOfRun(context)(outputOf(context))
       expect(
         !leak,
         `The output of the client contains ${leak?.what}, or a part of it.`,
@@ -111,10 +113,10 @@ export const wholeRun: CheckDefinition[] = [
     isAlone: true,
     async run(context) {
       await failOften(context)
-      const secrets = secretsOf(context)
+      const findLeak = findLeaksOfRun(context)
       const calls = stepsOf(context).filter(({ kind }) => ownCalls.includes(kind))
-      const leak = findLeak(calls.map(({ request }) => request.url).join('\n'), secrets)
-      const call = leak && calls.find(({ request }) => findLeak(request.url, secrets))
+      const leak = findLeak(calls.map(({ request }) => request.url).join('\n'))
+      const call = leak && calls.find(({ request }) => findLeak(request.url))
       expect(
         !leak,
         `The address of a call contains ${leak?.what}: ${call?.request.method} ${call?.request.url.split('?')[0]}`,
@@ -131,10 +133,9 @@ export const wholeRun: CheckDefinition[] = [
     isAlone: true,
     async run(context) {
       await failOften(context)
-      const cookies = [...context.platform.cookieValues].flatMap(cookieSecret)
+      const findCookie = findLeaksOf([...context.platform.cookieValues].flatMap(cookieSecret))
       const call = stepsOf(context).find(
-        ({ kind, request }) =>
-          ownCalls.includes(kind) && request.headers.cookie && findLeak(request.headers.cookie, cookies),
+        ({ kind, request }) => ownCalls.includes(kind) && request.headers.cookie && findCookie(request.headers.cookie),
       )
       expect(!call, 'A call of the platform contains a cookie of a visitor.', ...(call ? [call] : []))
     },
