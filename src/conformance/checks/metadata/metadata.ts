@@ -331,10 +331,19 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
   if (otherSite.arrived(path).length === 0 && !hasTokens)
     throw new Undecided('The client exchanged no code, so it sent no token and no secret anywhere.')
   if (context.settings.page) {
-    await endToken(context, await context.person())
-    await browser.visit(context.url(context.settings.page), {
-      stopAt: url => url.origin === context.platform.portalUrl || isOther(url),
-    })
+    const person = await context.person()
+    const isStop = (url: URL) => url.origin === context.platform.portalUrl || isOther(url)
+    const renews = async () => {
+      await browser.visit(context.url(context.settings.page), { stopAt: isStop })
+      await context.platform.settle()
+      return context.arrived('refresh').length > 0 || otherSite.arrived(path).length > 0
+    }
+    // Many clients renew after a 401. The others renew only when the access token has expired by its expires_in.
+    await context.platform.endAccessTokens(person)
+    if (!(await renews())) {
+      await endToken(context, person)
+      await renews()
+    }
   }
   if (context.settings.logout) {
     const left = await signOut(context, browser, landed)
