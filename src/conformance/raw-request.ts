@@ -2,6 +2,7 @@
 import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 import type { Exchange } from './browser/browser.ts'
+import { findHost } from './browser/find-host.ts'
 import { isConnectionLost } from './browser/send.ts'
 
 export interface RawRequest {
@@ -40,6 +41,7 @@ export async function sendRaw(
         method,
         headers: { host, ...length, ...headers },
         agent: false,
+        lookup: findHost,
         signal: AbortSignal.timeout(timeoutMs),
       })
     } catch (error) {

@@ -1,9 +1,8 @@
 // Sends one request over the network, with limits of time and size, and without following redirects.
-import { lookup } from 'node:dns'
-import type { LookupFunction } from 'node:net'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
 import { Agent, type Dispatcher, request } from 'undici'
+import { findHost } from './find-host.ts'
 
 export interface Outgoing {
   method: string
@@ -24,10 +23,6 @@ export type Send = (outgoing: Outgoing, signal: AbortSignal) => Promise<Incoming
 
 /** A larger page is an error, because no page for people has this size. */
 const largestBody = 8 * 1024 * 1024
-
-// Every name below localhost is this machine, whatever the resolver says (RFC 6761, 6.3).
-const findHost: LookupFunction = (host, options, done) =>
-  lookup(host.endsWith('.localhost') ? 'localhost' : host, options, done)
 
 // Opens a new connection for each request. The client could close an older connection at the moment when the next
 // request uses it.
