@@ -102,7 +102,7 @@ export const exchange: CheckDefinition[] = [
       id: 'exchange-form',
       title: 'The exchange is form-encoded',
       rule: 'CL-14',
-      why: 'The specification requires the content type application/x-www-form-urlencoded. A portal may refuse any other type, and nobody can sign in.',
+      why: 'A portal may refuse any other content type, and nobody can then sign in.',
       fix: 'Send the fields form-encoded (application/x-www-form-urlencoded), not as JSON.',
     },
     step =>

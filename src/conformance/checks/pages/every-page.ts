@@ -104,7 +104,7 @@ export const everyPage: CheckDefinition[] = [
     (answer, tour) => {
       requireNosniff(tour)
       const isOwn = answer.kind !== 'file' && !isRedirect(answer.exchange) && hasBody(answer)
-      return isOwn && !hasNosniff(answer) ? 'does not say nosniff' : undefined
+      return isOwn && !hasNosniff(answer) ? 'has no X-Content-Type-Options: nosniff' : undefined
     },
   ),
   everyAnswer(
@@ -117,7 +117,7 @@ export const everyPage: CheckDefinition[] = [
     },
     (answer, tour) => {
       requireNosniff(tour)
-      return hasNosniff(answer) ? undefined : 'does not say nosniff'
+      return hasNosniff(answer) ? undefined : 'has no X-Content-Type-Options: nosniff'
     },
   ),
   everyAnswer(

@@ -106,7 +106,7 @@ export const bodies: CheckDefinition[] = [
     id: 'raw-forms',
     title: 'The client answers forms with invalid contents, and keeps running',
     rule: 'stays-up',
-    why: 'Anybody can send an invalid form, and an uncaught exception can end the client for all visitors.',
+    why: 'Anybody can send an invalid form. An exception that the client does not catch can end the client for all visitors.',
     fix: 'Check the type of a body before you read it. Answer a body that you cannot read with status 400 or 415.',
     run: async context => void (await sendOdd(context, oddForms(context))),
   },
@@ -114,7 +114,7 @@ export const bodies: CheckDefinition[] = [
     id: 'raw-forms-status',
     title: 'Forms with invalid contents get no answer with status 500, 502, 503 or 504',
     rule: 'bad-request-status',
-    why: 'Status 500 means a fault of the client: it alarms the people on call, and shows an attacker a weak place.',
+    why: 'Status 500 means a mistake in the client. Each such request alarms the people on call, and shows an attacker a weak place.',
     fix: 'Check the type of a body before you read it. Answer a body that you cannot read with status 400 or 415.',
     run: context => expectOwnStatus(context, oddForms(context)),
   },
@@ -122,8 +122,8 @@ export const bodies: CheckDefinition[] = [
     id: 'raw-body-length',
     title: 'After a body of the wrong length, the client still answers other requests',
     rule: 'stays-up',
-    why: 'Broken proxies and attackers send such bodies, and other visitors must still be served.',
-    fix: 'Leave the framing to the server, and handle the error that reading such a body raises.',
+    why: 'Broken proxies and attackers send such bodies. If one of them blocks or ends the client, no visitor gets an answer.',
+    fix: 'Let the HTTP server find the end of a body, and catch the error that reading such a body causes.',
     async run(context) {
       const { client } = context.settings
       for (const odd of wrongLengths(context)) {
@@ -138,7 +138,7 @@ export const bodies: CheckDefinition[] = [
     // A server with one worker is correct, too, if a proxy in front of it reads the bodies. The check is then undecided, and does not fail.
     title: 'While unfinished bodies arrive, the client answers other visitors',
     rule: 'stays-up',
-    why: 'Otherwise a few slow senders can block all visitors.',
+    why: 'If the client waits for each body before it serves the next request, a few slow senders block all visitors.',
     fix: 'Serve requests in parallel, and give the body of a request a deadline.',
     longestMs: 120_000,
     async run(context) {
@@ -156,7 +156,7 @@ export const bodies: CheckDefinition[] = [
       if (answer.status > 0) return
       if (await servesOneAtATime(context))
         throw new Undecided(
-          'The client serves one request at a time, so one slow sender makes all visitors wait: run the client with several workers, or behind a proxy that reads bodies first.',
+          'The client serves one request at a time, so one slow sender makes all visitors wait. Run the client with several workers, or behind a proxy that reads bodies first.',
         )
       throw new Failed(
         `While ${open.length} bodies do not end, the client does not answer another visitor within 5 seconds.`,

@@ -12,7 +12,7 @@ import { signOut } from '../../steps/sign-out.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** Origins of other sites that contain the origin of the client, for clients that compare only a part. */
+/** Origins of other sites that contain the origin of the client. A client that compares only a part accepts them. */
 function similarOrigins({ settings }: CheckContext): string[] {
   const { protocol, host } = new URL(settings.client)
   const own = `${protocol}//${host}`
@@ -83,7 +83,7 @@ export const forgeries: CheckDefinition[] = [
     id: 'raw-logout-without-origin',
     title: 'A POST without Origin and Sec-Fetch-Site signs nobody out',
     rule: 'post-from-nowhere',
-    why: 'A browser that is too old for both headers sends a form of another site without them.',
+    why: 'Very old browsers send neither header with the form of another site. Any website could then send forms in the name of the visitor.',
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
     needs: ['page', 'logout'],
     async run(context) {
@@ -101,7 +101,7 @@ export const forgeries: CheckDefinition[] = [
     id: 'raw-create-without-origin',
     title: 'A POST without Origin and Sec-Fetch-Site creates no application',
     rule: 'post-from-nowhere',
-    why: 'A browser that is too old for both headers sends a form of another site without them.',
+    why: 'Very old browsers send neither header with the form of another site. Any website could then send forms in the name of the visitor.',
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
     needs: ['page', 'create'],
     async run(context) {

@@ -23,7 +23,7 @@ const tooLongForm = 500_000
 /** Bytes. Common servers accept up to 1 MB of headers by default. */
 const tooLongHeaders = 1_500_000
 
-/** Whether the client has refused the request: it answered with a fitting status, or closed the connection. */
+/** Whether the client has refused the request: it answered with an expected status, or closed the connection. */
 function isRefused({ status, isClosed }: RawAnswer): boolean {
   return isClosed || [400, 411, 413, 414, 417, 431, 501].includes(status)
 }
@@ -91,7 +91,7 @@ export const limits: CheckDefinition[] = [
     id: 'raw-two-lengths',
     title: 'The client refuses a request with two different Content-Length headers',
     rule: 'one-content-length',
-    why: 'A proxy in front of the client may believe the other length. An attacker can then hide a second request in the body of the first.',
+    why: 'A proxy in front of the client may use the other length. An attacker can then hide a second request in the body of the first.',
     fix: 'Use a server that answers such a request with status 400, and do not switch off this protection.',
     async run(context) {
       const all = [
@@ -100,7 +100,7 @@ export const limits: CheckDefinition[] = [
         ['Content-Length: 3', 'content-length: 30'],
         ['content-length: 3, 0'],
       ]
-      await expectHeadersRefused(context, all, 'so it has believed one of the two lengths')
+      await expectHeadersRefused(context, all, 'so it has used one of the two lengths')
     },
   },
   {
@@ -150,7 +150,7 @@ export const limits: CheckDefinition[] = [
     title: 'After visitors broke their connections in the middle of requests and answers, the client still answers',
     rule: 'stays-up',
     why: 'Browsers and phones break connections all the time. Writing to a broken connection is an error that can end the process.',
-    fix: 'Handle the error that reading from or writing to a broken connection raises. Do not let the signal SIGPIPE end the process.',
+    fix: 'Catch the error that reading from or writing to a broken connection causes. Do not let the signal SIGPIPE end the process.',
     async run(context) {
       const { login, client } = context.settings
       const pageText = requestText(context, 'GET', '/', { headers: { connection: 'keep-alive' } })
@@ -167,7 +167,7 @@ export const limits: CheckDefinition[] = [
     id: 'raw-logout-other-type',
     title: 'A POST to the sign-out path signs nobody out if its content type is not the type of a form',
     rule: 'form-type-only',
-    why: 'Such a request comes from a script, never from a form of the client. Parsers of other content types are more code that an attacker can reach.',
+    why: 'Such a request never comes from a form of the client. Each parser for another content type is additional code that an attacker can reach.',
     fix: 'Compare the content type, without its parameters, with application/x-www-form-urlencoded, and answer any other type with status 415.',
     needs: ['page', 'logout'],
     async run(context) {
@@ -189,7 +189,7 @@ export const limits: CheckDefinition[] = [
     id: 'raw-create-other-type',
     title: 'A POST creates no application if its content type is not the type of a form',
     rule: 'form-type-only',
-    why: 'Such a request comes from a script, never from a form of the client. Parsers of other content types are more code that an attacker can reach.',
+    why: 'Such a request never comes from a form of the client. Each parser for another content type is additional code that an attacker can reach.',
     fix: 'Compare the content type, without its parameters, with application/x-www-form-urlencoded, and answer any other type with status 415.',
     needs: ['page', 'create'],
     async run(context) {
@@ -216,7 +216,7 @@ export const limits: CheckDefinition[] = [
     id: 'raw-body-long',
     title: `The client refuses a form of ${tooLongForm / 1000} KB`,
     rule: 'bounded-bodies',
-    why: 'The client keeps a form in memory and reads it field by field. A few senders of long forms can keep the client busy.',
+    why: 'The client keeps a form in memory and reads it field by field. A few senders of long forms can keep the client busy, and other visitors wait.',
     fix: 'Set the limit for a form to 64 KB or less, and answer a longer form with status 413.',
     needs: ['page', 'create'],
     async run(context) {

@@ -1,4 +1,5 @@
-// Requests that no browser sends, but that anybody can send: the client must answer them, keep running, and use no address from them.
+// Requests that no browser sends, but that a program can send. The client must answer them, keep running, and use no
+// address from them.
 import type { Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -199,7 +200,7 @@ export const rawRequests: CheckDefinition[] = [
       id: `raw-${id}`,
       title: `${what} get an answer, and the client keeps running`,
       rule: 'stays-up',
-      why: 'Anybody can send such requests, and an uncaught exception can end the client for all visitors.',
+      why: 'Anybody can send such requests. An exception that the client does not catch can end the client for all visitors.',
       fix,
       run: async context => void (await sendOdd(context, await requests(context))),
     },
@@ -207,7 +208,7 @@ export const rawRequests: CheckDefinition[] = [
       id: `raw-${id}-status`,
       title: `${what} get no answer with status 500, 502, 503 or 504`,
       rule: 'bad-request-status',
-      why: 'Status 500 means a fault of the client: it alarms the people on call, and shows an attacker a weak place.',
+      why: 'Status 500 means a mistake in the client. Each such request alarms the people on call, and shows an attacker a weak place.',
       fix,
       run: async context => expectOwnStatus(context, await requests(context)),
     },
@@ -234,7 +235,7 @@ export const rawRequests: CheckDefinition[] = [
     id: 'raw-no-redirect-away',
     title: 'No address of the client redirects to another site',
     rule: 'CL-25',
-    why: 'A link to the client that leads to the page of an attacker makes visitors trust this page. A redirect that repeats the path of the request is enough for this attack.',
+    why: 'If a link to the client leads to the page of an attacker, visitors trust this page. A redirect that repeats the path of the request is enough for this attack.',
     fix: 'Answer a path that begins with several slashes or a backslash with 404, or replace the slashes by one slash before you use the path.',
     async run(context) {
       const { login, page } = context.settings
@@ -266,18 +267,19 @@ export const rawRequests: CheckDefinition[] = [
   },
   {
     id: 'raw-nosniff',
-    title: 'Answers to requests that the HTTP parser refuses say nosniff if the other answers do',
+    title:
+      'Answers to requests that the HTTP parser refuses have X-Content-Type-Options: nosniff if the other answers have it',
     rule: 'nosniff',
-    why: 'The HTTP server makes these answers itself, so they bypass the code that sets the headers. This check only warns, because many servers cannot be told to add headers here.',
+    why: 'The HTTP server makes these answers itself, and the code of the client that sets the headers does not run for them. This check only warns, because many servers cannot be told to add headers here.',
     fix: 'Set the headers where the server handles a broken request, for example in the handler of clientError, or in a proxy in front of the client.',
     async run(context) {
       const plain = await context.request(context.settings.login, { headers: typedAddress })
-      if (!isNosniff(plain)) throw new NotApplicable('the other answers do not say nosniff either')
+      if (!isNosniff(plain)) throw new NotApplicable('the other answers do not have the header either')
       const answers = await sendOdd(context, refusedByParsers(context))
       const refused = answers.filter(({ status }) => status >= 400)
       if (refused.length === 0) throw new NotApplicable('the client refuses no such request')
       for (const { exchange, odd } of refused)
-        expect(isNosniff(exchange), `The answer to ${odd.what} does not say nosniff.`, exchange)
+        expect(isNosniff(exchange), `The answer to ${odd.what} has no X-Content-Type-Options: nosniff.`, exchange)
     },
   },
   ...bodies,

@@ -1,5 +1,5 @@
-// The invalid requests of the other checks with the cookies of a visitor: without a session, many clients answer before they
-// read a request.
+// The invalid requests of the other checks, with the cookies of a visitor. Without a session, many clients answer
+// before they read a request.
 import { type CheckDefinition, Failed } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -83,7 +83,7 @@ export const signedIn: CheckDefinition[] = [
     id: 'raw-signed-in',
     title: 'The client answers invalid parameters, addresses and forms of a signed-in visitor, and keeps running',
     rule: 'stays-up',
-    why: 'Anybody with an account can send such requests, and an uncaught exception can end the client for all visitors.',
+    why: 'Anybody with an account can send such requests. An exception that the client does not catch can end the client for all visitors.',
     fix: 'Check the type of every value before you use it. Answer a body that you cannot read with status 400 or 415.',
     needs: ['page'],
     run: async context => {

@@ -100,7 +100,7 @@ const definitions: CheckDefinition[] = [
     id: 'chromium-reload-and-back',
     title: 'In Chromium, Reload and Back after the login keep the session and do not open the callback again',
     rule: 'CL-28',
-    why: 'A code is valid once, so a repeated callback shows an error.',
+    why: 'A code is valid once. A visitor whose browser opens the callback again sees an error.',
     fix: 'Leave the callback with location.replace, a redirect or a meta refresh, so that the history does not contain the callback.',
     needs: ['page', 'browser'],
     async run(context) {
@@ -138,7 +138,7 @@ const definitions: CheckDefinition[] = [
     id: 'chromium-no-tokens',
     title: 'In Chromium, no script can read a token, and no page sends a token',
     rule: 'CK-08',
-    why: 'Otherwise every script on the page, for example from a hijacked package, can read the token.',
+    why: 'Every script on the page, for example from a hijacked package, can read such a token and act as the visitor.',
     fix: 'Keep tokens in HttpOnly cookies or at the server, and call the API from the server.',
     needs: ['page', 'browser'],
     async run(context) {
@@ -190,7 +190,7 @@ const definitions: CheckDefinition[] = [
     id: 'chromium-no-errors',
     title: 'In Chromium, the pages cause no script errors and no violations of their Content-Security-Policy',
     rule: 'scripts-without-errors',
-    why: 'A page whose script fails is incomplete, and a script that the policy blocks does not run.',
+    why: 'If a script fails, or the policy blocks it, a part of the page does not work for the visitor.',
     fix: 'Open the page with the console of the browser, and fix the errors that the console lists.',
     needs: ['page', 'browser'],
     async run(context) {

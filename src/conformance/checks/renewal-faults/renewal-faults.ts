@@ -40,7 +40,7 @@ const requests: CheckDefinition[] = [
       id: 'refresh-form',
       title: 'The client sends a renewal as a form with POST',
       rule: 'renewal-form',
-      why: 'The token endpoint accepts only POST and application/x-www-form-urlencoded.',
+      why: 'A portal may refuse any other method or content type. The renewal then fails, and the visitor has to sign in again.',
       fix: 'POST the fields form-encoded (application/x-www-form-urlencoded), not as JSON.',
     },
     undefined,
@@ -59,7 +59,7 @@ const requests: CheckDefinition[] = [
       id: 'refresh-fields-once',
       title: 'No field of a renewal is repeated',
       rule: 'token-parameters-once',
-      why: 'A token request must not contain a parameter more than once.',
+      why: 'A portal may refuse a repeated field, or use the wrong one of its values. The renewal then fails.',
       fix: 'Set each field once.',
     },
     undefined,
@@ -75,7 +75,7 @@ const requests: CheckDefinition[] = [
       id: 'refresh-one-authentication',
       title: 'A renewal authenticates the client with one method',
       rule: 'one-authentication',
-      why: 'A client must not use more than one method in a request.',
+      why: 'A portal may refuse a request that authenticates with two methods. The renewal then fails.',
       fix: 'Send client_secret only in the form, and no Authorization header.',
     },
     undefined,
@@ -93,7 +93,7 @@ const requests: CheckDefinition[] = [
     id: 'refresh-own-headers',
     title: "The client copies no header of the visitor's browser into a renewal",
     rule: 'UP-12',
-    why: 'A copied header leaks data about the visitor, and a visitor can then change what the client sends.',
+    why: 'A copied header tells the portal data about the visitor. A visitor can also change the request of the client with it.',
     fix: 'Send only the headers that the call needs.',
     needs,
     async run(context) {
@@ -125,7 +125,7 @@ const requests: CheckDefinition[] = [
   },
 ]
 
-// ---- An answer that does not arrive, or leads elsewhere
+// ---- An answer that does not arrive, or redirects elsewhere
 
 const redirects: CheckDefinition[] = [302, 307].map(status =>
   under(
@@ -221,7 +221,7 @@ const single: CheckDefinition[] = [
         title: `The client does not repeat a renewal whose answer is lost (${fault})`,
         rule: 'renewal-not-repeated',
         why: 'The portal may have replaced the refresh token, and the use of an old refresh token can end all tokens of the session.',
-        fix: 'Retry no POST automatically. Renew again at the next visit.',
+        fix: 'Never repeat a POST automatically. Renew again at the next visit.',
       },
       [`refresh-${fault}`],
       ({ renewals }) =>
@@ -234,7 +234,7 @@ const single: CheckDefinition[] = [
       title: 'When the portal answers a renewal with a Retry-After of one hour, the visitor gets an answer in time',
       rule: 'UP-03',
       why: 'If the client sleeps for the time in Retry-After, the visitor waits for an hour, and the request uses a socket.',
-      fix: 'Tell the visitor when to try again, and answer at once.',
+      fix: 'Answer at once with a page that says when to try again.',
       longestMs: 90_000,
     },
     ['refresh-503', { retryAfter: 3600 }],

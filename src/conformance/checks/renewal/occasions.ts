@@ -1,4 +1,4 @@
-// The same rules at other renewals: after a 401 of the API, for a form, the second renewal of a session, and renewals of
+// The same rules for other renewals: after a 401 of the API, for a form, for the second time in a session, and with
 // tokens that live for a short time.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -34,7 +34,11 @@ function expectForm({ platform }: CheckContext, renewal: LabStep, before: LabSte
     ...(!isBasic && { client_id: platform.clientId, client_secret: platform.clientSecret.reveal() }),
   }
   for (const [name, value] of Object.entries(expected))
-    expect(fields[name] === value, `${name} is ${name in fields ? 'wrong' : 'missing'}.`, renewal)
+    expect(
+      fields[name] === value,
+      `The field ${name} of the renewal is ${name in fields ? 'wrong' : 'missing'}.`,
+      renewal,
+    )
 }
 
 /** The last answer with tokens before this renewal. */
@@ -46,9 +50,9 @@ function answerBefore(context: CheckContext, renewal: LabStep): LabStep | undefi
 const forms: CheckDefinition[] = [
   {
     id: 'refresh-fields-after-401',
-    title: 'A renewal because of a 401 of the API is the same request as other renewals',
+    title: 'After a 401 of the API, the client renews with the same request as at other times',
     rule: 'RF-01',
-    why: 'Clients often have two functions for renewals: one before a call, and one after a 401.',
+    why: 'Clients often have two functions for renewals: one before a call, and one after a 401. If one of them is wrong, visitors are signed out only in rare cases.',
     fix: 'Renew with one function, which sends a form with exactly grant_type, refresh_token, client_id and client_secret.',
     needs,
     async run(context) {
@@ -60,9 +64,9 @@ const forms: CheckDefinition[] = [
   },
   {
     id: 'refresh-fields-for-form',
-    title: 'A renewal because of a 401 to a form is the same request as other renewals',
+    title: 'After a 401 to a form, the client renews with the same request as at other times',
     rule: 'RF-01',
-    why: 'Clients often have one function for reading and one for writing.',
+    why: 'Clients often have one function for reading and one for writing. If the function for writing renews wrongly, a visitor loses a typed form.',
     fix: 'Renew with one function, which sends a form with exactly grant_type, refresh_token, client_id and client_secret.',
     needs: ['page', 'create'],
     async run(context) {

@@ -62,7 +62,7 @@ export const renewal: CheckDefinition[] = [
       id: 'refresh-without-state',
       title: 'After a successful renewal the visitor is still signed in',
       rule: 'RF-08',
-      why: 'The answer to a renewal has no state, because the request had none.',
+      why: 'The answer to a renewal has no state, because the request had none. A client that requires a state signs the visitor out.',
       fix: 'Compare state only in the answer to the exchange of a code.',
     },
     async ({ steps, page }) => {
@@ -93,9 +93,17 @@ export const renewal: CheckDefinition[] = [
       const usesHeader = /^basic /i.test(String(renewal.request.headers.authorization ?? ''))
       for (const [name, expected] of fields) {
         if (usesHeader && name.startsWith('client_')) continue
-        expect(body[name] === expected(context, before), `${name} is ${name in body ? 'wrong' : 'missing'}.`, renewal)
+        expect(
+          body[name] === expected(context, before),
+          `The field ${name} of the renewal is ${name in body ? 'wrong' : 'missing'}.`,
+          renewal,
+        )
       }
-      expect(renewal.response.status === 200, 'The portal refused it.', renewal)
+      expect(
+        renewal.response.status === 200,
+        `The portal refused the renewal with status ${renewal.response.status}.`,
+        renewal,
+      )
     },
   ),
   renewing(
@@ -104,11 +112,15 @@ export const renewal: CheckDefinition[] = [
       title: 'The address of a renewal has no query',
       rule: 'credentials-in-body',
       why: 'Servers and proxies log addresses, and a refresh token must not be in a log.',
-      fix: 'Send everything in the body.',
+      fix: 'Send all fields in the body of the POST.',
     },
     async ({ steps }) => {
       const renewal = steps.find(({ kind }) => kind === 'refresh')!
-      expect(!renewal.request.url.includes('?'), `Its address is ${renewal.request.url.split('?')[0]}?…`, renewal)
+      expect(
+        !renewal.request.url.includes('?'),
+        `The address of the renewal is ${renewal.request.url.split('?')[0]}?…`,
+        renewal,
+      )
     },
   ),
   {
@@ -144,7 +156,12 @@ export const renewal: CheckDefinition[] = [
       const { page, steps } = await visitPage(context, browser)
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length === 0, 'The next page renews again.', ...renewals)
-      expect(steps.some(isCall), `The next page is not signed in: it is ${describePage(page)}.`, page, ...steps)
+      expect(
+        steps.some(isCall),
+        `The next page is not signed in. The client answered with ${describePage(page)}.`,
+        page,
+        ...steps,
+      )
     },
   },
   {
@@ -187,7 +204,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-state-optional',
     title: 'A renewal whose answer has no state keeps the visitor signed in',
     rule: 'RF-08',
-    why: 'A portal does not have to repeat the state in a renewal, because no browser takes part in this call.',
+    why: 'A portal does not have to send a state with a renewal, because no browser takes part in this call. A client that requires a state signs the visitor out.',
     fix: 'Compare state only in the answer to the exchange of a code.',
     needs,
     async run(context) {
@@ -222,7 +239,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-token-kept',
     title: 'When a renewal returns no new refresh token, the client keeps the old refresh token',
     rule: 'RF-08',
-    why: 'A portal may return no new refresh token. The old refresh token then stays valid.',
+    why: 'A portal may return no new refresh token. The old refresh token then stays valid, and a client that drops it signs the visitor out.',
     fix: 'Replace the refresh token only if the answer contains one.',
     needs,
     async run(context) {
@@ -246,7 +263,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-max-age',
     title: 'After a renewal the session lives as long as the new access token',
     rule: 'CK-01',
-    why: 'The new token has its own lifetime.',
+    why: 'If the session keeps the old lifetime, it ends before the new token expires, or lives longer than this token.',
     fix: 'Set Max-Age from the expires_in of the renewal.',
     needs,
     async run(context) {
@@ -304,7 +321,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-not-too-often',
     title: 'The client does not renew a token that is still valid for half an hour',
     rule: 'RF-10',
-    why: 'Otherwise every page calls the portal, and the renewals of several tabs disturb each other.',
+    why: 'If the client renews at every page, every page waits for the portal, and the renewals of several tabs disturb each other.',
     fix: 'Renew when the token has expired, or a few seconds before.',
     needs,
     async run(context) {
@@ -324,7 +341,7 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-no-storm',
     title: 'With tokens that live for seconds, no page renews more than once',
     rule: 'RF-10',
-    why: "A lifetime that is shorter than the client's renewal margin must not cause a loop.",
+    why: "If the lifetime is shorter than the client's renewal margin, a client that renews again and again never shows the page.",
     fix: 'Renew at most once for a request, and use the new token.',
     needs,
     async run(context) {
@@ -434,7 +451,12 @@ async function expectNewToken(context: CheckContext, browser: Browser, renewal: 
   const renewals = steps.filter(({ kind }) => kind === 'refresh')
   expect(!calls.some(isOld), 'The next page calls the API with the token from before the renewal.', page, ...steps)
   expect(renewals.length === 0, 'The next page renews again.', ...renewals)
-  expect(calls.some(isCall), `The next page is not signed in: it is ${describePage(page)}.`, page, ...steps)
+  expect(
+    calls.some(isCall),
+    `The next page is not signed in. The client answered with ${describePage(page)}.`,
+    page,
+    ...steps,
+  )
 }
 
 /**

@@ -55,7 +55,7 @@ const requests: CheckDefinition[] = [
     revocation =>
       expect(
         !revocation.request.url.includes('?'),
-        `Its address is ${revocation.request.url.split('?')[0]}?…`,
+        `The address of the revocation is ${revocation.request.url.split('?')[0]}?…`,
         revocation,
       ),
   ),
@@ -64,7 +64,7 @@ const requests: CheckDefinition[] = [
       id: 'logout-revocation-one-authentication',
       title: 'A revocation authenticates the client with one method',
       rule: 'one-authentication',
-      why: 'A client must not use more than one method in a request.',
+      why: 'A portal may refuse a request that authenticates with two methods. The tokens then stay valid.',
       fix: 'Send client_secret only in the form, and no Authorization header.',
     },
     revocation =>

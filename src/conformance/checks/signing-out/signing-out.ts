@@ -12,7 +12,7 @@ import { formHtml, isSame, openSignOut, signOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { revocation } from './revocation.ts'
 
-/** A form from a page on another site, or on another port of the same host. */
+/** A form on a page of another site, or of another port of the same host. */
 function foreignForm(
   context: CheckContext,
   browser: Browser,
@@ -55,14 +55,14 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-ends-session',
     title: 'After a visitor has signed out, the client no longer treats the visitor as signed in',
     rule: 'CK-13',
-    why: 'Otherwise the next person at the computer can act as this visitor.',
+    why: 'If the session continues, the next person at the computer can act as this visitor.',
     fix: 'Delete every cookie of the session, with the same name, Path and Domain with which it was set.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
       const page = await signOut(context, browser, landed)
       expectWithFix(
-        'The request to sign out failed: see the request, the answer and the output of the client.',
+        'The request to sign out failed. The evidence and the output of the client show the error.',
         page.status > 0 && page.status < 400,
         `The request to sign out was answered with ${describePage(page)}.`,
         page,
@@ -133,7 +133,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-replay',
     title: 'After signing out, a copy of the earlier cookies is not signed in',
     rule: 'session-ended-for-all',
-    why: 'Otherwise an attacker with a copy of the cookies stays signed in. When the client revokes the refresh token, the portal ends the access tokens, too.',
+    why: 'An attacker who has a copy of the cookies would stay signed in. When the client revokes the refresh token, the portal ends the access tokens, too.',
     fix: 'End the session at the server, or revoke its refresh token at the portal.',
     needs,
     async run(context) {
@@ -149,7 +149,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-revokes',
     title: 'Signing out revokes the tokens of the session at the portal',
     rule: 'RF-11',
-    why: 'Otherwise a copy of the refresh token stays valid for weeks.',
+    why: 'Without a revocation, a copy of the refresh token stays valid for weeks.',
     fix: 'POST the refresh token, or the access token if there is none, to /api/revokeToken with the client id and secret.',
     needs,
     async run(context) {
@@ -180,7 +180,7 @@ export const signingOut: CheckDefinition[] = [
         const { browser, page, renewal } = await renewUnder(context, fault, {}, 1)
         const tokens = tokensOf(renewal)
         if (!tokens || (fault !== undefined && tokens.refresh_token !== undefined))
-          throw new Undecided('The portal did not answer the renewal as the check needs.')
+          throw new Undecided('The portal did not send the ordered answer to the renewal.')
         await signOut(context, browser, page)
         await context.platform.settle(1000)
         const revoked = context
@@ -197,7 +197,7 @@ export const signingOut: CheckDefinition[] = [
         throw new NotApplicable('signing out does not revoke the refresh token of a renewal')
       expect(
         false,
-        'The client signed out without revoking the old refresh token, although it revokes a new one: it has lost the old one.',
+        'At the sign-out, the client did not revoke the old refresh token, although it revokes a new one. The client has lost the old refresh token.',
         renewal,
       )
     },
@@ -281,7 +281,7 @@ export const signingOut: CheckDefinition[] = [
     id: 'logout-revokes-access-token',
     title: 'Signing out revokes the access token if the portal gave no refresh token',
     rule: 'revoke-access-token',
-    why: 'Otherwise a copy of the access token stays valid until it expires.',
+    why: 'Without a revocation, a copy of the access token stays valid until it expires.',
     fix: 'If the session has no refresh token, POST the access token to /api/revokeToken.',
     needs,
     async run(context) {

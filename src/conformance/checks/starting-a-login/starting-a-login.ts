@@ -30,7 +30,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-leads-to-portal',
     title: 'The login path redirects the browser to the exact address of the login portal',
     rule: 'CL-01',
-    why: 'The portal begins a login only at {login_url}/.',
+    why: 'The portal begins a login only at {login_url}/. At another address, the visitor gets an error and cannot sign in.',
     fix: 'Answer the login path with a redirect to LOGIN_URL + "/?" and the parameters.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -86,7 +86,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-parameters-once',
     title: 'No parameter of the redirect to the portal is repeated',
     rule: 'oauth-parameters-once',
-    why: 'A request to the portal must not contain a parameter more than once.',
+    why: 'For a repeated parameter, the portal shows an error page, and nobody can sign in.',
     fix: 'Set each parameter once.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -134,7 +134,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-not-cached',
     title: 'No cache may keep the answer of the login path',
     rule: 'state-per-login',
-    why: 'If a cache keeps the answer, two logins get the same state.',
+    why: 'If a cache keeps the answer, two logins get the same state, and an attacker who gets this answer knows the state of a visitor.',
     fix: 'Send Cache-Control: no-store with the answer of the login path.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -153,7 +153,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-no-store',
     title: 'The answer of the login path says Cache-Control: no-store',
     rule: 'no-store',
-    why: 'The answer contains a state and sets a cookie. Only no-store forbids every cache to keep it.',
+    why: 'The answer contains a state and sets a cookie. Only no-store forbids every cache to keep the answer.',
     fix: 'Send Cache-Control: no-store with the answer of the login path.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -167,7 +167,7 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-every-way',
-    title: 'However a login begins, the redirect to the portal contains the right parameters once each',
+    title: 'However a login begins, the redirect to the portal contains each parameter once and with the right value',
     rule: 'start-parameters',
     why: 'A login can also begin from a page behind the login, with a return address, after a failed login, or while somebody is signed in. Clients often have separate code for these cases.',
     fix: 'Build the address of the portal in one function, and begin every login with this function.',
@@ -230,7 +230,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'logins-at-once',
     title: 'After twenty logins that began at the same time, the next login works, and few cookies are left',
     rule: 'CL-07',
-    why: 'A browser that restores its windows begins all logins before it gets the first cookie, so no answer could delete an older cookie. The browser then has the cookies of twenty logins.',
+    why: 'A browser that restores its windows begins all logins before it gets the first cookie. No answer could therefore delete an older cookie, and the browser has the cookies of twenty logins.',
     fix: 'At the start of each login, delete all cookies of older logins except the newest few, not only one of them.',
     needs: ['page'],
     async run(context) {
@@ -251,7 +251,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'logins-last-works',
     title: 'After many unfinished logins, the next login works',
     rule: 'CL-07',
-    why: 'People leave tabs open and click links twice. These visitors must still be able to sign in.',
+    why: 'People leave tabs open and click links twice. If the client counts these logins and then refuses a new one, these visitors cannot sign in.',
     fix: 'Limit the number of pending logins that you keep, and drop the oldest, never the newest.',
     needs: ['page'],
     async run(context) {
@@ -297,9 +297,9 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-navigation-only',
-    title: 'The login path begins a login only for the navigation of a whole page',
+    title: 'The client begins a login only if the browser opens the login path as a whole page',
     rule: 'CL-32',
-    why: "A page of another site could begin dozens of logins with images, and push out the visitor's own.",
+    why: 'With images, a page of another site could begin dozens of logins. The client then drops the login that the visitor has begun.',
     fix: 'Refuse frames, images, scripts and prefetches by Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose.',
     async run(context) {
       for (const [what, headers] of Object.entries(noNavigations)) {

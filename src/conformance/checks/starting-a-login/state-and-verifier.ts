@@ -54,7 +54,7 @@ async function expectSameAddresses(context: CheckContext, headers: Record<string
   for (const name of ['redirect_uri', 'cancel_url'])
     expect(
       addressOf(url, name) === addressOf(plain, name),
-      `A request with the header "${sent}" begins a login with the ${name} ${addressOf(url, name)}. Without this header, it is ${addressOf(plain, name)}.`,
+      `A request with the header "${sent}" begins a login with the ${name} ${addressOf(url, name)}. Without this header, the ${name} is ${addressOf(plain, name)}.`,
       exchange,
     )
 }
@@ -176,7 +176,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     id: 'start-not-chosen',
     title: 'A request cannot choose the parameters of the redirect to the portal',
     rule: 'UP-01',
-    why: 'Otherwise a link to the login path can send the code to another client or address.',
+    why: 'If the client copies these parameters, a link to the login path can send the code to another client or address.',
     fix: 'Take client_id, redirect_uri and cancel_url only from the configuration.',
     async run(context) {
       const evil = {
@@ -198,7 +198,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     id: `start-${id}`,
     title: `${what} in a request does not change the redirect_uri of a login`,
     rule: 'redirect-uri-registered' as const,
-    why: 'An attacker can choose the headers of a request, but the redirect URI must be the registered URI.',
+    why: 'An attacker can choose the headers of a request. If the redirect URI depends on them, the portal refuses the login, or sends the code to an address that the attacker chose.',
     fix: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,
     run: (context: CheckContext) => expectSameAddresses(context, headers),
   })),

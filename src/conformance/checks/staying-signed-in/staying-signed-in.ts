@@ -21,7 +21,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     id: 'expired-session-answers',
     title: 'When the access token has expired, a page shows its content or a way to sign in',
     rule: 'login-works',
-    why: 'The access token of every session expires after expires_in seconds.',
+    why: 'The access token of every session expires after expires_in seconds. A visitor who then gets an error does not know that a new login helps.',
     fix: 'Renew the token, or redirect to the login. Never answer with an error.',
     needs,
     async run(context) {
@@ -61,7 +61,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     title:
       'When the portal refuses a refresh token with invalid_grant, the client does not send it again and offers the login',
     rule: 'RF-05',
-    why: 'The refused refresh token never works again, and each visit would make a useless call of the portal.',
+    why: 'The refused refresh token never works again, and each visit would make a useless call to the portal.',
     fix: 'Delete the refresh token after invalid_grant, and redirect to the login.',
     needs,
     async run(context) {
@@ -90,7 +90,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     id: 'refresh-slow',
     title: 'When the portal never answers a renewal, the visitor gets a page within fifteen seconds',
     rule: 'UP-03',
-    why: 'Visitors do not wait longer, and every waiting request uses memory.',
+    why: 'Visitors do not wait longer than this, and every waiting request uses memory.',
     fix: 'Give every call to the portal a deadline of a few seconds.',
     needs,
     async run(context) {
@@ -109,7 +109,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     id: 'refresh-once-on-401',
     title: 'When the API refuses a token, the client renews it at most once for each page',
     rule: 'UP-14',
-    why: 'If the API refuses the new token, too, a third token does not help.',
+    why: 'If the API refuses the new token, too, a third token does not help. Each further renewal makes the visitor wait and adds load to the platform.',
     fix: 'Renew once, repeat the call once, and then redirect to the login.',
     needs,
     async run(context) {
@@ -145,7 +145,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     id: 'refresh-not-on-403',
     title: 'When the API answers 403, the client does not renew the token and does not end the session',
     rule: 'UP-14',
-    why: 'The token is valid, and a new token has the same rights.',
+    why: '403 means that the visitor may not do this. The token is valid, and a new token has the same rights.',
     fix: 'Renew or sign out only after a 401.',
     needs,
     async run(context) {
@@ -200,7 +200,7 @@ export const stayingSignedIn: CheckDefinition[] = [
     id: 'session-cookies-after-refresh',
     title: 'The number of cookies does not grow with each renewal',
     rule: 'few-small-cookies',
-    why: 'Servers refuse headers of more than about 16 KB.',
+    why: 'If each renewal adds a cookie, the Cookie header grows. Servers refuse headers of more than about 16 KB, and the visitor then sees only an error.',
     fix: 'Replace the cookies under the same names and paths.',
     needs,
     async run(context) {

@@ -89,7 +89,7 @@ export const tabs: CheckDefinition[] = [
         const early = await followCallback(context, browser, order === 'first' ? first : second)
         expect(
           (await context.codeExchanges()).length === before + 1,
-          `After two begun logins, the ${order} login does not work: ${describePage(early)}.`,
+          `After two logins began in one browser, the ${order} login does not work: ${describePage(early)}.`,
           early,
         )
         const late = await followCallback(context, browser, order === 'first' ? second : first)
@@ -106,7 +106,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-one-declined',
     title: 'A visitor who declines a login in one tab can finish a login in another tab',
     rule: 'CL-06',
-    why: 'Each tab has a separate login.',
+    why: 'Each tab has a separate login. A visitor who declines one of them has not declined the other.',
     fix: 'When a visitor declines, delete only the data of the declined login.',
     needs: ['page'],
     async run(context) {
@@ -159,7 +159,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-login-left',
     title: 'After an unfinished login, the next login works',
     rule: 'CL-06',
-    why: 'People close the tab, press Back, and start again.',
+    why: 'People close the tab, press Back, and start again. They must not have to delete cookies before they can sign in.',
     fix: 'Begin each login with new values, and ignore the cookies of older logins.',
     needs: ['page'],
     async run(context) {
@@ -311,7 +311,7 @@ export const tabs: CheckDefinition[] = [
     id: 'tabs-signed-out-meanwhile',
     title: 'A form creates no application after the visitor has signed out in another tab',
     rule: 'CK-13',
-    why: 'The open form still contains the data of the visitor who has signed out.',
+    why: 'The open form still belongs to the visitor who has signed out. The next person at the browser could send it in the name of this visitor.',
     fix: 'Check the session before you read the form.',
     needs: ['create', 'logout'],
     async run(context) {
@@ -444,7 +444,7 @@ export const tabs: CheckDefinition[] = [
     id: 'replica-sign-out',
     title: 'A visitor who signs out at one instance is signed out at every instance',
     rule: 'CK-12',
-    why: 'Otherwise the session continues at the instance that gets the next request.',
+    why: 'If only one instance knows that the visitor has signed out, the session continues at the instance that gets the next request.',
     fix: 'Delete the session cookie, or the session in the shared store.',
     needs: ['replica', 'page', 'logout'],
     async run(context) {

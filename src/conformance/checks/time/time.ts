@@ -150,7 +150,7 @@ export const time: CheckDefinition[] = [
     id: 'time-left-logins',
     title: 'After a thousand unfinished logins, the client has not used much more memory or connections',
     rule: 'DO-10',
-    why: 'Anybody can begin any number of logins without a password.',
+    why: 'Anybody can begin any number of logins without a password. A client that keeps each of them in memory runs out of memory, for all visitors.',
     fix: 'Keep a login in a sealed cookie, or at the server with a limit on the number and age of logins. Reuse connections to the portal.',
     needs: ['process'],
     isAlone: true,

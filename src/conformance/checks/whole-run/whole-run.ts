@@ -1,5 +1,5 @@
-// What the client has printed, answered and sent during all checks of the run. A secret can be in the output of one
-// failure only, so no list of failures finds it.
+// What the client has printed, answered and sent during all checks of the run. A secret can be in the output of
+// only one failure, and the other checks may not cause this failure.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -128,7 +128,7 @@ export const wholeRun: CheckDefinition[] = [
     id: 'run-headers',
     title: 'In the whole run no call of the client contains a cookie that the client has set in a browser',
     rule: 'UP-12',
-    why: 'The cookie is the session of a visitor. The platform and its logs must not know it.',
+    why: 'The cookie is the session of a visitor. Everybody who can read it at the platform or in a log of the platform can act as the visitor.',
     fix: 'Set the headers of each call yourself. Copy none from the request of the browser.',
     isAlone: true,
     async run(context) {
