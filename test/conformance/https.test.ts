@@ -3,17 +3,18 @@ import { execFile } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { keepCertificate, listenWithTls } from '../../src/demo-https.ts'
 import { findFreePort } from '../support/free-port.ts'
+import { httpsFaults } from './clients/faults/https.ts'
 
 type Ended = { code: number | null; output: string }
 
 /** Runs the suite with a client behind a TLS proxy, which the suite starts. */
-async function judge(t: Test, environment: (certFile: string) => object): Promise<Ended> {
+async function judge(t: Test, environment: (certFile: string) => object, fault = ''): Promise<Ended> {
   const [port, plainPort] = [await findFreePort(), await findFreePort()]
   const certificate = await keepCertificate(t.testdir())
   const front = await listenWithTls(certificate, port, plainPort)
   t.teardown(front.close)
   const client = `https://localhost:${port}`
-  const start = `PORT=${plainPort} exec "${process.execPath}" test/conformance/clients/main.ts`
+  const start = `PORT=${plainPort} exec "${process.execPath}" test/conformance/clients/main.ts ${fault && `--fault ${fault}`}`
   const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env
   return new Promise(resolve => {
     const child = execFile(
@@ -25,7 +26,7 @@ async function judge(t: Test, environment: (certFile: string) => object): Promis
         '--start',
         start,
         '--only',
-        '^(login-works|cookie-secure|page-hsts)$',
+        '^(login-works|cookie-secure|page-hsts|page-hsts-value)$',
       ],
       { env: { PATH, TMPDIR, NODE_COMPILE_CACHE, ...environment(certificate.certFile) } },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, output: stdout + stderr }),
@@ -36,9 +37,15 @@ async function judge(t: Test, environment: (certFile: string) => object): Promis
 t.test('a client whose certificate NODE_EXTRA_CA_CERTS names is judged over https', async t => {
   const { code, output } = await judge(t, NODE_EXTRA_CA_CERTS => ({ NODE_EXTRA_CA_CERTS }))
   t.equal(code, 0, output)
-  t.match(output, '2 passed, 0 failed, 1 warned')
-  t.match(output, 'page-hsts: The answer has no Strict-Transport-Security header.')
+  t.match(output, '4 passed, 0 failed')
 })
+
+for (const { name, checks } of httpsFaults)
+  t.test(`${checks} finds ${name}`, async t => {
+    const { output } = await judge(t, NODE_EXTRA_CA_CERTS => ({ NODE_EXTRA_CA_CERTS }), name)
+    t.match(output, '3 passed')
+    for (const check of checks) t.match(output, `${check}: `)
+  })
 
 t.test('if the certificate is not trusted, the run ends at once and the message says what to do', async t => {
   const { code, output } = await judge(t, () => ({}))

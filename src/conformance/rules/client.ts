@@ -190,7 +190,9 @@ export const callback = {
     'If the code or state of a callback is too long, or contains a character that never occurs in a code or state, the client refuses the callback and sends no request.',
   ),
   'code-characters': advice('The client does not send the portal a code with a character that never occurs in a code.'),
-  'form-type-only': advice('The client reads the body of a form only if it has the content type of a form.'),
+  'form-type-only': should(
+    decision('No form works as multipart/form-data, JSON or another content type that no form of the client has.'),
+  ),
   'code-length': advice('The client does not send the portal a code that is much longer than any real code.'),
   'CL-23': should(
     rfc(

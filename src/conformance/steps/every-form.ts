@@ -4,6 +4,7 @@ import type { Browser, Page } from '../browser/browser.ts'
 import type { Form, Values } from '../browser/form.ts'
 import { NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
+import { expect } from '../findings.ts'
 import {
   type ApplicationForm,
   editFormOf,
@@ -109,4 +110,15 @@ export async function isOrdinary(context: CheckContext, page: Page, browser: Bro
   const stopAt = (url: URL) => url.origin === context.platform.portalUrl
   const again = await browser.newTab().visit(page.url.split('?')[0]!, { stopAt })
   return shownText(again).trim() === shownText(page).trim()
+}
+
+/** Fails if a form that has worked leads to a page that Reload would request with the same POST again. */
+export function expectNoPost(page: Page, form: string): void {
+  if (page.status >= 400) return
+  const last = page.trail.at(-1)!
+  expect(
+    last.request.method !== 'POST',
+    `${form} was answered with a page (status ${page.status}) and not with a redirect, so Reload sends the form again.`,
+    last,
+  )
 }

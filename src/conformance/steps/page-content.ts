@@ -26,6 +26,15 @@ export function leadsToScript(answer: Answer, script: string): boolean {
   return addressesIn(answer).some(address => isScript(address) && address.includes(script))
 }
 
+/** Addresses of other origins that a browser loads with this style sheet: imports, fonts and images. */
+export function foreignLoadsOfStyle(answer: Exchange, client: string): string[] {
+  return addressesOfStyle(read(answer).body).filter(
+    address => URL.canParse(address, answer.request.url) && isForeign(new URL(address, answer.request.url), client),
+  )
+}
+
+const isForeign = ({ protocol, origin }: URL, client: string) => /^https?:$/.test(protocol) && origin !== client
+
 /** The addresses of the page as they are written: of resources, links, forms and refreshes. */
 export function addressesIn(answer: Answer): string[] {
   return elementsIn(answer).flatMap(element => {
@@ -61,11 +70,9 @@ export function foreignLoads(answer: Answer, client: string): string[] {
   const elements = elementsIn(answer)
   const href = elements.filter(({ tagName }) => tagName === 'base').flatMap(base => attribute(base, 'href') ?? [])[0]
   const base = href !== undefined && URL.canParse(href, client) ? new URL(href, client).href : client
-  return elements.flatMap(loadsOf).filter(address => {
-    if (!URL.canParse(address, base)) return false
-    const { protocol, origin } = new URL(address, base)
-    return /^https?:$/.test(protocol) && origin !== client
-  })
+  return elements
+    .flatMap(loadsOf)
+    .filter(address => URL.canParse(address, base) && isForeign(new URL(address, base), client))
 }
 
 /** The addresses that a browser loads with the page, made absolute. */
@@ -151,6 +158,11 @@ const inside = [
   /\b[A-Z]\w*(Error|Exception|Disconnected)\(['"<\d]|<[\w.]+ object at 0x[0-9a-f]+>|#<\w+:0x[0-9a-f]+/,
   /node_modules|\bE(CONNREFUSED|CONNRESET|NOTFOUND|TIMEDOUT)\b/,
 ]
+
+/** Whether a header has the address of the API, a stack, a source file or an error of the network. */
+export function saysInside(value: string, apiUrl: string): boolean {
+  return value.includes(apiUrl) || inside.some(pattern => pattern.test(value))
+}
 
 /** Whether the answer shows a stack, a source file or an error of the network. */
 export function showsInside(answer: Answer): boolean {

@@ -94,8 +94,8 @@ function routeOf({ parts, url: { pathname } }: Visit): [string[], Handler] {
 async function readForm(visit: Visit, request: IncomingMessage): Promise<string> {
   const { parts, headers } = visit
   if (!parts.isFromHere(visit)) throw new Refusal(403, 'This form was not sent from a page of this site.')
-  const type = (headers['content-type'] ?? parts.bodyTypes[0]!).split(';')[0]!.trim().toLowerCase()
-  if (!parts.bodyTypes.includes(type)) throw new Refusal(415, 'Only forms are taken here.')
+  if (!parts.isFormType(visit, headers['content-type'] ?? parts.bodyTypes[0]!))
+    throw new Refusal(415, 'Only forms are taken here.')
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {

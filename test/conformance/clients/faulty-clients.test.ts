@@ -12,7 +12,8 @@ import { buildFaultyClient } from './faulty-client.ts'
 
 /** Checks whose fault is in another test. */
 const provenElsewhere = {
-  'page-hsts': 'test/conformance/https.test.ts has a client over https without the header',
+  'page-hsts': 'test/conformance/https.test.ts has clients over https without the header',
+  'page-hsts-value': 'test/conformance/https.test.ts has clients over https with another value',
   'time-left-logins': 'test/conformance/left-logins.test.ts has a process that keeps them',
 }
 

@@ -289,6 +289,8 @@ export const right = {
     return site === undefined ? headers.origin === settings.publicUrl : site === 'same-origin' || site === 'none'
   },
   bodyTypes: ['application/x-www-form-urlencoded'] as string[],
+  isFormType: ({ parts }: Visit, type: string): boolean =>
+    parts.bodyTypes.includes(type.split(';')[0]!.trim().toLowerCase()),
   longestBody: 65_536,
   /** The text from which the client reads the fields of a form. */
   formOf: (_visit: Visit, body: string): string => body,
@@ -361,7 +363,9 @@ export const right = {
   applicationPath: (id: string): string | undefined => (/^[\w-]{1,100}$/.test(id) ? `/apps/v1/${id}` : undefined),
   /** The path at the API for the id in the address of a form. */
   postedPath: (id: string): string | undefined => right.applicationPath(id),
-  headers: (_: Visit): Record<string, string> => ({
+  headers: ({ settings }: Visit): Record<string, string> => ({
+    // The client listens on http behind a proxy, so only the configured address says whether visitors use https.
+    ...(settings.publicUrl.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' }),
     'cache-control': 'no-store',
     'content-security-policy': "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     'cross-origin-opener-policy': 'same-origin',

@@ -5,7 +5,7 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectServed } from '../../findings.ts'
+import { describePage, expect, expectServed, setCookiesOf, statusOf } from '../../findings.ts'
 import {
   changesSince,
   nameField,
@@ -18,8 +18,10 @@ import {
 } from '../../steps/application-pages.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
-import { isWrite, openForms, reopen, sendAgain, typedInto } from '../../steps/every-form.ts'
+import { expectNoPost, isOrdinary, isWrite, openForms, reopen, sendAgain, typedInto } from '../../steps/every-form.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
+import { readSetCookie } from '../../steps/set-cookies.ts'
+import { isSame, signOut } from '../../steps/sign-out.ts'
 
 const needs: Check['needs'] = ['page']
 const createNeeds: Check['needs'] = ['create', 'page']
@@ -70,6 +72,17 @@ const atLimits: Record<string, string> = {
   privacyPolicyUrl: `https://limit.example/${'p'.repeat(2048 - 22)}`,
 }
 
+/** Values of the longest allowed length in characters, which are longer in bytes and in UTF-16. */
+const wideAtLimits: Record<string, string> = {
+  name: `${'👍'.repeat(199)}z`,
+  description: `${'日'.repeat(500)}${'👍'.repeat(500)}${'d'.repeat(999)}z`,
+}
+
+/** Values that are one character too long. */
+const tooLong: Record<string, string> = Object.fromEntries(
+  Object.entries(atLimits).map(([name, value]) => [name, `${value.slice(0, -1)}yz`]),
+)
+
 /** Texts that a client changes if it encodes, decodes or cuts a value on its way to the API. */
 const ordinary: Record<string, string> = {
   name: `Überblick & "Karte" <1> 'a' 100% + 日本 👍 \\`,
@@ -92,8 +105,9 @@ async function expectValues(context: CheckContext, wanted: Record<string, string
   const open = await openCreateForm(context)
   const values = valuesFor(open.form, wanted)
   if (Object.keys(values).length === 0) throw new NotApplicable('no field of the form has a name of the API')
+  const before = (await created(context, open.person)).length
   const page = await open.browser.submit(open.page, open.form, { ...open.values, ...values })
-  const [step] = await created(context, open.person)
+  const step = (await created(context, open.person))[before]
   if (!step) {
     await submitCreate(context, await openCreateForm(context))
     expect(false, `${refused}: the visitor got ${describePage(page)}.`, page)
@@ -111,6 +125,9 @@ async function expectValues(context: CheckContext, wanted: Record<string, string
 
 const short = (text: string) =>
   JSON.stringify(text.length > 90 ? `${text.slice(0, 80)}… (${text.length} characters)` : text)
+
+/** The path of the form, without the id of an application. */
+const pathOf = ({ action }: Form) => new URL(action).pathname.replaceAll(/[\w-]{30,}/g, '…')
 
 /** Another person signs in with the same browser, in another tab. */
 async function signInOther(context: CheckContext, browser: Browser) {
@@ -149,7 +166,35 @@ export const everyForm: CheckDefinition[] = [
         expectServed(page, `The form was answered with ${describePage(page)}.`)
         expect(
           asksToSignIn(context, page),
-          `The form to ${new URL(open.form.action).pathname.replaceAll(/[\w-]{30,}/g, '…')} was answered with ${describePage(page)}, which has no link to sign in.`,
+          `The form to ${pathOf(open.form)} was answered with ${describePage(page)}, which has no link to sign in.`,
+          page,
+        )
+      }
+    },
+  },
+  {
+    id: 'forms-no-session-says-so',
+    title:
+      'After a form about an application that arrived without a session, the visitor sees that nothing was changed',
+    rule: 'PG-14',
+    why: 'If the client only redirects to the login or to another page, the visitor believes that the application was changed.',
+    fix: 'Answer with a page that says so and links to the login. Or show a message after the login.',
+    needs,
+    async run(context) {
+      const { browser, forms } = await openForms(context)
+      for (const found of forms) {
+        const open = await reopen(browser, found)
+        if (!open) continue
+        const typed = 'Typed before the session ended'
+        const left = browser.copy()
+        for (const { name } of left.cookies.list(context.url('/'))) left.cookies.delete(name)
+        const page = await left.submit(open.page, open.form, typedInto(open, typed))
+        // The portal asks for the password, so the suite cannot see the page after the login.
+        if (page.url.startsWith(context.platform.portalUrl) || page.status >= 400) continue
+        const isKept = page.forms.some(({ fields }) => fields.some(([, text]) => text === typed))
+        expect(
+          isKept || !(await isOrdinary(context, page, left)),
+          `The form to ${pathOf(open.form)} led to ${describePage(page)}, which says nothing about the form.`,
           page,
         )
       }
@@ -157,7 +202,7 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'forms-reload',
-    title: 'Reloading the page after a form about an application does not send the form again',
+    title: 'A form about an application is answered with a redirect, and Reload does not send the form again',
     rule: 'PG-16',
     why: 'If the client answers the POST with a page, Reload sends the POST again, for example for another new secret.',
     fix: 'Answer every POST that has worked with 303 to another page.',
@@ -173,6 +218,7 @@ export const everyForm: CheckDefinition[] = [
         const page = await tab.submit(open.page, open.form, typedInto(open))
         const first = await changesSince(context, person, before)
         if (!first.some(isDone) || page.status >= 400) continue
+        expectNoPost(page, `The form to ${pathOf(open.form)}`)
         await tab.reload()
         const all = await changesSince(context, person, before)
         expect(
@@ -206,6 +252,29 @@ export const everyForm: CheckDefinition[] = [
         if (!again?.calls.some(isDone)) continue
         expect(false, `A form did nothing with Origin: ${origin} and without Sec-Fetch-Site.`, answer)
       }
+    },
+  },
+  {
+    id: 'logout-old-browser',
+    title: 'The form that signs out works in a browser without Sec-Fetch headers',
+    rule: 'own-forms',
+    why: 'Older browsers send only Origin, and so does every browser over plain http. A visitor who cannot sign out leaves the session to the next person.',
+    fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, at one place for every form.',
+    needs: ['page', 'logout'],
+    async run(context) {
+      const { method, path } = context.settings.logout!
+      if (method !== 'POST') throw new NotApplicable('signing out is not a POST')
+      const { browser } = await context.signedIn()
+      const page = await browser.visit(context.url(context.settings.page))
+      const form = page.forms.find(one => one.method === 'POST' && isSame(one.action, context.url(path)))
+      if (!form) throw new NotApplicable('the page behind the login has no form that signs out')
+      const origin = page.policy === 'no-referrer' ? 'null' : context.settings.client
+      const { answer } = await sendForm(context, browser, form, { origin })
+      if (statusOf(answer) < 400 && setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)) return
+      await signOut(context, browser)
+      if (await context.isSignedIn(browser))
+        throw new NotApplicable('signing out does not work, which another check reports')
+      expect(false, `With Origin: ${origin} and without Sec-Fetch-Site, the form deletes no cookie.`, answer)
     },
   },
   {
@@ -339,7 +408,69 @@ export const everyForm: CheckDefinition[] = [
     why: 'A client with smaller limits refuses or cuts values that the platform allows.',
     fix: 'Use the limits of the API: 200 characters for the name, 2,000 for the description, 2,048 for an address.',
     needs: createNeeds,
-    run: context => expectValues(context, atLimits, 'The form with the longest allowed values created nothing'),
+    async run(context) {
+      await expectValues(context, atLimits, 'The form with the longest allowed values created nothing')
+      const wide = 'The form with the longest allowed values of emoji and Japanese characters created nothing'
+      await expectValues(context, wideAtLimits, wide)
+    },
+  },
+  {
+    id: 'create-too-long',
+    title: 'The client does not cut a value of the form for a new application that is too long',
+    rule: 'PG-17',
+    why: 'The application would be stored with another text or address than the visitor has typed, and nobody notices.',
+    fix: 'Refuse a value that is too long, and show the form again. Never cut a value.',
+    needs: createNeeds,
+    async run(context) {
+      for (const [name, value] of Object.entries(tooLong)) {
+        const open = await openCreateForm(context)
+        const values = valuesFor(open.form, { [name]: value })
+        if (Object.keys(values).length === 0) continue
+        const page = await open.browser.submit(open.page, open.form, { ...open.values, ...values })
+        const steps = await created(context, open.person)
+        expect(
+          steps.length === 0,
+          `${name} was typed with ${[...value].length} characters, and the client created an application.`,
+          page,
+          ...steps,
+        )
+        expectServed(page, `The form was answered with ${describePage(page)}.`)
+      }
+      await submitCreate(context, await openCreateForm(context))
+    },
+  },
+  {
+    id: 'edit-limits',
+    title:
+      'The form for changes accepts every value that the API accepts, up to its limits, and does not cut longer ones',
+    rule: 'PG-17',
+    why: 'A client with smaller limits refuses or cuts values that the platform allows.',
+    fix: 'Use one list of fields and limits for both forms: 200 characters for the name, 2,000 for the description, 2,048 for an address.',
+    needs,
+    async run(context) {
+      const application = await openWithApplication(context)
+      const send = async (wanted: Record<string, string>) => {
+        const { page, form } = await openEditForm(context, application)
+        const values = valuesFor(form, wanted)
+        const answer = await application.browser.newTab().submit(page, form, values)
+        await context.platform.settle()
+        return { values, answer }
+      }
+      for (const wanted of [atLimits, wideAtLimits]) {
+        const { values, answer } = await send(wanted)
+        for (const [name, value] of Object.entries(values)) {
+          const stored = `${await readField(context, application, name)}`.trim()
+          expect(stored === value, `${name} was typed as ${short(value)}, and the API has ${short(stored)}.`, answer)
+        }
+      }
+      for (const [name, value] of Object.entries(tooLong)) {
+        const { values, answer } = await send({ [name]: value })
+        if (Object.keys(values).length === 0) continue
+        const stored = `${await readField(context, application, name)}`
+        const isCut = stored !== '' && value.startsWith(stored)
+        expect(!isCut, `${name} was typed as ${short(value)}, and the API has ${short(stored)}.`, answer)
+      }
+    },
   },
   {
     id: 'create-forged-referer',

@@ -4,7 +4,7 @@ import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf, statusOf } from '../../findings.ts'
 import { isNotFramed } from '../../steps/frames.ts'
-import { foreignLoads } from '../../steps/page-content.ts'
+import { foreignLoads, foreignLoadsOfStyle, saysInside, showsInside } from '../../steps/page-content.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { type Answer, isRedirect, marks, type Tour, takeTour, typeOf } from '../../steps/tour.ts'
 
@@ -12,6 +12,7 @@ const needs: CheckDefinition['needs'] = ['page']
 
 const isPage = ({ exchange }: Answer) =>
   /html/i.test(typeOf(exchange)) && bodyOf(exchange).trim() !== '' && !isRedirect(exchange)
+const isStyle = ({ exchange }: Answer) => /^\s*text\/css/i.test(typeOf(exchange))
 const hasBody = ({ exchange }: Answer) => bodyOf(exchange) !== ''
 
 function nameOf({ what, exchange }: Answer): string {
@@ -45,9 +46,16 @@ function requireNosniff({ page }: Tour): void {
     throw new NotApplicable('the page behind the login does not have the header either')
 }
 
+function requireHttps({ settings }: CheckContext): void {
+  if (!settings.client.startsWith('https:')) throw new NotApplicable('the client is not on https')
+}
+
 /** Names of servers and frameworks, followed by a version. */
 const versions =
   /\b(nginx|apache|php|werkzeug|python|gunicorn|uvicorn|express|fastify|koa|rack|sinatra|rails|puma|webrick|ruby|jetty|tomcat|node\.js|openssl|django|flask|symfony|laravel|slim|gin|echo|fiber|caddy|kestrel|asp\.net)[ /-]v?\d+\.\d+/i
+
+/** The program that made the page, with its version. */
+const generator = /<meta\s+name=["']?generator["']?\s+content=["']([^"'>]*\d+\.\d+[^"'>]*)/i
 
 /** A secret as a page may contain it. */
 function formsOf(secret: string): string[] {
@@ -191,8 +199,29 @@ export const everyPage: CheckDefinition[] = [
       fix: 'Serve scripts, styles, fonts and images from the client itself.',
     },
     (answer, _tour, { settings }) => {
-      const [foreign] = isPage(answer) ? foreignLoads(answer.exchange, settings.client) : []
+      const read = isPage(answer) ? foreignLoads : isStyle(answer) ? foreignLoadsOfStyle : () => []
+      const [foreign] = read(answer.exchange, settings.client)
       return foreign === undefined ? undefined : `loads ${foreign}`
+    },
+  ),
+  everyAnswer(
+    {
+      id: 'every-answer-no-inside',
+      title: 'No answer names the address of the API or an error of the network, in its text or in a header',
+      rule: 'PG-20',
+      why: 'Such an answer shows an attacker how the client is built and which hosts it can reach.',
+      fix: 'Answer with fixed words and a request id, also in headers. Keep the details in the log.',
+    },
+    ({ exchange }, _tour, { platform }) => {
+      const headers = 'headers' in exchange.response ? [...exchange.response.headers] : []
+      const found = headers.find(
+        ([name, value]) => !/^content-security-policy/.test(name) && saysInside(value, platform.apiUrl),
+      )
+      if (found) return `has the header ${found[0]}: ${found[1]}`
+      const isFailure = statusOf(exchange) >= 400
+      return isFailure && (showsInside(exchange) || bodyOf(exchange).includes(platform.apiUrl))
+        ? 'shows the address of the API, a stack or an error of the network'
+        : undefined
     },
   ),
   everyAnswer(
@@ -208,8 +237,42 @@ export const everyPage: CheckDefinition[] = [
       const found = headers.map(([name, value]) => `${name}: ${value}`).find(line => versions.test(line))
       if (found !== undefined) return `has the header ${found}`
       // Pages of the visitor contain texts of people.
-      const said = kind === 'public' ? versions.exec(bodyOf(exchange))?.[0] : undefined
+      const said =
+        generator.exec(bodyOf(exchange))?.[1] ?? (kind === 'public' ? versions.exec(bodyOf(exchange))?.[0] : undefined)
       return said === undefined ? undefined : `contains ${said}`
+    },
+  ),
+  everyAnswer(
+    {
+      id: 'page-hsts',
+      title: 'Over https, every answer has a Strict-Transport-Security header',
+      rule: 'hsts',
+      why: 'Without it, the first request of a visitor who types the address without https goes over http.',
+      fix: 'Send Strict-Transport-Security: max-age=31536000 with every answer, errors and redirects included. Behind a proxy, decide this from the configured address, because the request itself arrives over http.',
+    },
+    ({ exchange }, _tour, context) => {
+      requireHttps(context)
+      return headerOf(exchange, 'strict-transport-security') === undefined
+        ? 'has no Strict-Transport-Security'
+        : undefined
+    },
+  ),
+  everyAnswer(
+    {
+      id: 'page-hsts-value',
+      title: 'Strict-Transport-Security is for one year and only for the host of the client',
+      rule: 'PG-10',
+      why: 'With a short time, a visitor who comes back later starts over http. With includeSubDomains, no other host below this one can be reached over http any more, and nobody can take that back before the time ends.',
+      fix: 'Send Strict-Transport-Security: max-age=31536000, without includeSubDomains and preload. Some libraries add includeSubDomains by default.',
+    },
+    ({ exchange }, _tour, context) => {
+      requireHttps(context)
+      const value = headerOf(exchange, 'strict-transport-security')
+      // Another check reports a missing header.
+      if (value === undefined) return undefined
+      const seconds = Number(/(?:^|;)\s*max-age\s*=\s*"?(\d+)/i.exec(value)?.[1] ?? 0)
+      const isOwn = !/includesubdomains|preload/i.test(value)
+      return seconds >= 31_536_000 && isOwn ? undefined : `has Strict-Transport-Security: ${value}`
     },
   ),
   {

@@ -388,6 +388,16 @@ export const everyText: CheckDefinition[] = [
         privacyPolicyUrl: otherSite.url(mark),
       })
       pages.push(...(await openPagesAbout(context, all)))
+      const edit = await openEditForm(context, all).catch(error => {
+        if (error instanceof NotApplicable) return undefined
+        throw error
+      })
+      const changed = {
+        ...(edit && everywhere(edit.form, otherSite.url(mark))),
+        redirectUris: 'https://made.example/callback',
+      }
+      const typed = Object.fromEntries(Object.entries(changed).filter(([name]) => /ur[il]/i.test(name)))
+      if (edit) pages.push(await all.browser.newTab().submit(edit.page, edit.form, typed))
       for (const page of pages) {
         const loaded = foreignLoads(page, context.settings.client).find(url => url.includes(mark))
         expect(loaded === undefined, `${page.url} loads an address that was typed.`, page)

@@ -1,7 +1,7 @@
 // The client's pages: their headers, links and sources, and who may see them.
 
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
-import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
+import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
@@ -188,22 +188,6 @@ export const pages: CheckDefinition[] = [
       },
     }),
   ),
-  {
-    id: 'page-hsts',
-    title: 'Over https, every answer has a Strict-Transport-Security header',
-    rule: 'hsts',
-    why: 'Without it, the first request of a visitor who types the address without https goes over http.',
-    fix: 'Send Strict-Transport-Security: max-age=31536000.',
-    async run(context) {
-      if (!context.settings.client.startsWith('https:')) throw new NotApplicable('the client is not on https')
-      const answer = await context.request('/')
-      expect(
-        /max-age=[1-9]\d{6}/.test(headerOf(answer, 'strict-transport-security') ?? ''),
-        'The answer has no Strict-Transport-Security header.',
-        answer,
-      )
-    },
-  },
   {
     id: 'page-sets-no-session',
     title: 'A page that changes no session does not set the session cookie again',

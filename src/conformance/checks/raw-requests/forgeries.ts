@@ -8,7 +8,7 @@ import { sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { attackersForm, created, forge, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
-import { signOut } from '../../steps/sign-out.ts'
+import { isSame, signOut } from '../../steps/sign-out.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
@@ -73,6 +73,44 @@ export const forgeries: CheckDefinition[] = [
         const isTakenBack = setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
         expect(!(statusOf(answer) < 400 && isTakenBack), `The answer to Origin: ${origin} deletes the cookies.`, answer)
         expect(await context.isSignedIn(browser), `Origin: ${origin} signs the visitor out.`, answer)
+      }
+      await signOut(context, browser)
+      if (await context.isSignedIn(browser))
+        throw new NotApplicable('signing out does not work, which another check reports')
+    },
+  },
+  {
+    id: 'raw-logout-foreign-host',
+    title: 'A POST signs nobody out if its Origin only matches a foreign Host or a forwarded host',
+    rule: 'PG-02',
+    why: 'Host and forwarded headers come with the request, so they do not say at which address the client really is.',
+    fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, never with Host or a forwarded header.',
+    needs: ['page', 'logout'],
+    async run(context) {
+      const { method, path } = context.settings.logout!
+      if (method !== 'POST') throw new NotApplicable('signing out is not a POST')
+      const { browser } = await context.signedIn()
+      const page = await browser.visit(context.url(context.settings.page))
+      const { fields } = page.forms.find(({ action }) => isSame(action, context.url(path))) ?? { fields: [] }
+      const hidden = new Set(fields.map(([name]) => name))
+      const attacker = await context.signedIn({ person: await context.otherPerson() })
+      const theirs = (await attacker.browser.visit(context.url(context.settings.page))).forms
+      const own = theirs.find(({ action }) => isSame(action, context.url(path)))?.fields ?? []
+      const forged = own.filter(([name]) => hidden.has(name))
+      for (const [name, value] of [
+        ['host', 'evil.example'],
+        ['x-forwarded-host', 'evil.example'],
+        ['forwarded', 'host=evil.example;proto=http'],
+      ] as const) {
+        const headers = { [name]: value, origin: 'http://evil.example' }
+        const { answer } = await sendForm(context, browser, { action: context.url(path), fields: forged }, headers)
+        const isTakenBack = setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
+        expect(
+          !(statusOf(answer) < 400 && isTakenBack),
+          `With Origin: http://evil.example and the same host in ${name}, the answer deletes the cookies.`,
+          answer,
+        )
+        expect(await context.isSignedIn(browser), `With a foreign host in ${name}, the visitor is signed out.`, answer)
       }
       await signOut(context, browser)
       if (await context.isSignedIn(browser))

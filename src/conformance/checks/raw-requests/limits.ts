@@ -1,21 +1,17 @@
-// Requests that are too large, have an ambiguous length or another content type, and connections that break.
+// Requests that are too large or have an ambiguous length, and connections that break.
 import { connect as connectPlain, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
+import { expect, headerOf } from '../../findings.ts'
 import { type RawAnswer, sendBytes } from '../../raw-connection.ts'
 import { ownForm, sendForm } from '../../steps/application-pages.ts'
-import { cookieHeader, typedAddress } from '../../steps/callback.ts'
-import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { typedAddress } from '../../steps/callback.ts'
+import { openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { expectStillThere, type Odd, requestText } from '../../steps/raw.ts'
-import { readSetCookie } from '../../steps/set-cookies.ts'
 
 const formType = 'application/x-www-form-urlencoded'
-
-/** Content types that browsers can send without a question to the client, or that only a script sends. */
-const otherTypes = ['text/plain', 'application/json', 'text/plain; a=application/x-www-form-urlencoded']
 
 /** Bytes. A form of an application has less than 10 KB. */
 const tooLongForm = 500_000
@@ -161,55 +157,6 @@ export const limits: CheckDefinition[] = [
         await Promise.all(texts.flatMap(text => Array.from({ length: 5 }, () => sendAndReset(client, text, afterMs))))
       await wait(200)
       await expectStillThere(context, 'broken connections', [])
-    },
-  },
-  {
-    id: 'raw-logout-other-type',
-    title: 'A POST to the sign-out path signs nobody out if its content type is not the type of a form',
-    rule: 'form-type-only',
-    why: 'Such a request never comes from a form of the client. Each parser for another content type is additional code that an attacker can reach.',
-    fix: 'Compare the content type, without its parameters, with application/x-www-form-urlencoded, and answer any other type with status 415.',
-    needs: ['page', 'logout'],
-    async run(context) {
-      const { method, path } = context.settings.logout!
-      if (method !== 'POST') throw new NotApplicable('signing out is not a POST')
-      const { browser } = await context.signedIn()
-      const cookie = cookieHeader(context, browser, path)
-      for (const type of otherTypes) {
-        const body = type === 'application/json' ? '{"a":"b"}' : 'a=b'
-        const headers = { ...ownForm(context), cookie, 'content-type': type }
-        const answer = await context.request(path, { method, headers, body })
-        const isTakenBack = setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
-        expect(!(statusOf(answer) < 400 && isTakenBack), `A POST as ${type} deletes the cookies.`, answer)
-        expect(await context.isSignedIn(browser), `A POST as ${type} signs the visitor out.`, answer)
-      }
-    },
-  },
-  {
-    id: 'raw-create-other-type',
-    title: 'A POST creates no application if its content type is not the type of a form',
-    rule: 'form-type-only',
-    why: 'Such a request never comes from a form of the client. Each parser for another content type is additional code that an attacker can reach.',
-    fix: 'Compare the content type, without its parameters, with application/x-www-form-urlencoded, and answer any other type with status 415.',
-    needs: ['page', 'create'],
-    async run(context) {
-      const open = await openCreateForm(context)
-      const { action, fields } = open.form
-      const filled = [
-        ...fields.filter(([name]) => !(name in open.values)),
-        ...(Object.entries(open.values) as [string, string][]),
-      ]
-      const cookie = cookieHeader(context, open.browser, action)
-      for (const type of otherTypes) {
-        const body =
-          type === 'application/json' ? JSON.stringify(Object.fromEntries(filled)) : `${new URLSearchParams(filled)}`
-        const headers = { ...ownForm(context), cookie, 'content-type': type }
-        const answer = await context.request(action, { method: 'POST', headers, body })
-        expect((await created(context, open.person)).length === 0, `A POST as ${type} created an application.`, answer)
-      }
-      // Ends the check unless the same fields create an application when they are sent as a form.
-      await sendForm(context, open.browser, { action, fields: filled }, ownForm(context))
-      if ((await created(context, open.person)).length === 0) await submitCreate(context, await openCreateForm(context))
     },
   },
   {

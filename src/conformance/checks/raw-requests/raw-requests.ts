@@ -8,6 +8,7 @@ import { typedAddress } from '../../steps/callback.ts'
 import { expectOwnStatus, type Odd, requestText, sendOdd } from '../../steps/raw.ts'
 import { bodies } from './bodies.ts'
 import { forgeries } from './forgeries.ts'
+import { formTypes } from './form-types.ts'
 import { limits } from './limits.ts'
 import { signedIn } from './signed-in.ts'
 
@@ -285,5 +286,6 @@ export const rawRequests: CheckDefinition[] = [
   ...bodies,
   ...forgeries,
   ...limits,
+  ...formTypes,
   ...signedIn,
 ]

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { page } from '../pages.ts'
 import { right } from '../parts.ts'
-import type { Visit } from '../visit.ts'
+import { Refusal, type Visit } from '../visit.ts'
 import { type Fault, fault } from './fault.ts'
 
 const anyForm = { isFormOf: () => true }
@@ -20,6 +20,35 @@ export const everyForm: Fault[] = [
     created: (visit, text, visitor) =>
       isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : right.created(visit, text, visitor),
     once: (visit, name, act) => (name.startsWith('secret ') ? act() : right.once(visit, name, act)),
+  }),
+  fault('late-change-leads-to-the-list', 'forms-no-session-says-so', {
+    async around(visit, next) {
+      return isForm(visit, 'edit') && !right.readSession(visit)
+        ? { status: 303, headers: { location: '/applications' } }
+        : next()
+    },
+  }),
+  fault('new-secret-on-the-page-of-its-form', 'forms-reload', {
+    created: (visit, text, visitor) =>
+      isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : right.created(visit, text, visitor),
+  }),
+  fault('created-on-the-page-of-its-form', 'create-reload', { created: visit => page(visit, 200, 'Created', '') }),
+  fault('sign-out-only-with-sec-fetch', 'logout-old-browser', {
+    isFromHere: visit =>
+      right.isFromHere(visit) && !(visit.url.pathname === '/logout' && visit.headers['sec-fetch-site'] === undefined),
+  }),
+  fault('name-counted-in-utf-16', ['create-limits', 'edit-limits'], {
+    formOf(_visit, body) {
+      if ((new URLSearchParams(body).get('name') ?? '').length > 200) throw new Refusal(422, 'The name is too long.')
+      return body
+    },
+  }),
+  fault('long-texts-are-cut', ['create-too-long', 'edit-limits'], {
+    formOf(_visit, body) {
+      const values = new URLSearchParams(body)
+      if (values.has('description')) values.set('description', [...values.get('description')!].slice(0, 2000).join(''))
+      return `${values}`
+    },
   }),
   fault('new-secret-only-with-sec-fetch', 'forms-old-browser', {
     isFromHere: visit =>

@@ -14,6 +14,7 @@ const bodyAt = (path: string, change: (body: string, visit: Visit) => string) =>
 
 const addRaw = (body: string, text: string | null) => body.replace('</body>', `<p>${text ?? ''}</p></body>`)
 const typedName = ({ body }: Visit) => new URLSearchParams(body).get('name') ?? ''
+const ownStyle = '<link rel="stylesheet" href="/style.css">'
 const withoutPolicy = { 'content-security-policy': undefined }
 
 /** Does what a server does that writes a value into a header as it is: the lines of the value become headers. */
@@ -84,6 +85,30 @@ export const everyPage: Fault[] = [
     'start-page-with-a-style-of-others',
     'every-page-nothing-foreign',
     bodyAt('/', body => body.replace('<title>', '<style>@import "https://fonts.invalid/a.css";</style><title>')),
+  ),
+  fault('style-sheet-with-a-font-of-others', 'every-page-nothing-foreign', {
+    async around(visit, next) {
+      if (visit.url.pathname !== '/style.css') {
+        const answer = await next()
+        return answer.body ? { ...answer, body: answer.body.replace('<title>', `${ownStyle}<title>`) } : answer
+      }
+      const body = '@font-face { font-family: A; src: url(https://fonts.invalid/a.woff2) }'
+      return { status: 200, headers: { 'content-type': 'text/css; charset=utf-8' }, body }
+    },
+  }),
+  fault(
+    'address-of-the-api-in-a-header',
+    'every-answer-no-inside',
+    answerWith((answer, { settings }) =>
+      answer.status >= 500
+        ? { ...answer, headers: { ...answer.headers, 'x-reason': `no answer of ${settings.apiUrl}` } }
+        : answer,
+    ),
+  ),
+  fault(
+    'generator-with-its-version',
+    'every-answer-no-version',
+    bodyWith(body => body.replace('<title>', '<meta name="generator" content="Example 4.18"><title>')),
   ),
   fault(
     'not-found-names-the-server',
@@ -166,6 +191,14 @@ export const everyPage: Fault[] = [
     bodyAt('/applications', (body, visit) => (visit.method === 'POST' ? addRaw(body, typedName(visit)) : body)),
   ),
   fault('typed-name-as-a-header', 'typed-text-adds-no-header', linesToHeaders(typedName)),
+  fault('changed-address-is-tried', 'typed-addresses-not-loaded', {
+    async around(visit, next) {
+      const answer = await next()
+      const address = visit.url.pathname.endsWith('/edit') && new URLSearchParams(visit.body).get('privacyPolicyUrl')
+      if (address) await fetch(address, { method: 'HEAD' }).catch(() => undefined)
+      return answer
+    },
+  }),
   fault('typed-address-is-tried', 'typed-addresses-not-loaded', {
     async around(visit, next) {
       const answer = await next()

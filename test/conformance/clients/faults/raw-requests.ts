@@ -52,6 +52,7 @@ export function inTurn(isWaitedFor: (visit: Visit) => boolean): Partial<typeof r
   }
 }
 
+const isAt = ({ url }: Visit, path: RegExp) => path.test(url.pathname)
 const lax = sessionWith(text => text.replace('Strict', 'Lax'))
 
 export const rawRequests: Fault[] = [
@@ -135,10 +136,35 @@ export const rawRequests: Fault[] = [
       server.closeAllConnections()
     },
   }),
-  fault('every-content-type-is-a-form', ['raw-logout-other-type', 'raw-create-other-type'], {
+  fault('every-content-type-is-a-form', ['raw-logout-other-type', 'raw-create-wrong-type', 'raw-create-other-type'], {
     bodyTypes: ['application/x-www-form-urlencoded', 'text/plain', 'application/json'],
     formOf: (visit, body) =>
       visit.headers['content-type'] === 'application/json' ? `${new URLSearchParams(JSON.parse(body))}` : body,
+  }),
+  fault('type-that-contains-the-word-form', ['raw-create-wrong-type', 'raw-edit-wrong-type'], {
+    isFormType: (_visit, type) => type.includes('form'),
+  }),
+  fault('creation-as-multipart', 'raw-create-other-type', {
+    isFormType: (visit, type) =>
+      right.isFormType(visit, type) || (isAt(visit, /^\/applications$/) && type.startsWith('multipart/form-data')),
+    formOf(visit, body) {
+      if (!String(visit.headers['content-type']).startsWith('multipart/')) return body
+      const parts = body.matchAll(/name="(.*?)"\r\n\r\n([\s\S]*?)\r\n--/g)
+      return `${new URLSearchParams([...parts].map(([, name = '', value = '']): [string, string] => [name, value]))}`
+    },
+  }),
+  fault('changes-as-json', 'raw-forms-other-type', {
+    isFormType: (visit, type) =>
+      right.isFormType(visit, type) || (isAt(visit, /\/edit$/) && type === 'application/json'),
+    formOf: (visit, body) =>
+      visit.headers['content-type'] === 'application/json' ? `${new URLSearchParams(JSON.parse(body))}` : body,
+  }),
+  fault('sign-out-of-any-type', 'raw-logout-other-type', {
+    isFormType: (visit, type) => right.isFormType(visit, type) || isAt(visit, /^\/logout$/),
+  }),
+  fault('sign-out-origin-is-the-host', 'raw-logout-foreign-host', {
+    isFromHere: visit =>
+      right.isFromHere(visit) || (isAt(visit, /^\/logout$/) && visit.headers.origin === `http://${visit.headers.host}`),
   }),
   fault('forms-of-a-megabyte', 'raw-body-long', { longestBody: 1024 * 1024 }),
   fault(
