@@ -40,3 +40,15 @@ export async function makeApplication(
   if (statusCode !== 201) throw new Error(`The API created no application: ${body}`)
   return (JSON.parse(body) as { '@id': string })['@id']
 }
+
+/** Makes another group of the person, and returns its id. */
+export async function makeGroup({ platform }: CheckContext, person: Person, name: string): Promise<string> {
+  const token = await platform.tokenOf(person)
+  const { statusCode, body } = await platform.callApi(token, 'POST', '/identities/v1', {
+    context: 'https://standards.oftrust.net/v2/Context/Identity/Group/',
+    type: 'Group',
+    data: { name },
+  })
+  if (statusCode !== 201) throw new Error(`The API created no group: ${body}`)
+  return (JSON.parse(body) as { '@id': string })['@id']
+}

@@ -5,11 +5,13 @@ import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
+import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { compareUnder, expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
 import { visitPage } from '../../steps/sessions.ts'
+import { decodeSafely } from '../../steps/set-cookies.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 const other = 'other.example'
@@ -63,16 +65,61 @@ const idLinks: CheckDefinition = {
   needs,
   async run(context) {
     const opened = await openList(context)
-    for (const value of ['../logout', 'a/b/c', '?x=1&y=2', '#x', '<script>conformance()</script>']) {
+    for (const value of oddIds) {
       const { page, links } = await linksUnder(context, opened, value)
       for (const url of links)
         expect(
-          opened.links.some(one => isLike(one, url)),
+          opened.links.some(one => isLike(one, url) && namesId(one, url, value)),
           `The id ${JSON.stringify(value)} makes a link to ${url.slice(0, 100)}.`,
           page,
         )
     }
   },
+}
+
+const idLinksOfPage: CheckDefinition = {
+  id: 'get-id-link',
+  title: 'The links and forms of a page about an application contain the id as one path segment or one query value',
+  rule: 'id-in-link',
+  why: 'Otherwise a link or a form of this page can lead to another page of the client.',
+  fix: 'Encode the id as one segment of the path at every place where you write an address.',
+  needs,
+  async run(context) {
+    const application = await openWithApplication(context)
+    const { browser, id } = application
+    const pages = (await openPagesAbout(context, application)).slice(1)
+    if (pages.length === 0) throw new NotApplicable('no page is about one application')
+    for (const value of oddIds)
+      for (const usual of pages.filter(({ status }) => status === 200)) {
+        await context.order('get-id', { times: 5, options: { id: value } })
+        const page = await browser.newTab().visit(usual.url)
+        await context.dropFaults()
+        if (page.status >= 400) continue
+        const known = addressesOf(usual)
+        const about = known.filter(url => url.includes(id))
+        for (const url of addressesOf(page).filter(url => !known.includes(url)))
+          expect(
+            about.some(one => isLike(one, url) && namesId(one, url, value)),
+            `The id ${JSON.stringify(value)} makes an address ${url.slice(0, 100)}.`,
+            page,
+          )
+      }
+  },
+}
+
+/** Ids with characters that mean something in an address. */
+const oddIds = ['../logout', 'a/b/c', '?x=1&y=2', '#x', '<script>conformance()</script>', '100%41', 'a+b&c=d']
+
+/** The addresses of links and forms of the page. */
+const addressesOf = ({ links, forms }: Page) => [...links.map(({ url }) => url), ...forms.map(({ action }) => action)]
+
+/** Whether the segment or value in which the link differs from a usual link is exactly the id. */
+function namesId(usual: string, url: string, id: string): boolean {
+  const [one, two] = [new URL(usual), new URL(url)]
+  const segments = one.pathname.split('/')
+  const segment = two.pathname.split('/').find((each, at) => each !== segments[at])
+  if (segment !== undefined) return decodeSafely(segment) === id
+  return [...two.searchParams].every(([name, value]) => value === one.searchParams.get(name) || value === id)
 }
 
 interface OpenedList {
@@ -433,4 +480,12 @@ const headerRows: CheckDefinition[] = [
   },
 ]
 
-export const apiAnswers: CheckDefinition[] = [...idRows, idLinks, ...createdRows, ...sizes, ...errorRows, ...headerRows]
+export const apiAnswers: CheckDefinition[] = [
+  ...idRows,
+  idLinks,
+  idLinksOfPage,
+  ...createdRows,
+  ...sizes,
+  ...errorRows,
+  ...headerRows,
+]

@@ -244,8 +244,8 @@ function forgeriesOf(form: Form, attackers: Form | undefined): Form[] {
 }
 
 /**
- * Headers that browsers send with a form of another site, or of another port of the same host. The last entry has no
- * Sec-Fetch headers.
+ * Headers that browsers send with a form of another site, or of another port of the same host. The last entries have no
+ * Sec-Fetch headers: browsers that are too old for these headers send only Origin, and the oldest send neither.
  */
 function foreignHeaders({ settings }: CheckContext): Record<string, string>[] {
   const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
@@ -257,5 +257,8 @@ function foreignHeaders({ settings }: CheckContext): Record<string, string>[] {
       ...navigation,
     },
     { origin: 'https://evil.example' },
+    { origin: `${settings.client}.evil.example` },
+    { origin: 'null' },
+    {},
   ]
 }

@@ -5,9 +5,10 @@ import type { Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, describePage, expect, expectServed, expectWithFix } from '../../findings.ts'
+import { bodyOf, describePage, expect, expectServed, expectWithFix, setCookiesOf } from '../../findings.ts'
 import { describeExchange } from '../../report/describe.ts'
-import { cookieHeader } from '../../steps/callback.ts'
+import { ownForm, sendForm } from '../../steps/application-pages.ts'
+import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { attackersForm, created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { expectNoPost } from '../../steps/every-form.ts'
 import { shownText } from '../../steps/page-content.ts'
@@ -170,6 +171,38 @@ export const creating: CheckDefinition[] = [
         const later = await open.browser.newTab().visit(page.url)
         expect(!later.body.includes(secret), 'A later visit shows the secret again.', later)
       }
+    },
+  },
+  {
+    id: 'create-secret-head',
+    title: 'A HEAD request does not take away the secret of a new application, which the next page shows once',
+    rule: 'head-as-get',
+    why: 'Link checkers and browser extensions send HEAD requests. After such a request, the visitor never sees the secret.',
+    fix: 'Answer HEAD on pages for visitors with 405, or do nothing for HEAD that a visit of the page would change.',
+    needs,
+    async run(context) {
+      const createAndOpen = async (hasHead: boolean) => {
+        const { browser, person, form, values } = await openCreateForm(context)
+        const fields = [
+          ...form.fields.filter(([name]) => !(name in values)),
+          ...(Object.entries(values) as [string, string][]),
+        ]
+        const { answer, location } = await sendForm(context, browser, { ...form, fields }, ownForm(context))
+        const [step] = (await created(context, person)).slice(-1)
+        if (!step || location === undefined) throw new NotApplicable('the form leads to no other page')
+        const there = new URL(location, form.action).href
+        for (const line of setCookiesOf(answer)) browser.cookies.set(context.settings.client, line)
+        if (hasHead) {
+          const headers = { ...typedAddress, cookie: cookieHeader(context, browser, there) }
+          const head = await context.request(there, { method: 'HEAD', headers })
+          for (const line of setCookiesOf(head)) browser.cookies.set(context.settings.client, line)
+        }
+        const page = await browser.visit(there)
+        return { page, isShown: page.body.includes(secretOf([step])) }
+      }
+      if (!(await createAndOpen(false)).isShown) throw new NotApplicable('the next page does not show the secret')
+      const { page, isShown } = await createAndOpen(true)
+      expect(isShown, 'After a HEAD request, the page no longer shows the secret.', page)
     },
   },
   {

@@ -302,8 +302,18 @@ export const pages: CheckDefinition[] = [
     why: 'A client that answers every address with status 200 hides mistakes in links, and can cause loops.',
     fix: 'Answer an unknown address with status 404 and a page.',
     async run(context) {
-      const answer = await context.request('/there-is-nothing-here-conformance')
-      expect([404, 410].includes(statusOf(answer)), `The address was answered with status ${statusOf(answer)}.`, answer)
+      const expectNone = (answer: Exchange, path: string) =>
+        expect([404, 410].includes(statusOf(answer)), `${path} was answered with status ${statusOf(answer)}.`, answer)
+      const nothing = '/there-is-nothing-here-conformance'
+      expectNone(await context.request(nothing), nothing)
+      const { page } = context.settings
+      if (!page) return
+      const { browser } = await context.signedIn()
+      const below = page.split('?')[0]!.replace(/\/$/, '')
+      for (const path of [nothing, `${below}/no/such${nothing}`, `${below}/00000000-0000-4000-8000-000000000000`]) {
+        const headers = { ...typedAddress, cookie: cookieHeader(context, browser, path) }
+        expectNone(await context.request(path, { headers }), path)
+      }
     },
   },
   {

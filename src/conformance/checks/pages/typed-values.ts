@@ -4,7 +4,7 @@ import type { Control, Form, Values } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
-import type { Person } from '../../platform.ts'
+import { makeGroup } from '../../steps/applications.ts'
 import { created, findCreateForm, type OpenForm, openFormIn } from '../../steps/create-form.ts'
 import { runsScript } from '../../steps/page-content.ts'
 
@@ -20,18 +20,6 @@ const refusals: [fault: string, what: string][] = [
   ['404', 'the API does not find the group (404)'],
   ['503', 'the API is down (503)'],
 ]
-
-/** Makes another group of the person, so that a list of groups has a choice that is not the default. */
-async function makeGroup({ platform }: CheckContext, person: Person, name: string): Promise<string> {
-  const token = await platform.tokenOf(person)
-  const { statusCode, body } = await platform.callApi(token, 'POST', '/identities/v1', {
-    context: 'https://standards.oftrust.net/v2/Context/Identity/Group/',
-    type: 'Group',
-    data: { name },
-  })
-  if (statusCode !== 201) throw new Error(`The API created no group: ${body}`)
-  return (JSON.parse(body) as { '@id': string })['@id']
-}
 
 /** A text for every field of the form. `redirect` is the text for redirect URIs. */
 function typeEverywhere({ form, values }: OpenForm, groupId: string, redirect: string): Values {
@@ -135,7 +123,7 @@ export const typedValues: CheckDefinition[] = [
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
-      for (const fault of ['groups-503', 'groups-404']) {
+      for (const fault of ['groups-503', 'groups-404', 'groups-reset', 'groups-html']) {
         await context.order(fault, { times: 5 })
         const page = await browser.newTab().visit(context.url(context.settings.create))
         await context.platform.settle()

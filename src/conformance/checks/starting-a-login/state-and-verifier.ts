@@ -177,7 +177,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'A request cannot choose the parameters of the redirect to the portal',
     rule: 'UP-01',
     why: 'If the client copies these parameters, a link to the login path can send the code to another client or address.',
-    fix: 'Take client_id, redirect_uri and cancel_url only from the configuration.',
+    fix: 'Take client_id, redirect_uri and cancel_url only from the configuration, and copy no parameter of the request.',
     async run(context) {
       const evil = {
         client_id: 'evil',
@@ -185,6 +185,16 @@ export const stateAndVerifier: CheckDefinition[] = [
         cancel_url: 'https://evil.example/',
         response_type: 'token',
         grant_type: 'implicit',
+        response_mode: 'fragment',
+        scope: 'evil',
+        prompt: 'none',
+        login_hint: 'evil',
+        ui_locales: 'evil',
+        code_challenge: 'evil',
+        code_challenge_method: 'plain',
+        nonce: 'evil',
+        resource: 'https://evil.example/',
+        request_uri: 'https://evil.example/',
       }
       const { url } = await context.startLogin(context.browser(), withQuery(context.settings.login, evil))
       for (const [name, value] of Object.entries(evil))

@@ -1,9 +1,10 @@
 // Sessions and tokens that end unexpectedly, and the memory and connections that many logins use.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { tokensSentIn } from '../../correlation.ts'
 import { describePage, expect, statusOf } from '../../findings.ts'
-import { makeApplication } from '../../steps/applications.ts'
+import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { tokensOf } from '../../steps/tokens.ts'
@@ -43,6 +44,8 @@ async function leaveLogins(context: CheckContext): Promise<number> {
   await Promise.all(Array.from({ length: atOnce }, worker))
   return begun
 }
+
+const isCall = ({ kind }: LabStep) => ['api', 'me', 'exchange', 'refresh'].includes(kind)
 
 export const time: CheckDefinition[] = [
   {
@@ -117,7 +120,7 @@ export const time: CheckDefinition[] = [
   },
   {
     id: 'calls-of-a-page',
-    title: 'A page with six applications makes at most two calls of the platform',
+    title: 'A page with six applications, and a form with several groups, make at most two calls of the platform',
     rule: 'DO-14',
     why: 'If a page makes a call for each application, a few visitors with many applications are enough to overload the platform and the client.',
     fix: 'Show what the list contains. Ask for one application only on its own page, and keep the name of the visitor in the session.',
@@ -126,9 +129,16 @@ export const time: CheckDefinition[] = [
       const { browser, person } = await context.signedIn()
       for (let count = 1; count <= 6; count++) await makeApplication(context, person, { name: `Weather ${count}` })
       const { page, steps } = await visitPage(context, browser)
-      const calls = steps.filter(({ kind }) => ['api', 'me', 'exchange', 'refresh'].includes(kind))
+      const calls = steps.filter(isCall)
       if (!calls.some(({ response }) => response.status < 400)) throw new Undecided('The page made no call.')
       expect(calls.length <= 2, `One visit made ${calls.length} calls.`, page, ...calls.slice(0, 6))
+      if (!context.settings.create) return
+      for (let count = 1; count <= 4; count++) await makeGroup(context, person, `Group ${count}`)
+      const before = new Set(context.arrived())
+      const form = await browser.visit(context.url(context.settings.create))
+      await context.platform.settle()
+      const ofForm = context.arrived().filter(step => !before.has(step) && isCall(step))
+      expect(ofForm.length <= 2, `One visit of the form made ${ofForm.length} calls.`, form, ...ofForm.slice(0, 6))
     },
   },
   {

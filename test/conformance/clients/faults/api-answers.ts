@@ -2,7 +2,7 @@
 import { type Parts, right } from '../parts.ts'
 import { type Call, call, isRecord } from '../platform.ts'
 import { Refusal, type Visit } from '../visit.ts'
-import { type Fault, fault, memoryOf } from './fault.ts'
+import { bodyWith, type Fault, fault, memoryOf } from './fault.ts'
 
 const isList = ({ method, url }: Call) => method === 'GET' && url.endsWith('/apps/v1')
 const isCreation = ({ method, url }: Call) => method === 'POST' && url.endsWith('/apps/v1')
@@ -77,6 +77,20 @@ export const apiAnswers: Fault[] = [
   fault('id-pasted-into-a-link', 'list-id-link', {
     itemOf: ({ parts }, { id, name }) => `<a href="/applications/${parts.html(id)}">${parts.html(name)}</a>`,
   }),
+  fault('percent-sign-of-an-id-in-a-link', 'list-id-link', {
+    itemOf: ({ parts }, { id, name }) =>
+      `<a href="/applications/${parts.html(id.replace(/[^\w%-]/g, encodeURIComponent))}">${parts.html(name)}</a>`,
+  }),
+  fault(
+    'id-pasted-into-a-form',
+    'get-id-link',
+    bodyWith(body =>
+      body.replace(
+        /(action="\/applications\/)([^"]*)(\/secret")/,
+        (_, before, id, after) => before + right.html(decodeURIComponent(id)) + after,
+      ),
+    ),
+  ),
   fault('id-is-the-link', 'list-id-path', {
     itemOf: ({ parts }, { id, name }) => `<a href="${parts.html(id)}">${parts.html(name)}</a>`,
   }),

@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { page } from '../pages.ts'
 import { right } from '../parts.ts'
+import { isRecord } from '../platform.ts'
 import { Refusal, type Visit } from '../visit.ts'
-import { type Fault, fault } from './fault.ts'
+import { answerWith, type Fault, fault } from './fault.ts'
 
 const anyForm = { isFormOf: () => true }
 const isForm = ({ method, url }: Visit, action = '') =>
@@ -20,6 +21,38 @@ export const everyForm: Fault[] = [
     created: (visit, text, visitor) =>
       isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : right.created(visit, text, visitor),
     once: (visit, name, act) => (name.startsWith('secret ') ? act() : right.once(visit, name, act)),
+  }),
+  fault('change-from-nowhere', 'forms-forged', {
+    ...anyForm,
+    isUseOf: () => true,
+    isFromHere: visit =>
+      right.isFromHere(visit) ||
+      (isForm(visit, 'edit') && visit.headers.origin === undefined && visit.headers['sec-fetch-site'] === undefined),
+  }),
+  fault('removal-from-an-origin-that-begins-alike', 'forms-forged', {
+    ...anyForm,
+    isUseOf: () => true,
+    isFromHere: visit =>
+      right.isFromHere(visit) || (isForm(visit, 'remove') && namesOwnAddress(visit.headers.origin, visit)),
+  }),
+  fault('form-asks-for-every-group', 'calls-of-a-page', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      if (!request.url.includes('/links') || !isRecord(answer) || !Array.isArray(answer.ItemList))
+        return [status, answer]
+      for (const { to } of answer.ItemList)
+        await right.send(visit, { ...request, url: `${visit.settings.apiUrl}/identities/v1/${to}` })
+      return [status, answer]
+    },
+  }),
+  fault('form-without-a-group-if-nobody-answers', 'create-without-groups', {
+    async send(visit, request) {
+      return right.send(visit, request).catch(error => {
+        if (request.url.includes('/links')) visit.body = 'no groups'
+        throw error
+      })
+    },
+    ...answerWith((answer, visit) => (visit.body === 'no groups' ? page(visit, 502, 'No groups', '') : answer)),
   }),
   fault('late-change-leads-to-the-list', 'forms-no-session-says-so', {
     async around(visit, next) {

@@ -86,6 +86,22 @@ export const everyPage: Fault[] = [
     'every-page-nothing-foreign',
     bodyAt('/', body => body.replace('<title>', '<style>@import "https://fonts.invalid/a.css";</style><title>')),
   ),
+  fault(
+    'unknown-application-is-found',
+    'not-found',
+    answerWith((answer, { url }) =>
+      answer.status === 404 && url.pathname.startsWith('/applications/') ? { ...answer, status: 200 } : answer,
+    ),
+  ),
+  fault('head-takes-the-secret', 'create-secret-head', {
+    async around(visit, next) {
+      if (visit.method !== 'HEAD' || visit.url.pathname !== '/applications') return next()
+      visit.method = 'GET'
+      const answer = await next()
+      visit.method = 'HEAD'
+      return answer
+    },
+  }),
   fault('style-sheet-with-a-font-of-others', 'every-page-nothing-foreign', {
     async around(visit, next) {
       if (visit.url.pathname !== '/style.css') {

@@ -151,6 +151,14 @@ export const startingALogin = [
     newState: visit => visit.query.get('state') ?? right.newState(visit),
   }),
   fault(
+    'hint-and-language-copied-to-the-portal',
+    'start-not-chosen',
+    startWith((query, visit) => {
+      for (const name of ['login_hint', 'ui_locales'])
+        if (visit.query.has(name)) query.set(name, visit.query.get(name)!)
+    }),
+  ),
+  fault(
     'start-of-the-query',
     'start-not-chosen',
     startWith((query, visit) => {
