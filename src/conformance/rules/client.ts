@@ -523,6 +523,7 @@ export const applications = {
   'PG-16': decision(
     'The client answers a successful form with a redirect to a page, so that Reload does not send the form again.',
   ),
+  'redirect-after-form': should(decision('The client answers a successful form with a redirect, not with a page.')),
   'form-kept': should(decision('The client shows a refused form again with the typed values.')),
   'edit-overtaken': decision(
     'A form changes an application only if nobody has changed this application since the form was opened. Otherwise the client changes nothing.',

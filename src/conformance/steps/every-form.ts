@@ -112,9 +112,12 @@ export async function isOrdinary(context: CheckContext, page: Page, browser: Bro
   return shownText(again).trim() === shownText(page).trim()
 }
 
-/** Fails if a form that has worked leads to a page that Reload would request with the same POST again. */
+/**
+ * Fails if a form that has worked leads to a page that Reload would request with the same POST again. A script reads an
+ * answer in JSON, so such an answer is no page.
+ */
 export function expectNoPost(page: Page, form: string): void {
-  if (page.status >= 400) return
+  if (page.status >= 400 || !/html/i.test(page.headers.get('content-type') ?? '')) return
   const last = page.trail.at(-1)!
   expect(
     last.request.method !== 'POST',

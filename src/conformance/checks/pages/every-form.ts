@@ -202,7 +202,7 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'forms-reload',
-    title: 'A form about an application is answered with a redirect, and Reload does not send the form again',
+    title: 'Reloading the page after a form about an application does not send the form again',
     rule: 'PG-16',
     why: 'If the client answers the POST with a page, Reload sends the POST again, for example for another new secret.',
     fix: 'Answer every POST that has worked with 303 to another page.',
@@ -218,7 +218,6 @@ export const everyForm: CheckDefinition[] = [
         const page = await tab.submit(open.page, open.form, typedInto(open))
         const first = await changesSince(context, person, before)
         if (!first.some(isDone) || page.status >= 400) continue
-        expectNoPost(page, `The form to ${pathOf(open.form)}`)
         await tab.reload()
         const all = await changesSince(context, person, before)
         expect(
@@ -228,6 +227,26 @@ export const everyForm: CheckDefinition[] = [
           ...all,
         )
       }
+    },
+  },
+  {
+    id: 'forms-redirect',
+    title: 'The client answers every form that has worked with a redirect, and not with a page',
+    rule: 'redirect-after-form',
+    why: 'If the client answers the POST with a page, Reload sends the POST again. The visitor then gets a question of the browser, or an error.',
+    fix: 'Answer every POST that has worked with 303 to another page.',
+    needs,
+    async run(context) {
+      const open = await openForms(context).catch(error => {
+        if (error instanceof NotApplicable) return undefined
+        throw error
+      })
+      for (const found of open?.forms ?? []) {
+        const sent = await sendAgain(context, open!.browser, found)
+        if (sent?.calls.some(isDone)) expectNoPost(sent.page, `The form to ${pathOf(sent.found.form)}`)
+      }
+      if (!context.settings.create) return
+      expectNoPost(await submitCreate(context, await openCreateForm(context)), 'The form for a new application')
     },
   },
   {

@@ -28,7 +28,6 @@ const wrongTypes: Coding[] = [
   ['text/plain', asForm],
   ['text/plain; a=application/x-www-form-urlencoded', asForm],
   ['text/x-form', asForm],
-  ['application/x-www-form-urlencoded-not', asForm],
 ]
 
 /** Types that many frameworks read like a form, although the client has no such form. */

@@ -61,11 +61,11 @@ export const everyForm: Fault[] = [
         : next()
     },
   }),
-  fault('new-secret-on-the-page-of-its-form', 'forms-reload', {
+  fault('new-secret-on-the-page-of-its-form', 'forms-redirect', {
     created: (visit, text, visitor) =>
       isForm(visit, 'secret') ? page(visit, 200, 'A new secret', '') : right.created(visit, text, visitor),
   }),
-  fault('created-on-the-page-of-its-form', 'create-reload', { created: visit => page(visit, 200, 'Created', '') }),
+  fault('created-on-the-page-of-its-form', 'forms-redirect', { created: visit => page(visit, 200, 'Created', '') }),
   fault('sign-out-only-with-sec-fetch', 'logout-old-browser', {
     isFromHere: visit =>
       right.isFromHere(visit) && !(visit.url.pathname === '/logout' && visit.headers['sec-fetch-site'] === undefined),
