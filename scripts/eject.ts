@@ -85,7 +85,7 @@ try {
   try {
     replaceWith(copy, before)
   } catch (error) {
-    // renameAll has moved all files back.
+    // If a move fails, renameAll moves all files back before it throws the error.
     if (!inGit) rmSync(before, { recursive: true, force: true })
     throw error
   }

@@ -16,23 +16,26 @@ const groups: [words: string, of: readonly Place[]][] = [
 
 /** The faults that a developer tries first, after the first successful login of a client. */
 const firstOnes: [question: string, faults: string[]][] = [
-  ['says so when the portal is away, and signs in when it is back', ['exchange-503', 'exchange-reset']],
-  ['gives up in time', ['exchange-never', 'list-drip']],
+  [
+    'shows an error while the portal is down, and signs in when the portal works again',
+    ['exchange-503', 'exchange-reset'],
+  ],
+  ['stops waiting after a reasonable time', ['exchange-never', 'list-drip']],
   ['refuses an answer for another login', ['redirect-state-other', 'exchange-state-other']],
-  ['follows no redirect with its secret', ['exchange-redirect-307', 'api-redirect-302']],
-  ['keeps people signed in when a renewal fails for now', ['refresh-503', 'refresh-html']],
-  ['renews once, and does not go round in circles, when a token is refused', ['list-401']],
-  ['creates nothing twice when an answer is lost', ['create-reset-after']],
-  ['shows what others typed as text', ['list-hostile-texts', 'redirect-hostile-description']],
+  ['does not send its secret to the target of a redirect', ['exchange-redirect-307', 'api-redirect-302']],
+  ['keeps people signed in when a renewal fails for a short time', ['refresh-503', 'refresh-html']],
+  ['renews once when a token is refused, and does not renew again and again', ['list-401']],
+  ['does not create an application twice when the answer is lost', ['create-reset-after']],
+  ['shows texts of other people as text, not as markup', ['list-hostile-texts', 'redirect-hostile-description']],
 ]
 
 export function writeCatalogue(): string {
   return `# The faults of the laboratory
 
 Made from the catalogue by \`npm run docs\`. [The laboratory](laboratory.md#faults) says how to order them.
-A fault is a place, a kind, whether it happens before or after the platform has acted, and options. Its name is the place and
-the kind with a hyphen between: \`exchange-reset\`. Kinds with fixed options have short names of their own: \`exchange-503\` is the kind
-\`status\` at \`exchange\` with \`{"status":503}\`. There are ${catalogue.size} names.
+A fault has a place, a kind, a time (before or after the platform has acted) and options. The name of a fault is the place, a hyphen
+and the kind, for example \`exchange-reset\`. Some kinds have short names with fixed options: \`exchange-503\` is the kind \`status\` at
+\`exchange\` with \`{"status":503}\`. There are ${catalogue.size} names.
 
 ## Where to begin
 
@@ -58,7 +61,7 @@ ${kindRows().join('\n')}
 
 ## Options
 
-The last column is the value of an option that is left out.
+If an option is left out, it has the value in the last column.
 
 | Option | Of | What it says | Allowed | Default |
 |---|---|---|---|---|

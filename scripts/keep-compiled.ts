@@ -2,8 +2,8 @@
 // this file first (`node --import ./scripts/keep-compiled.ts`): an imported module is compiled before the importing one runs.
 import { enableCompileCache, flushCompileCache } from 'node:module'
 
-// The cache is next to the packages, not in the folder for temporary files, because Node runs the code in it. If the folder is
-// not writable, as in an image, nothing is cached.
+// Node runs the code in the cache, so the cache is next to the packages and not in the folder for temporary files,
+// where others could write. If the folder is not writable, as in an image, nothing is cached.
 enableCompileCache('node_modules/.cache/compiled')
 
 // Node writes the cache when the process exits. A process that is killed writes nothing, so this timer writes the cache

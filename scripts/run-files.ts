@@ -4,8 +4,8 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const files = process.argv.splice(2)
-// tap names the folders of t.testdir() after the script and its arguments when it is loaded. With the names of all files, the
-// name of a folder would be too long.
+// tap names the folders of t.testdir() after the script and its arguments when it is loaded. If the arguments contained
+// the names of all files, the name of the folder would be too long.
 process.argv[1] = resolve(files[0]!)
 const { default: t } = await import('tap')
 const { timeout = 0 } = t.options
@@ -13,7 +13,7 @@ for (const file of files) {
   // The settings of a file must not apply to the tests of the next file.
   t.jobs = 1
   t.setTimeout(timeout)
-  // tap and the file see the arguments of `node FILE`.
+  // Set the arguments as in `node FILE`, because tap and the file read them.
   process.argv[1] = resolve(file)
   // t.comment would write later. With console.log, the output names the file even if the process is killed.
   console.log(`# npm test -- ${file}`)

@@ -38,8 +38,8 @@ const env = {
   // Without this cache, each process would spend most of its start on compiling the same modules.
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(import.meta.dirname, '../node_modules/.cache/node'),
 }
-// t.spawn sets NODE_OPTIONS, so that the process and its child processes measure coverage. That takes a third of the processor
-// time of most files. The command `env` therefore removes the variable.
+// t.spawn sets NODE_OPTIONS, so that the process and its child processes measure coverage. Measuring coverage takes a
+// third of the processor time of most files. The command `env` therefore removes the variable.
 const command = ['-u', 'NODE_OPTIONS', process.execPath, join(import.meta.dirname, 'run-files.ts')]
 for (const group of groups)
   t.spawn('env', [...command, ...group], {
@@ -49,7 +49,7 @@ for (const group of groups)
     // This is the limit for one file, because run-files.ts resets the timer for each file.
     timeout: timeout * 1000,
     buffered: true,
-    // In a report, the line of this file that started the process is not helpful.
+    // Leave out the line of this file that started the process: in a report it does not help.
     at: null,
     stack: '',
   })

@@ -1,6 +1,6 @@
-// Brings a starter to a newer version of the reference client: npm run upgrade -- ../newer-checkout
-// The command makes two starters in a temporary folder: one with the eject command of the old version, and one with that of
-// the new version. Then git applies the difference between the two to this project, like a commit. Until then, the
+// Brings a starter to a newer version of the reference client: npm run upgrade -- ../newer-checkout The command makes
+// two starters in a temporary folder: one with the eject command of the old version, and one with that of the new
+// version. Then git applies the difference between the two to this project, like a commit. Before this last step, the
 // command changes nothing in this project.
 import { execSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ Conflicts are listed, and marked in the files as by git merge. If the command ca
 
 type Variables = Record<string, string>
 
-/** What the two letters of git status mean for the files of a conflict. */
+/** The meaning of the two letters that git status prints for a file with a conflict. */
 const conflictKinds: Record<string, string> = {
   UU: 'you and the new version have changed it',
   AA: 'you and the new version have added it',
@@ -142,7 +142,7 @@ function mergePackages(old: string, next: string): string[] {
   return manifest.conflicts.map(conflict => `package.json: ${conflict}`)
 }
 
-/** A commit with exactly the files of the folder. No branch refers to it, so git removes it later. */
+/** Makes a commit with exactly the files of the folder. No branch refers to this commit, so git removes it later. */
 function commitFolder(folder: string, message: string, parent?: string): string {
   const person = { NAME: 'upgrade', EMAIL: 'upgrade@localhost' }
   const variables: Variables = {
@@ -160,7 +160,7 @@ function commitFolder(folder: string, message: string, parent?: string): string 
   return git(folder, variables, 'commit-tree', tree, '-m', message, ...(parent ? ['-p', parent] : [])).trim()
 }
 
-/** Applies the commit's changes to the index and the files. git either does that or refuses and changes nothing. */
+/** Applies the commit's changes to the index and the files. If git cannot apply all changes, it changes nothing. */
 function applyCommit(commit: string) {
   // If the owner has renamed a folder, git must not move the files that the new version adds to it.
   const parameters = ['-c', 'merge.directoryRenames=false', 'cherry-pick', '--no-commit', commit]

@@ -158,7 +158,7 @@ function bodyOf({ requestBody }: Operation): Schema {
   return requestBody?.content['application/json']?.schema ?? {}
 }
 
-/** What a schema allows, in words. */
+/** The values that a schema allows, in words. */
 function allowed(schema: Schema): string {
   if (schema.title) return schema.title
   const words = allowedValues(schema)

@@ -16,8 +16,8 @@ const day = 24 * 60 * 60 * 1000
 const lifetimeDays = 397
 
 /**
- * The certificate in this folder. A new one is made if there is none, or if it expires within a day. Browsers ask about each
- * new certificate, so it is kept.
+ * The certificate in this folder. Makes a new certificate if there is none, or if the old one expires within a day. The
+ * demo keeps the certificate, because browsers ask about each new one.
  */
 export async function keepCertificate(folder: string): Promise<Certificate & { certFile: string }> {
   const [certFile, keyFile] = [join(folder, 'demo-certificate.pem'), join(folder, 'demo-certificate-key.pem')]
@@ -32,7 +32,7 @@ export async function keepCertificate(folder: string): Promise<Certificate & { c
   return { ...made, certFile }
 }
 
-/** The certificate signs only itself and names only this machine, so it is safe to trust it. */
+/** It is safe to trust this certificate: it names only this machine, and cannot sign other certificates. */
 async function makeCertificate(): Promise<Certificate> {
   // This package is loaded only if it is needed, because loading it takes long.
   const { generate } = await import('selfsigned')

@@ -70,7 +70,7 @@ try {
     DATABASE_URL: `sqlite:${folder}/demo.db`,
     SEED_CLIENT_ID: secrets.clientId,
     SEED_CLIENT_SECRET: secrets.clientSecret,
-    // Both schemes are registered, so that the seed is the same with and without https.
+    // Register the redirect URIs for http and for https. The seeded client is then the same with and without `--https`.
     SEED_REDIRECT_URIS: ['http', 'https'].map(scheme => `${originOf(scheme, 'localhost', PORT)}/exchangeToken`).join(),
     SEED_USER_EMAIL: email,
     SEED_USER_PASSWORD: secrets.password,
@@ -108,7 +108,7 @@ try {
   await listen(client, clientConfig.host, clientConfig.port)
   if (certificate) await listenWithTls(certificate, Number(PORT), (client.server.address() as AddressInfo).port)
 
-  // This is set before the first line is printed, because a program that reads that line may stop the demo immediately.
+  // Do this before the first line is printed, because a program that reads the line may stop the demo immediately.
   const stop = async () => {
     setTimeout(() => process.exit(0), 2_000).unref()
     // The client may still be calling the portal.
@@ -127,7 +127,7 @@ try {
   // If the password or the client was changed, signing in with the values above may fail.
   const changes = sandbox.seedReport?.outdated ?? []
   if (changes.length > 0)
-    console.log(`Since the demo was made, ${changes.join(', ')}. To undo that: npm run demo -- --seed`)
+    console.log(`Since the first start of the demo, ${changes.join(', ')}. To undo this: npm run demo -- --seed`)
 } catch (error) {
   console.error(whyNot(error))
   process.exit(1)

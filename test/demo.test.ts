@@ -82,9 +82,9 @@ t.test('the demo says that its client or password was changed, and --seed restor
     change(statement)
     t.match(
       await visitDemo(t, folder, ports),
-      `Since the demo was made, ${news}. To undo that: npm run demo -- --seed\n`,
+      `Since the first start of the demo, ${news}. To undo this: npm run demo -- --seed\n`,
     )
-    t.notMatch(await visitDemo(t, folder, ports, '--seed'), 'Since the demo was made')
+    t.notMatch(await visitDemo(t, folder, ports, '--seed'), 'Since the first start of the demo')
   }
 })
 
@@ -165,9 +165,9 @@ t.test('with --https a login works, the certificate is kept, and http works late
   t.equal(statSync(join(folder, 'data/demo-certificate-key.pem')).mode & 0o077, 0, 'others cannot read the key')
 
   const first = readCertificate()
-  t.notMatch(await visitDemo(t, folder, ports, '--https'), 'Since the demo was made')
+  t.notMatch(await visitDemo(t, folder, ports, '--https'), 'Since the first start of the demo')
   t.equal(readCertificate(), first, 'the certificate must stay the same')
-  t.notMatch(await visitDemo(t, folder, ports, undefined, () => signInAt('http')), 'Since the demo was made')
+  t.notMatch(await visitDemo(t, folder, ports, undefined, () => signInAt('http')), 'Since the first start of the demo')
 })
 
 t.test('doctor checks a client over https if NODE_EXTRA_CA_CERTS names its certificate', async t => {

@@ -49,7 +49,7 @@ t.test(
 const elsewhere =
   /\b([Ss]pecification|[Cc]ontract)(\.md)?(,? part |,? )\d|\((specification|contract)[,)]|\b(specification|contract|security)\.md\b/
 
-t.test('no citation names a document that is not part of this repository', async t => {
+t.test('citations name only documents of this repository', async t => {
   const found = citingFiles().flatMap(path =>
     read(path)
       .split('\n')

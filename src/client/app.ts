@@ -122,13 +122,13 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     http: {
       headersTimeout: 10_000,
       connectionsCheckingInterval: 1_000,
-      // With `true`, Node itself would answer requests without a Host header, and leave out the security headers.
-      // guardRequests refuses these requests.
+      // With `true`, Node itself would refuse requests without a Host header, but without the security headers. Here
+      // guardRequests refuses them.
       requireHostHeader: false,
       ...boundPipelining(logger),
     },
     // Closes a connection on which no data was sent or received for this time, for example because the browser does not
-    // read the response. This time is longer than the time limit of a request.
+    // read the response. It must be longer than the time limit of a request.
     connectionTimeout: requestDeadlineMs + 10_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',

@@ -30,7 +30,7 @@ export class ExpiringMap<V> {
   #isLive({ setAt, lifetimeMs }: Entry<V>): boolean {
     if (lifetimeMs === Number.POSITIVE_INFINITY) return true
     const ageMs = this.#clock().getTime() - setAt
-    // A negative age means that the clock was set back. Without this check the map would keep the entry too long.
+    // If the clock was set back, the age is negative. Without this check the map would keep such an entry too long.
     return ageMs >= 0 && ageMs < lifetimeMs
   }
 
@@ -45,7 +45,8 @@ export class ExpiringMap<V> {
 
 /**
  * Runs `work`. If an earlier run for the same key has not ended, or has succeeded less than `shareMs` ago, returns the
- * result of that run. Only callers that are already waiting share a failure; the next caller tries again.
+ * result of that run. If the work fails, only the callers that are already waiting get the error. The next caller tries
+ * again.
  */
 export async function shareWork<T>(
   results: ExpiringMap<Promise<T>>,

@@ -6,8 +6,8 @@ export type Setting = {
   name: string
   about: string
   /**
-   * The value if the setting is not set. Without a default the setting is required. With an empty default the setting is
-   * optional.
+   * The value of a setting that is not set. Without a default the setting is required. With an empty default the
+   * setting is optional.
    */
   default?: string
   /** A secret can also be in a file that NAME_FILE names. Read it with `secret`. */
@@ -92,7 +92,7 @@ export function createSettingsReader(
   function integer(name: string, most: number, least = 0): number {
     const value = text(name)
     if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value)
-    // For a missing setting, text() has already added a problem.
+    // If the setting is missing, text() has already added a problem.
     if (value || 'default' in find(name)) problem(`${name} must be a whole number from ${least} to ${most}.`)
     return 0
   }

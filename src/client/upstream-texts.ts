@@ -1,6 +1,6 @@
 // What visitors read if the login portal or the application API does not answer as it should.
 
-/** `seconds` is the time that the portal or the API asked to wait. Undefined if the answer named no time. */
+/** `seconds` is the time to wait, from the header Retry-After. Undefined if the answer has no such header. */
 const soon = (seconds?: number) => (seconds ? `in ${seconds} seconds` : 'soon')
 
 export const upstreamTexts = {

@@ -204,7 +204,10 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** An AbortSignal is not enough: undici looks at it only after the call has got a connection, which can take long. */
+/**
+ * An AbortSignal is not enough. undici checks it only when the call has a connection, and waiting for a connection can
+ * take long.
+ */
 async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
   const deadline = Promise.withResolvers<never>()
@@ -213,7 +216,8 @@ async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal)
     controller.abort(error)
     deadline.reject(error)
   }
-  // Node runs timers before it reads sockets. If the process was paused, an answer that has arrived is still read.
+  // Node runs timers before it reads sockets. If the process was paused, read an answer that has already arrived before
+  // giving up.
   const timer = setTimeout(() => setImmediate(giveUp), deadlineMs)
   return Promise.race([work(controller.signal), deadline.promise]).finally(() => clearTimeout(timer))
 }
@@ -243,7 +247,7 @@ function isWithinJsonLimits(bytes: Buffer): boolean {
     const byte = bytes[index]!
     if (byte <= space) continue
     const isClosing = byte === closeBracket || byte === closeBrace
-    // A list or an object contains one more value than commas, unless it is empty.
+    // If a list or an object is not empty, it contains one value more than commas.
     if (isAfterOpening && !isClosing) values++
     isAfterOpening = byte === openBracket || byte === openBrace
     if (byte === quote) index = findClosingQuote(bytes, index)

@@ -1,4 +1,4 @@
-// What a check is, and the ways in which a check can end without a pass.
+// Defines a check, and the errors with which a check ends if it does not pass.
 import type { CheckContext } from './context.ts'
 import type { RuleId } from './rules/rules.ts'
 
@@ -6,8 +6,8 @@ import type { RuleId } from './rules/rules.ts'
 export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided'
 
 /**
- * What a check needs to make sense. An option of the command gives each: `process` is a client that --start has started, and
- * whose output the check can read.
+ * What a check needs to make sense. An option of the command provides each of them. `process` is a client that --start
+ * has started: the check can read its output.
  */
 export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'browser' | 'process'
 
@@ -54,12 +54,12 @@ export class Failed extends Error {
 /** The client lacks the feature that the check is about. */
 export class NotApplicable extends Error {}
 
-/** The check does not know whether the client behaves correctly. */
+/** The check cannot tell whether the client behaves correctly. */
 export class Undecided extends Error {}
 
 /** The reason why a plain login of this client does not work. */
 export interface Obstacle {
-  /** Where the login stops: before the portal, at the portal, or before a session. */
+  /** The step at which the login stops: before the portal, at the portal, or before a session. */
   stage: 'start' | 'portal' | 'login'
   /** Ids of the checks that can report the cause. */
   causes: string[]
@@ -67,7 +67,7 @@ export interface Obstacle {
   evidence: string[]
   /** True if it is unclear whether the client is at fault, for example if its page redirects by a script. */
   isCauseUnclear: boolean
-  /** The client left a request of the plain login without an answer. */
+  /** The client did not answer a request of the plain login. */
   isUnanswered: boolean
 }
 

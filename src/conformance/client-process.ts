@@ -12,7 +12,7 @@ export interface ChangedSettings {
 export interface ClientProcess {
   /** True if a check has changed the process in a way that must not affect other checks. The next check first restarts it. */
   isStale?: boolean
-  /** Everything that the client has printed so far, for all starts together. */
+  /** Everything that the client has printed so far, in all its starts. */
   output(): string
   isRunning(): boolean
   /**
@@ -20,7 +20,7 @@ export interface ClientProcess {
    * if the shell has replaced itself with the client.
    */
   pid?(): number | undefined
-  /** One text for each time that the client ended without the suite stopping it: `with exit code 1`, or `by SIGSEGV`. */
+  /** One text for each time that the client ended by itself: `with exit code 1`, or `by SIGSEGV`. */
   unexpectedEnds(): string[]
   /**
    * Stops the client and starts it again. Resolves when the client answers. Rejects after stop(). `changed`: settings
@@ -121,7 +121,8 @@ export async function startClient(
     unexpectedEnds: () => unexpectedEnds,
     // Calls at the same time share one restart, because two processes would use the same port.
     async restart(changed) {
-      // A check that is still running after stop() finds no client, and would start a client that nobody stops.
+      // A check may still run after stop() and find no client. It must not start a client, because nobody would stop
+      // it.
       if (isOver) throw new Error('The client was stopped, and cannot be restarted.')
       restarting ??= stop()
         .then(() => start(changed))

@@ -27,9 +27,15 @@ const betweenTriesMs = 500
 export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering }: WatchOptions) {
   const running = new Map<string, Set<string>>()
   const countEnds = () => clientProcess?.unexpectedEnds().length ?? 0
-  /** How often the client had ended when the last check was over. No check is blamed for ends before the first check. */
+  /**
+   * How often the client had ended when the last check was over. If the client ended before the first check, this
+   * counts for no check.
+   */
   let blamedEnds: number | undefined
-  /** How often the client did not answer at the start of a check, although its process and other checks were running. */
+  /**
+   * How often the client did not answer when a check began, although its process was running and other checks were
+   * running.
+   */
   let silences = 0
   /** True if the client did not answer last time. The next time, the suite asks only once. */
   let wasGone = false
@@ -52,7 +58,7 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
      */
     async makeReady(): Promise<string | undefined> {
       let isThere = await isTrueSoon(isAnswering)
-      // Counts the silence now, because the client may answer again before the running checks ask.
+      // Count now that the client does not answer. It may answer again before the running checks notice.
       const isSilent = !isThere && running.size > 0 && clientProcess?.isRunning() !== false && !(await isAlive())
       if (isSilent) silences++
       const hasEndedTooOften = countEnds() >= mostEnds

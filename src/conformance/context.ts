@@ -298,7 +298,7 @@ export function createContext({
       const state = [...loginValues].findLast(value => value.startsWith('state '))?.slice(6)
       // The runner then repeats the check alone.
       if (!isAlone && state === undefined) throw new Undecided(`The fault ${name} could affect another check.`)
-      // If a check has reached its time limit, a fault that it orders now would affect the next check.
+      // Refuse the fault if the check has reached its time limit, because the fault would affect the next check.
       if (hasEnded) throw new Error('The check has ended.')
       const id = await platform.orderFault(name, { ...(state !== undefined && { state }), ...options })
       faultIds.push(id)
@@ -311,8 +311,8 @@ export function createContext({
     },
 
     /**
-     * Runs the function while no other check runs such a function. A check needs this if it judges calls that belong to
-     * no visitor, because the same call could come from another check.
+     * Runs the function while no other check runs a function in this way. A check needs this if it judges calls that
+     * belong to no visitor, because such a call could come from another check.
      */
     async inTurn<T>(run: () => Promise<T>): Promise<T> {
       const end = await waitFor(platform.takeTurn(), 20)

@@ -14,7 +14,7 @@ export function expect(
   if (!isRight) throw new Failed(message, evidence.flatMap(describe))
 }
 
-/** Like `expect`, with a fix for this finding in place of the general fix of the check. */
+/** The same as `expect`, but with a fix for this finding instead of the general fix of the check. */
 export function expectWithFix(
   fix: string,
   isRight: unknown,
@@ -25,8 +25,8 @@ export function expectWithFix(
 }
 
 /**
- * Fails if the client did not answer, or answered with status 500. Replaces the fix of the check, because that fix is
- * about another mistake.
+ * Fails if the client did not answer, or answered with status 500. Replaces the fix of the check: a client that does
+ * not answer has another mistake than the check looks for.
  */
 export function expectServed(page: Page, message: string): void {
   const fix =

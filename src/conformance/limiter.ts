@@ -9,13 +9,13 @@ export interface Slot {
   waitFor<T>(promise: Promise<T>, momentMs?: number): Promise<T>
 }
 
-/** After this time, a promise counts as idle if the caller names no other time. */
+/** The default of `momentMs`. */
 const usualMomentMs = 300
 
 /** `mostBegun`: the limit of functions that have begun and not ended, including functions that do not use their slot now. */
 export function createLimiter(slots: number, mostBegun = 15 * slots) {
   let [usedSlots, begun] = [0, 0]
-  /** Functions whose pause is over, and that need a slot to continue. */
+  /** Functions whose pause is over. Each needs a slot to continue. */
   const toContinue: (() => void)[] = []
   /** Functions that have not begun. */
   const toBegin: (() => void)[] = []
@@ -62,7 +62,8 @@ export function createLimiter(slots: number, mostBegun = 15 * slots) {
           return await promise
         } finally {
           clearTimeout(timer)
-          // Continues at once, even if more functions than slots run for a moment, because a delay would falsify measurements.
+          // Continues at once, because a delay would falsify measurements. For a moment, more functions than slots may
+          // run.
           if (isIdle && --idleReasons === 0 && !isOver) usedSlots++
         }
       },

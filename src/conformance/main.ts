@@ -32,7 +32,7 @@ try {
   process.stderr.write(`It could not run:\n${printable(text)}\n`)
   process.exitCode = 2
 }
-// Without this, a connection that a client keeps open would keep this program running.
+// End the process here. Otherwise a connection that a client keeps open would keep it running.
 if (!process.argv.some(argument => ['--list', '--help', '-h'].includes(argument))) process.exit()
 
 /** Returns the exit code. */

@@ -34,7 +34,7 @@ const causes: Record<Obstacle['stage'], string[]> = {
 export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | undefined> {
   const endsBefore = countEnds(parts)
   const obstacle = await tryLogin(parts)
-  // Asks for an answer first: when a process ends, its connections break a moment before the suite sees the end.
+  // Sends a request first. When a process ends, its connections break a moment before the suite sees its end.
   const isAnswering = await parts.isAnswering()
   if (!isAnswering && countEnds(parts) > endsBefore) {
     const end = parts.clientProcess?.unexpectedEnds().at(-1)
@@ -97,7 +97,7 @@ export function shortenWaits(settings: Settings, obstacle: Obstacle | undefined)
   return obstacle?.isUnanswered ? { ...settings, patienceMs: Math.min(settings.patienceMs, 5000) } : settings
 }
 
-/** Groups whose checks can pass although the client never answers the callback. */
+/** If the client never answers the callback, checks of these groups can still pass. */
 const groupsWithoutCallback = ['starting-a-login', 'raw-requests']
 
 /** Whether the check must not run while a plain login fails, because its result would prove nothing. */

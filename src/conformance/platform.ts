@@ -109,7 +109,10 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       if (rounds++ > 0) this.round = { step: steps.length, output: output.length }
       this.leaks.length = 0
     },
-    /** Resolves when every earlier turn has ended. The caller must call the returned function to end its own turn. */
+    /**
+     * Resolves when every earlier turn has ended. Resolves when it is the caller's turn. To end the turn, the caller
+     * calls the returned function.
+     */
     async takeTurn(): Promise<() => void> {
       const earlier = lastTurn
       const { promise, resolve } = Promise.withResolvers<void>()

@@ -24,7 +24,7 @@ export interface Result {
   verdict: Verdict
   why: string
   fix: string
-  /** What the client did instead, or why the check is undecided. Empty after a pass. */
+  /** For a failure, what the client did. For an undecided check, why it is undecided. Empty after a pass. */
   reason: string
   evidence: string[]
   durationMs: number
@@ -136,8 +136,8 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
       if (first.isLost && !second.isLost) unclear.push({ check, first, second })
       else report(check, choose(first.result, second.result))
     }
-    // The client stopped answering during several parallel checks, and one of them is the cause. If the client does not
-    // stop again when these checks are repeated, all of these checks fail.
+    // The client stopped answering during several parallel checks, and one of them is the cause. The suite repeats
+    // these checks. If the client then does not stop again, all of them fail.
     for (const { check, first, second } of unclear) {
       const isExplained = [...first.beside].some(id => culprits.has(id))
       report(check, isExplained ? choose(first.result, second.result) : first.result)
@@ -161,8 +161,8 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
 
 /**
  * If a check has shown that the client mixes its visitors, adds this to the failures of other checks, because their own
- * fixes would mislead. In these checks the visitor may be signed in, but the client made the call with the token of
- * another visitor.
+ * fixes would mislead. These checks found nobody signed in. Perhaps the visitor was signed in, but the client made the
+ * call with the token of another visitor.
  */
 function nameMixedVisitors(results: Result[]): Result[] {
   const mixed = results.find(({ rule, verdict }) => rule === 'visitors-apart' && verdict === 'failed')

@@ -56,7 +56,7 @@ export async function buildSandbox(
   const store = await openStore(config.databaseUrl, {
     clock,
     onLost: error => logger.warn({ code: 'store-connection-lost', cause: error.message }, 'lost a connection'),
-    // If the file existed before, the database may have lost all its data.
+    // If the file existed before but was empty, the database may have lost all its data.
     onNew: wasThere =>
       logger[wasThere ? 'warn' : 'info']({ code: 'new-database' }, 'the database was empty: tables and keys are new'),
   })

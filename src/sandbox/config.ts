@@ -5,7 +5,10 @@ import { longestTokenSeconds } from './store/grants.ts'
 import { isLoopback, isRedirectUri } from './values/redirect-uri.ts'
 import { Secret } from './values/secret.ts'
 
-/** Every setting, in the order of `.env.sandbox.example`. All are optional; an empty default means that the setting is off. */
+/**
+ * Every setting, in the order of `.env.sandbox.example`. Every setting is optional. If the default is empty, the
+ * setting is off.
+ */
 export const settings = [
   { name: 'HOST', default: 'localhost', about: 'Where to listen. localhost means every loopback address.' },
   { name: 'PORTAL_PORT', default: '4000', about: 'Where the login portal listens; 0 is any free port.' },
@@ -194,7 +197,7 @@ function readHost(env: Environment, name: string, fallback: string, problems: st
 
 function readPort(env: Environment, name: string, fallback: number, problems: string[]): number {
   const text = env[name] || `${fallback}`
-  // Only digits are allowed, because Number turns a space into 0, which means any free port.
+  // Only digits are allowed. Number would turn a space into 0, and 0 means any free port.
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65535) problems.push(`${name} must be a port number`)
   return Number(text)
 }
@@ -218,7 +221,10 @@ function readSeconds(
   return seconds
 }
 
-/** Where browsers reach a sandbox on their own machine. The port is left out if it is the default of the scheme (80). */
+/**
+ * The address of a sandbox for browsers on the same machine. The port is left out if it is the default of the scheme
+ * (80).
+ */
 function loopbackOrigin(port: number): string {
   const text = `http://127.0.0.1:${port}`
   return URL.canParse(text) ? new URL(text).origin : text
@@ -289,7 +295,7 @@ function readSeed(env: Environment, problems: string[]): Seed | undefined {
   const redirectUris = (env.SEED_REDIRECT_URIS ?? '').split(',').map(uri => uri.trim())
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(env.SEED_CLIENT_ID ?? ''))
     problems.push('SEED_CLIENT_ID must be 1 to 64 letters, digits, - or _')
-  // GET /apps/v1/docs is the documentation, so an application with this id could not be read.
+  // The id cannot be `docs`: GET /apps/v1/docs is the documentation, so nobody could read the application with this id.
   if (env.SEED_CLIENT_ID === 'docs') problems.push('SEED_CLIENT_ID cannot be docs; choose another id')
   if ((env.SEED_CLIENT_SECRET ?? '').length < 22)
     problems.push('SEED_CLIENT_SECRET must have at least 22 characters (128 random bits)')

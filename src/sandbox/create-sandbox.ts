@@ -93,7 +93,7 @@ export async function createSandbox(options: SandboxOptions = {}) {
     const end = performance.now() + (longestMs ?? 200)
     const isAwaited = (begunAt: number) => longestMs !== undefined || performance.now() - begunAt < hangingMs
     while (openRequests().some(isAwaited) && performance.now() < end) await wait(5)
-    // A step is recorded after its answer was sent.
+    // A step is recorded only after its answer was sent, so callers must wait for it.
     await afterEvents()
     await afterEvents()
   }

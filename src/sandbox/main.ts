@@ -13,7 +13,7 @@ async function start(): Promise<void> {
   const settings = readConfig(process.env)
   const { output, flush } = openLogOutput()
   const logger = pino({ level: settings.logLevel, base: { service: 'sandbox' } }, output)
-  // The settings are not read again on SIGHUP, and a closed terminal is no reason to stop.
+  // Ignore SIGHUP: the sandbox does not read its settings again, and does not stop when its terminal is closed.
   process.on('SIGHUP', () => undefined)
   // After an uncaught error, the state of the process is unknown: write one line and exit.
   process.on('uncaughtException', async ({ name, message, stack }) => {
@@ -40,7 +40,7 @@ async function start(): Promise<void> {
     await sandbox.close()
     logger.info('the sandbox has stopped')
     await flush()
-    // Exit now: waiting until nothing is left to do would also wait for a reader of the log.
+    // Exit now. Otherwise the process would wait until somebody has read the whole log.
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())

@@ -37,7 +37,9 @@ export interface Services {
   /** Receives mail. Undefined without a laboratory. */
   mailbox: Mailbox | undefined
   isStopping: () => boolean
-  /** Throws if the store cannot be written to. Frequent calls share one probe a second. */
+  /**
+   * Throws if the store cannot be written to. The store is probed at most once a second, even if there are more calls.
+   */
   probe: () => Promise<void>
   /** The source of a request, for which failures and waiting places are counted. */
   sourceOf: (request: FastifyRequest) => string

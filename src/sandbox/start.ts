@@ -7,7 +7,7 @@ import type { SandboxConfig } from './config.ts'
 import { limitConnections } from './http/connections.ts'
 import { listen } from './http/listen.ts'
 
-/** How often to try again with other ports. */
+/** How often the start tries other ports if another program has taken a port. */
 const mostTries = 5
 
 type ListenSettings = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab' | 'maxConnections'>
@@ -15,7 +15,7 @@ type ListenSettings = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'l
 /** A listener could not be opened. Its message names the settings to look at. */
 export class CannotListen extends Error {
   readonly code: string | undefined
-  /** The port that is in use, if that is the reason. */
+  /** The port, if the reason is that another program uses it. */
   readonly port: number | undefined
 
   constructor(config: ListenSettings, cause: NodeJS.ErrnoException & { port?: number }) {
@@ -80,7 +80,7 @@ async function choosePorts(config: SandboxConfig): Promise<SandboxConfig> {
   ]).catch(error => {
     throw new CannotListen(config, error)
   })
-  // Keep each port until all are known, so that no two are the same.
+  // Keep each port open until all ports are known. Otherwise two of them could be the same.
   await Promise.all(found.map(held => held?.release()))
   const [portalPort, apiPort, labPort] = found.map(held => held?.port) as [number, number, number]
   return {

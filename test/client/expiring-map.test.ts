@@ -90,7 +90,7 @@ t.test('a full map removes its oldest entry and no other', async t => {
   t.equal(map.get('4'), 4)
 })
 
-t.test('running work is shared, even if it takes long or the clock is changed', async t => {
+t.test('callers share work that is still running, even if it takes long or the clock is changed', async t => {
   const { map, clock } = createMap<Promise<string>>()
   const { work, runs, timesStarted } = createWork()
   const share = () => shareWork(map, 'key', minute, work)
@@ -108,7 +108,7 @@ t.test('running work is shared, even if it takes long or the clock is changed', 
   t.equal(await other, 'other')
 })
 
-t.test('a result is shared for a time that begins when the work has succeeded', async t => {
+t.test('callers share a result for some time after the work has succeeded', async t => {
   const { map, clock } = createMap<Promise<string>>()
   const { work, runs, timesStarted } = createWork()
   const share = () => shareWork(map, 'key', minute, work)
@@ -139,14 +139,17 @@ t.test('all callers that wait for the same work share its failure, and the failu
   t.equal(await next, 'works again')
 })
 
-t.test('thirty thousand pieces of work leave at most ten thousand entries, while they run and afterwards', async t => {
-  const { map } = createMap<Promise<void>>()
-  const gate = Promise.withResolvers<void>()
-  const keys = Array.from({ length: 3 * maxEntries }, (_, index) => `${index}`)
-  const all = keys.map(key => shareWork(map, key, minute, () => gate.promise))
-  const count = () => keys.filter(key => map.get(key)).length
-  t.equal(count(), maxEntries)
-  gate.resolve()
-  await Promise.all(all)
-  t.equal(count(), maxEntries)
-})
+t.test(
+  'after thirty thousand pieces of work, and while they run, the map has at most ten thousand entries',
+  async t => {
+    const { map } = createMap<Promise<void>>()
+    const gate = Promise.withResolvers<void>()
+    const keys = Array.from({ length: 3 * maxEntries }, (_, index) => `${index}`)
+    const all = keys.map(key => shareWork(map, key, minute, () => gate.promise))
+    const count = () => keys.filter(key => map.get(key)).length
+    t.equal(count(), maxEntries)
+    gate.resolve()
+    await Promise.all(all)
+    t.equal(count(), maxEntries)
+  },
+)

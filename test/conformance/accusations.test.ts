@@ -254,17 +254,20 @@ t.test(
   },
 )
 
-t.test('if a check cannot find something that another check of the run has found, its result is undecided', async t => {
-  const { 'create-works': works, 'page-escapes-title': shows } = await judge({}, 'create-works', 'page-escapes-title')
-  t.match([works, shows], [{ verdict: 'passed' }, { verdict: 'passed' }])
-  const { 'create-reload': creates, 'page-escapes-script': escapes } = await judge(
-    { isFormOf: () => false, itemOf: () => '' },
-    'create-reload',
-    'page-escapes-script',
-  )
-  t.match(creates, { verdict: 'undecided', reason: /in another check/ })
-  t.match(escapes, { verdict: 'undecided', reason: /in another check/ })
-})
+t.test(
+  'if a check does not find something that another check of the run has found, its result is undecided',
+  async t => {
+    const { 'create-works': works, 'page-escapes-title': shows } = await judge({}, 'create-works', 'page-escapes-title')
+    t.match([works, shows], [{ verdict: 'passed' }, { verdict: 'passed' }])
+    const { 'create-reload': creates, 'page-escapes-script': escapes } = await judge(
+      { isFormOf: () => false, itemOf: () => '' },
+      'create-reload',
+      'page-escapes-script',
+    )
+    t.match(creates, { verdict: 'undecided', reason: /in another check/ })
+    t.match(escapes, { verdict: 'undecided', reason: /in another check/ })
+  },
+)
 
 t.test(
   'if a renewal returns a number in place of an access token, and the client uses the number, only the check for this mistake fails',

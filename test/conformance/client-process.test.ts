@@ -67,7 +67,7 @@ t.test('on Windows taskkill ends the client and all its children', async t => {
   t.match(readFileSync(join(folder, 'calls'), 'utf8'), /^\/pid \d+ \/t \/f\n/)
 })
 
-t.test('the end of the process counts as unexpected, unless the suite has stopped the client', async t => {
+t.test('if the process ends and the suite has not stopped it, the end is unexpected', async t => {
   const port = await findFreePort()
   // The program ends when data arrives on a connection.
   const onData = "socket => socket.on('data', () => process.exit(3)).on('error', () => 0)"

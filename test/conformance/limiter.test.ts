@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createLimiter } from '../../src/conformance/limiter.ts'
 
-t.test('at most as many functions run at the same time as there are slots', async t => {
+t.test('the number of functions that run at the same time is never larger than the number of slots', async t => {
   const { runInSlot } = createLimiter(2)
   let running = 0
   let most = 0
@@ -86,7 +86,7 @@ t.test('a function can name the time after which its wait frees the slot', async
   t.same(heard, ['the second ends', 'the first ends'])
 })
 
-t.test('a function that ends while it waits does not change the number of free slots', async t => {
+t.test('if a function ends while it waits, the number of free slots does not change', async t => {
   const { runInSlot } = createLimiter(1)
   let answer = () => {}
   let pending: Promise<void> | undefined
@@ -112,7 +112,7 @@ t.test('a function that ends while it waits does not change the number of free s
 })
 
 t.test(
-  'if the limit of begun functions is reached, another function begins only after one of them has ended',
+  'if as many functions have begun as the limit allows, another one begins only after one of them has ended',
   async t => {
     const { runInSlot } = createLimiter(1, 2)
     let [begun, most] = [0, 0]

@@ -37,16 +37,19 @@ const nobody = failing('nobody', 'A plain login signs nobody in.')
 const lost = failing('lost', 'The visitor is no longer signed in.')
 const other = failing('other', 'The page has no title.')
 
-t.test('a check that found nobody signed in names the check that shows mixed visitors', async t => {
-  const reasons = await reasonsOf([nobody, lost, other, mixed])
-  const hint = 'Look at mixed first: the client mixes the data of its visitors.'
-  t.equal(reasons.nobody, `A plain login signs nobody in. ${hint}`)
-  t.equal(reasons.lost, `The visitor is no longer signed in. ${hint}`)
-  t.equal(reasons.other, 'The page has no title.', 'another failure keeps its reason')
-  t.equal(reasons.mixed, 'A page of Robin1 shows the application of Robin2.')
-})
+t.test(
+  'if a check fails because nobody is signed in, its reason names the check that found mixed visitors',
+  async t => {
+    const reasons = await reasonsOf([nobody, lost, other, mixed])
+    const hint = 'Look at mixed first: the client mixes the data of its visitors.'
+    t.equal(reasons.nobody, `A plain login signs nobody in. ${hint}`)
+    t.equal(reasons.lost, `The visitor is no longer signed in. ${hint}`)
+    t.equal(reasons.other, 'The page has no title.', 'another failure keeps its reason')
+    t.equal(reasons.mixed, 'A page of Robin1 shows the application of Robin2.')
+  },
+)
 
-t.test('if no check shows mixed visitors, a check that found nobody signed in keeps its reason', async t => {
+t.test('if no check found mixed visitors, a check that fails because nobody is signed in keeps its reason', async t => {
   const reasons = await reasonsOf([nobody, other])
   t.equal(reasons.nobody, 'A plain login signs nobody in.')
 })

@@ -36,23 +36,26 @@ t.test('the source of a MUST is the platform, a decision of this project or an R
   }
 })
 
-t.test('the rule of a MUST from an RFC quotes MUST or REQUIRED, except for definitions of the protocol', async t => {
-  const definitions = [
-    'token-type-case',
-    'refresh-token-optional',
-    'CL-15',
-    'renewal-form',
-    'pkce-verifier',
-    'header-injection',
-  ]
-  for (const { rule } of checks) {
-    const { level, source, quote } = rules[rule]
-    if (level === 'MUST' && source.startsWith('RFC') && !definitions.includes(rule))
-      t.match(quote, /\bMUST\b|\bREQUIRED\b/, rule)
-  }
-})
+t.test(
+  'if a MUST comes from an RFC and is not a definition of the protocol, its rule quotes MUST or REQUIRED',
+  async t => {
+    const definitions = [
+      'token-type-case',
+      'refresh-token-optional',
+      'CL-15',
+      'renewal-form',
+      'pkce-verifier',
+      'header-injection',
+    ]
+    for (const { rule } of checks) {
+      const { level, source, quote } = rules[rule]
+      if (level === 'MUST' && source.startsWith('RFC') && !definitions.includes(rule))
+        t.match(quote, /\bMUST\b|\bREQUIRED\b/, rule)
+    }
+  },
+)
 
-t.test('the why and fix of a check name no RFC or other source, because its rule names the source', async t => {
+t.test('the texts `why` and `fix` of a check name no RFC, because the rule of the check names its source', async t => {
   for (const { id, why, fix } of checks) t.notMatch(`${why} ${fix}`, /\bRFC ?\d|ASVS|OWASP|CVE-|CWE-/, id)
 })
 

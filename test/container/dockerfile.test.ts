@@ -120,7 +120,7 @@ t.test('every dependency is imported, so one of the images contains it', async t
   t.same(Object.keys(keepPackages(whole, sources).dependencies), Object.keys(whole.dependencies).sort())
 })
 
-t.test('imports are found in each of their forms, and an import of only types needs no package', async t => {
+t.test('keep-packages.ts finds every form of import, and ignores imports of types only', async t => {
   const dependencies = { a: '1', '@b/c': '1', d: '1', e: '1', f: '1', '@g/h': '1' }
   const source = `
     import a from 'a'

@@ -35,8 +35,8 @@ const broken = 'This page cannot be loaded right now'
 const none = 'Cannot read properties of undefined'
 
 /**
- * The result of each fault for our client and for the client of forty lines, and the laboratory's notice about the
- * client of forty lines.
+ * For each fault: the result for our client, the result for the client of forty lines, and the laboratory's notice
+ * about the latter.
  */
 const rows: [fault: string, ours: Seen, theirs: Seen, noticed?: string][] = [
   ['redirect-state-other', [400, 'The sign-in did not work'], [500, 'The state is none of ours.']],

@@ -79,7 +79,7 @@ function readClient({ redirectUris, defaultRedirectUri, scopes, defaultScopes }:
 export function readAppAccessTokens(tokens: unknown, now: Date): Credentials['appAccessTokens'] {
   return listOf(tokens).map(item => {
     const { id, token, expires_in: seconds } = objectOf(item)
-    // 1e10 seconds are 317 years. With a much larger number, the end would not be a valid JavaScript date.
+    // 1e10 seconds are 317 years. With a much larger lifetime, the end would not be a valid JavaScript date.
     const hasEnd = typeof seconds === 'number' && seconds > 0 && seconds < 1e10
     const end = hasEnd && { endsAt: new Date(now.getTime() + seconds * 1000).toISOString() }
     return { id: textOf(id), token: textOf(token), ...end }
@@ -97,7 +97,7 @@ export function byNewest(a: Application, b: Application): number {
   return (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0)
 }
 
-/** All faulty records share this frozen object, because a list can contain a hundred thousand faulty records. */
+/** A list can contain a hundred thousand faulty records. All of them share this frozen object, to save memory. */
 const emptyObject: Record<string, unknown> = Object.freeze({})
 
 function objectOf(value: unknown): Record<string, unknown> {

@@ -81,7 +81,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         if (created.credentials) logEvent(request, 'application_created', { application: created.id })
         return { ...created, typedJson }
       })
-      // The result may belong to an earlier submission with other values.
+      // If the form was sent before, the result may come from this earlier submission with other values.
       if (result.typedJson !== typedJson) throw new FormUsed(texts => texts.applications.form.used)
       const { id, credentials } = result
       if (credentials)

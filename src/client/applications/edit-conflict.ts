@@ -67,14 +67,18 @@ export function refuseConflict(form: FormFields, stored: Application): FormField
     differences.map(difference => {
       const isStoredChanged = !isSeen(form, difference.name, difference.stored)
       const isTypedChanged = !isSeen(form, difference.name, difference.typed)
-      // If only the visitor or only somebody else has changed the field, the changed value is selected.
+      // If only one of the two, the visitor or the other person, has changed the field, the page selects the changed
+      // value.
       const changed = isStoredChanged ? 'stored' : 'typed'
       return { ...difference, choice: isStoredChanged && isTypedChanged ? undefined : changed }
     }),
   )
 }
 
-/** The differences with the visitor's choices. A choice counts only for a stored value that the page has shown. */
+/**
+ * The differences with the visitor's choices. A choice counts only if the page has shown the stored value that it is
+ * about.
+ */
 export function readChoices(form: FormFields, stored: Application): Difference[] {
   return findDifferences(form, stored).map(difference => {
     const chosen = form[`keep-${difference.name}`]

@@ -60,8 +60,8 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
       await update(request, fields, etag)
     } catch (error) {
       if (!isChangedSince(error)) throw error
-      // If somebody changed only what this form does not contain, such as the client secret, the update is sent without
-      // asking the visitor.
+      // If somebody has changed only values that are not in this form, such as the client secret, the client sends the
+      // update without asking the visitor.
       const newEtag = await compareWithStored(request, fields, refuseConflict)
       await update(request, fields, newEtag).catch(secondError => {
         if (!isChangedSince(secondError)) throw secondError

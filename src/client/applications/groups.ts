@@ -38,7 +38,7 @@ async function createGroup({ api }: Visitor, name: string): Promise<string> {
     if (typeof id !== 'string' || id === '') throw notCreated
     return id
   } catch (error) {
-    // The API may name another field, but in this form every problem of the group belongs to its name.
+    // The API may report the problem for another field, but this form shows every problem of the group at its name.
     if (error instanceof FieldError) {
       const reasons = Object.values(error.fields).flat()
       throw reasons.length > 0 ? refused(reasons) : error

@@ -24,7 +24,8 @@ export function boundPipelining(log: Pick<Logger, 'warn'>) {
     const request = new IncomingMessage(socket)
     if (countOf(socket) < maxOpenRequests) return request
     log.warn({ event: 'pipelined_too_much' })
-    // Node sets both properties after this call. The empty setters make Node keep these values.
+    // Node sets both properties after this call. Node assigns both properties later. The empty setters ignore this, so
+    // the values stay.
     const constant = (value: unknown) => ({ get: () => value, set() {} })
     return Object.defineProperties(request, { upgrade: constant(true), method: constant('CONNECT') })
   }

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** When this request must be answered, on the clock of `performance.now()`. */
+    /** The time at which this request must be answered, on the clock of `performance.now()`. */
     endsAt: number
   }
   interface FastifyContextConfig {
@@ -42,8 +42,8 @@ export function createDeadlines(defaultMs: number) {
     },
 
     /**
-     * Node's `requestTimeout` is the same for all routes. When this time has passed, Node reports one error and does
-     * nothing else. So the listener of the error waits for the route's own deadline, and answers then.
+     * Node's `requestTimeout` is the same for all routes. When this time has passed, Node reports an error once and
+     * does nothing else. The listener of this error therefore waits for the route's own deadline, and answers then.
      */
     afterDeadline(answer: AnswerClientError): AnswerClientError {
       return (error, socket) => {

@@ -56,7 +56,8 @@ function prepareListeners(app: FastifyInstance) {
   app.addHook('preClose', async () => {
     closed = Promise.all(listeners.map(listener => new Promise(resolve => listener.close(resolve))))
   })
-  // The hook that was added last runs first. So the onClose hooks of a product run when every request has been answered.
+  // The hook that was added last runs first. The onClose hooks of a product therefore run after every request has been
+  // answered.
   app.addHook('onClose', async () => {
     await closed
   })

@@ -27,7 +27,7 @@ export function logRequests(app: FastifyInstance, countOutcome: CountOutcome = (
   })
 }
 
-/** Keeps the caller's request id if it is harmless, so that one request can be followed through several systems. */
+/** Uses the caller's request id if it is harmless. Several systems can then log the same id for one request. */
 export function newRequestId(request: IncomingMessage): string {
   const given = request.headers['x-request-id']
   return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : randomUUID()

@@ -113,7 +113,7 @@ export function createApi(options: ApiOptions): Api {
     // Only a 200 answers a GET with the whole resource. A 202 or a 206 does not (RFC 9110 15.3).
     const isSuccess = method === 'GET' ? answer.status === 200 : answer.status >= 200 && answer.status < 300
     if (isSuccess) return answer
-    // A 422 is about the fields of a form, so it makes no sense without a body.
+    // A 422 is about the fields of a body. If the request had no body, a 422 makes no sense.
     const error = answer.status === 422 && !body ? undefined : errorFor(answer)
     throw error ?? upstream.unexpectedStatus(answer)
   }
@@ -139,7 +139,7 @@ export function createApi(options: ApiOptions): Api {
     async getWithEtag(path: string, schema: object, options?: CallOptions) {
       const answer = await call('GET', path, undefined, options)
       const { headers } = answer
-      // A resource has one ETag. If the response has two ETags, the client cannot know which ETag is right.
+      // A resource has one ETag. The response may have two ETags. The client then cannot know which one is right.
       const etag = typeof headers.etag === 'string' ? headers.etag : undefined
       return { data: check(answer, schema), etag, headers }
     },

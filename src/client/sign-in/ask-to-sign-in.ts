@@ -43,7 +43,7 @@ export async function askToSignIn(
 }
 
 /**
- * Whether the browser may have kept back its Strict cookies, because the visitor followed a link on another site. The
+ * True if the visitor may have followed a link on another site. The browser then did not send its Strict cookies. The
  * browser sends Strict cookies when the visitor follows a link on this site.
  */
 export function mayWithholdCookies(request: FastifyRequest): boolean {
@@ -66,7 +66,10 @@ function sendCouldNotStaySignedIn(request: FastifyRequest, reply: FastifyReply, 
   return reply.code(401).message({ title: texts.title, message, nextStep: loginLink(path, signIn) })
 }
 
-/** After a sign-out, this page asks the visitor to sign in. A redirect to the login could sign the visitor in unasked. */
+/**
+ * After a sign-out, this page asks the visitor to sign in. A redirect to the login could sign the visitor in again
+ * without asking.
+ */
 export async function sendSignedOutPage(
   request: FastifyRequest,
   reply: FastifyReply,

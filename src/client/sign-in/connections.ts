@@ -39,8 +39,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
   const { portal, sessions, clock, apiUrl, apiUpstream: upstream, onConnected } = options
 
   /**
-   * Gives the tokens to the product if they belong to the user who began the connection. Without this check, a visitor
-   * whose browser is still signed in at the portal as somebody else would connect that other account.
+   * Gives the tokens to the product if they belong to the user who began the connection. The browser may still be signed in at the portal as somebody else. Without this check, the visitor would connect the account of this other person.
    *
    * The access token came from the portal over our own connection, so its `sub` needs no signature check. The subject in
    * the callback's address is not used, because anybody can write it. If the check or the product fails, the tokens are

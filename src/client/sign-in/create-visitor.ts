@@ -35,8 +35,8 @@ export function createVisitors(options: VisitorsOptions) {
     { cookies: set, event }: LoadedSession,
   ): { visitor: Visitor; currentSession: () => Session } {
     const context = callContext(request)
-    // The cookies that the browser will have after this response. The refresh token in the request's cookies may have
-    // been used already.
+    // The cookies that the browser will have after this response. Use these cookies and not the request's cookies,
+    // because the refresh token in the request may have been used already.
     let cookies: Cookies = afterSetting(request.cookies, set)
     let current = session
     let renewal: Promise<void> | undefined
@@ -63,13 +63,16 @@ export function createVisitors(options: VisitorsOptions) {
       },
       endSession: () => setCookies(reply, expireSessionCookies(sealer, cookies)),
     })
-    // A loaded session has an event only if the client asked the portal to renew the session.
+    // `event` is set only if the client asked the portal to renew the session.
     const wasRenewalTried = event !== undefined
     const visitor = { ...toVisitorInfo(session, cookies), api, wasRenewalTried }
     return { visitor, currentSession: () => current }
   }
 
-  /** The visitor during a sign-in or a sign-out. The session is not renewed: its tokens are new, or will be revoked soon. */
+  /**
+   * The visitor during a sign-in or a sign-out. The client does not renew this session: its tokens are new, or the
+   * client revokes them soon.
+   */
   function createFixedVisitor(request: FastifyRequest, session: Session, cookies: Cookies): Visitor {
     const api = createApi({
       upstream,

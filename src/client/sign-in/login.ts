@@ -55,8 +55,8 @@ export function hashUserId(userId: string): string {
 export function createLogin({ portal, loginCookies, sessions, clock, home, ...hooks }: LoginOptions) {
   /**
    * The logins whose code exchange is running or has ended within the last ten minutes, by state. A code works only
-   * once, but a browser sends a callback request again after a broken connection, or if the visitor reloads an error
-   * page.
+   * once. But a browser sends the request to the callback again after a broken connection, or if the visitor reloads an
+   * error page.
    */
   const exchanges = new ExpiringMap<Promise<Tokens> | 'finished'>(clock)
 
@@ -184,8 +184,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * GET /cancelled: the visitor declined at the portal. The address may contain the state. Without a state, the page links
-   * to the page that the visitor wanted in the newest login, and this login stays open.
+   * GET /cancelled: the visitor declined at the portal. The address may contain the state. If there is no state, the
+   * page links to the page that the visitor wanted in the newest login. This login stays open.
    */
   async function decline(request: FastifyRequest, reply: FastifyReply) {
     const { state } = request.query as { state?: unknown }

@@ -1,5 +1,5 @@
-// Runs the functions that a product passes to buildServer for a sign-in and a sign-out. A mistake in one of these functions
-// is logged, and prevents nobody from signing in or out.
+// Runs the functions that a product passes to buildServer for a sign-in and a sign-out. If one of these functions
+// fails, the client logs the error, and the visitor can still sign in or out.
 import type { FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'

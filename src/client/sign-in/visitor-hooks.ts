@@ -24,8 +24,7 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
    * Protects a scope. The routes of the scope have `request.visitor`, and visitors without a session are redirected or
    * asked to sign in.
    *
-   * The session is checked in preHandler, after the body was parsed: a form that arrives without a session keeps what the
-   * visitor typed (PG-14). Any other body that arrives without a session is refused unread, in onRequest. In onRequest
+   * A preHandler checks the session, after the body was parsed. If a form arrives without a session, the client can then keep what the visitor typed (PG-14). If any other body arrives without a session, onRequest refuses the request before the body is read. In onRequest
    * the code only unseals the cookies: if it renewed the session and the parser then refused the body, the new cookies
    * would be lost (RF-09).
    */

@@ -90,7 +90,7 @@ export function createNotFoundHandler(app: FastifyInstance, routerOptions: { max
   app.addHook('onRoute', ({ url, method }) => {
     for (const one of [method].flat() as HTTPMethod[]) {
       knownMethods.add(one)
-      // Fastify accepts the same address several times if the routes have different constraints.
+      // Several routes can have the same address, if their constraints differ.
       if (!router.hasRoute(one, url)) router.on(one, url, () => {})
     }
   })

@@ -149,8 +149,8 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
   }
 
   /**
-   * The token for a form that is shown again. By default the form keeps its token, so that the form is still carried out
-   * only once. Undefined if the form needs a new token.
+   * The token for a form that is shown again. By default the form keeps its token, so that the client still carries out
+   * the form only once. If it is undefined, the form gets a new token.
    */
   function tokenAfter(error: PublicError, formToken: string | undefined): string | undefined {
     const token = unsealToken(formToken)
@@ -260,7 +260,10 @@ function isShownInForm(error: unknown): error is PublicError {
   return error instanceof PublicError && ![401, 404].includes(error.statusCode) && error.code !== 'other_visitor'
 }
 
-/** Plain inputs, labelled with the names of the fields. The sender chose the names, so unusual names are left out. */
+/**
+ * Plain inputs, labelled with the names of the fields. The sender can choose any names, so the page leaves out unusual
+ * names.
+ */
 function plainInputs(fields: FormFields): object[] {
   const names = Object.keys(fields).filter(name => /^[\w.-]{1,100}$/.test(name))
   return names.map(name => ({ name, label: name, rows: 3 }))

@@ -90,7 +90,7 @@ export const pages = fastifyPlugin<PagesOptions>(
 
     function render(request: FastifyRequest, template: string, data: object): string {
       const { visitorIfAny: visitor, id: requestId } = request
-      // request.texts cannot be used here, because Fastify's request for an undecodable address has no decorators.
+      // Do not use request.texts here: if an address cannot be decoded, Fastify's request has no decorators.
       const texts = allTexts.of(request)
       const visitorLinks = visitor ? links(visitor, texts) : []
       const { exact, relative } = timeFormats(texts.lang)

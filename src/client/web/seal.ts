@@ -24,7 +24,7 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
   const keys = secrets.map(secret => {
     const bytes = Buffer.from(secret.reveal(), 'base64url')
     const id = createHash('sha256').update('key id').update(bytes).digest().subarray(0, 4)
-    // With a KeyObject, sealing takes a quarter of the time that it takes with raw bytes.
+    // Sealing with a KeyObject is four times as fast as sealing with raw bytes.
     return { id, secret: createSecretKey(bytes) }
   })
   const newest = keys[0]!

@@ -62,7 +62,7 @@ interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
   form: ContentPolicy | undefined
   body: string | undefined
   contentType: string | undefined
-  /** True for a reload or a form: the browser uses no cached answer for it, even after redirects. */
+  /** True for a reload or a form. The browser then uses no cached answer, even after redirects. */
   isFresh: boolean
 }
 
@@ -326,7 +326,7 @@ function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
   }
 }
 
-/** The result of a form that must not be sent because of the policy of its page. No request is made. */
+/** The result if the content policy of the page forbids sending the form. No request is made. */
 function forbidden(page: Page, url: string): Page {
   const fault = `the Content-Security-Policy of the page forbids a form to ${url}`
   return { ...page, url, status: 0, headers: new Headers(), body: '', forms: [], links: [], trail: [], fault }

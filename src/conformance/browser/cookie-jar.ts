@@ -26,7 +26,10 @@ const typed: Errand = { isSameSite: true, isNavigation: true, method: 'GET' }
 
 const laxPostMs = 120_000
 const longestMs = 400 * 86_400_000
-/** The limit for one registrable domain: with more than `most` cookies, the least recently used are dropped until `left` remain. */
+/**
+ * The limit for one registrable domain. If there are more than `most` cookies, the browser drops the least recently
+ * used ones until `left` cookies remain.
+ */
 const most = 180
 const left = 150
 

@@ -5,7 +5,7 @@ import { getDomain, getPublicSuffix } from 'tldts'
 
 export type SiteRelation = 'same-origin' | 'same-site' | 'cross-site'
 
-/** `a` is an origin as `URL.origin` writes it. It is `null` for an opaque origin, which belongs to no site. */
+/** `a` is an origin as `URL.origin` writes it. The text `null` means an opaque origin, which belongs to no site. */
 export function relate(a: string, b: URL): SiteRelation {
   if (a === 'null') return 'cross-site'
   if (a === b.origin) return 'same-origin'
@@ -19,7 +19,10 @@ function siteOf({ protocol, hostname }: URL): string {
 /** The public suffix list as browsers use it, including private suffixes such as `github.io`. */
 const asBrowsers = { allowPrivateDomains: true }
 
-/** The part of a host name that somebody can register. An IP address, a public suffix or a name of one label counts as a whole. */
+/**
+ * The part of a host name that somebody can register. For an IP address, a public suffix or a name of one label,
+ * returns the whole name.
+ */
 export function registrableDomain(host: string): string {
   return isAddress(host) ? host : (getDomain(host, asBrowsers) ?? host)
 }

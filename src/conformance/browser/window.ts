@@ -93,7 +93,8 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
     /** Opens an address as if a person typed it. See untilQuiet. */
     async goTo(url: string): Promise<boolean> {
       lastMove = performance.now()
-      // An endless redirect, or a page that redirects itself at once, is not an error here: the final address shows the result.
+      // Does not throw for an endless redirect or for a page that redirects itself at once, because the final address
+      // shows the result.
       await page.goto(url, { waitUntil: 'commit' }).catch(() => undefined)
       return untilQuiet()
     },

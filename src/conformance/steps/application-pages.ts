@@ -140,8 +140,8 @@ export async function changesSince(context: CheckContext, person: Person, before
 const isChange = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
 
 /**
- * Whether the form, sent from its own page, makes the client change something. In a form for changes, it types another
- * name for the application.
+ * Sends the form from its own page, and returns whether the client changes something. In a form for changes, it types
+ * another name for the application.
  */
 export async function worksFromItsPage(
   context: CheckContext,

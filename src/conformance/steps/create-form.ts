@@ -22,7 +22,7 @@ export async function openCreateForm(context: CheckContext, name = 'Created by c
   return openFormIn(context, browser, person, name)
 }
 
-/** Like openCreateForm, in a browser in which this person is already signed in. */
+/** The same as openCreateForm, in a browser in which this person is already signed in. */
 export async function openFormIn(
   context: CheckContext,
   browser: Browser,

@@ -103,8 +103,8 @@ export async function sendFormsUnder(
 }
 
 /**
- * Whether the page has the same text as when it is opened again, so that it contains no message about an earlier request.
- * Opens it without its query, because the message may come from there.
+ * Opens the page again, and returns whether its text is the same. If it is, the page contains no message about an
+ * earlier request. Opens it without its query, because the message may come from there.
  */
 export async function isOrdinary(context: CheckContext, page: Page, browser: Browser): Promise<boolean> {
   const stopAt = (url: URL) => url.origin === context.platform.portalUrl

@@ -15,7 +15,10 @@ interface Failing {
   meet(context: CheckContext, failure: string): Promise<Page>
 }
 
-/** The page after a failed call must not have status 500, and after each of `failures` it must show no internals of the client. */
+/**
+ * Makes two checks: after a failed call, the page must not have status 500, and after each of `failures` it must show
+ * no internals of the client.
+ */
 export function failurePages({ place, call, needs, meet }: Failing, failures: string[]): CheckDefinition[] {
   return [
     ...['reset', 'html', '503'].map(

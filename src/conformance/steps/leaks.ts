@@ -14,7 +14,9 @@ export interface Leak {
   place: string
 }
 
-/** So many characters of a secret count as the secret. Shorter parts could be equal by coincidence. */
+/**
+ * A text with this number of characters of a secret counts as the secret. Shorter parts could be equal by coincidence.
+ */
 const length = 16
 
 export function secret(what: string, value: unknown): Secret[] {
@@ -68,7 +70,7 @@ function partsOf({ value, isCookie }: Secret): string[] {
 function spellings(value: string): string[] {
   const encoded = [0, 1, 2].flatMap(offset => {
     const bytes = Buffer.from(' '.repeat(offset) + value)
-    // Characters at both ends depend on the neighbours of the value.
+    // Leave out characters at both ends, because in Base64 they depend on the neighbours of the value.
     const inner = (text: string) => text.replace(/=+$/, '').slice(offset === 0 ? 0 : offset + 1, -1)
     return [inner(bytes.toString('base64')), inner(bytes.toString('base64url'))]
   })

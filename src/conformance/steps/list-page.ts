@@ -29,7 +29,7 @@ export async function visitUnder(
 }
 
 export interface Compared extends Visited {
-  /** The page without the fault: `empty` before the visitor had an application, `full` after that. */
+  /** The page without the fault. `empty` is the page before the visitor had an application, and `full` after that. */
   empty: Page
   full: Page
 }

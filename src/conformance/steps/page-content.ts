@@ -47,8 +47,9 @@ export function addressesIn(answer: Answer): string[] {
 }
 
 /**
- * Whether a text ends the text of a script, and so becomes code. `quotes` is a part of the text that contains all three
- * quotes of scripts. A script that contains this part unchanged has a text that one of the quotes ends.
+ * Whether an inserted text ends the string in a script around it, so that the rest becomes code. `quotes` is a part of
+ * the text that contains all three quotes of scripts. If a script contains this part unchanged, one of the quotes ends
+ * the string.
  */
 export function breaksScript(answer: Answer, quotes: string): boolean {
   return elementsIn(answer).some(

@@ -90,8 +90,8 @@ const shortLife = 2
 export const shortLifeValue = { options: { value: shortLife } }
 
 /**
- * A visitor whose access token has expired by its expires_in and at the API: the client must renew it for the next visit.
- * See renewalIn.
+ * A visitor whose access token has expired: expires_in has passed, and the API refuses the token. The client must renew
+ * it for the next visit. See renewalIn.
  */
 export async function expiredSession(
   context: CheckContext,

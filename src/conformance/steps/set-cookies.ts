@@ -64,8 +64,8 @@ export function cookiesOf(trail: Exchange[]) {
 }
 
 /**
- * The texts that anybody can read in a value: percent-encoded, in base64 or hexadecimal, or packed, as frameworks write
- * a session that is only signed.
+ * The texts that anybody can read in a value, even if they are percent-encoded, in base64, in hexadecimal or
+ * compressed. Frameworks write a session in this way if they only sign it.
  */
 export function readableTextsIn(value: string): string[] {
   const plain = decodeSafely(value)

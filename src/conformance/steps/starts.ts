@@ -10,7 +10,10 @@ export interface BegunLogin {
   start: Start
 }
 
-/** Begins a login in each way that needs nobody who is signed in. Leaves out a way that does not lead to the portal. */
+/**
+ * Begins a login in each way for which no visitor needs to be signed in. Leaves out a way that does not lead to the
+ * portal.
+ */
 export async function startsOfStrangers(context: CheckContext): Promise<BegunLogin[]> {
   const { login, returnTo, page } = context.settings
   const browser = context.browser()

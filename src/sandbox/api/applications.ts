@@ -110,9 +110,9 @@ function entityTagOf({ version }: Pick<Application, 'version'>): string {
 
 /**
  * The condition of If-Match (RFC 9110 13.1.1). The condition holds if the header is missing, is `*`, or names the
- * version. The comparison is strong: a weak tag never matches. Splitting the list at commas is safe, because our tags
- * contain no comma. A tag of another server may contain commas, but quotation marks only at its two ends. So no piece of
- * it equals one of our tags.
+ * version. The comparison is strong: a weak tag never matches. The function splits the list at commas. This is safe,
+ * because our tags contain no comma, and no piece of another server's tag equals one of our tags: such a piece has a
+ * quotation mark at one end at most.
  */
 function conditionOf({ headers }: FastifyRequest): { isKnownVersion: (version: number) => boolean } {
   const tags = headers['if-match']?.split(',').map(tag => tag.trim())

@@ -36,7 +36,7 @@ export function readJsonBodies(scope: FastifyInstance): void {
   )
 }
 
-/** Call this only with valid JSON. If a text has a string without an end, the pattern takes very long to search for the end. */
+/** Call this only with valid JSON. The pattern takes very long if a string in the text has no end. */
 function isTooDeep(json: string): boolean {
   let depth = 0
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
@@ -81,7 +81,7 @@ function toProblems(errors: ErrorObject[]): FieldProblems {
   for (const error of errors) {
     const path = error.instancePath.replace(/^\/data(?=\/)/, '').slice(1)
     if (error.keyword === 'required') problems[error.params.missingProperty] = [missing]
-    // Ajv adds an error with the keyword `if` that says only which form of the body was checked.
+    // Leave out Ajv's error with the keyword `if`: it only says which form of the body Ajv has checked.
     else if (error.keyword !== 'if') problems[path || '_schema'] = [sentenceOf(error)]
     // A body or an envelope that is not an object has none of the fields.
     if (error.keyword === 'type' && error.params.type === 'object')

@@ -28,7 +28,7 @@ const copyButtons = readAsset('copy-buttons.js')
 /** An application's own token can only read. */
 const anyToken = acceptTokens({ kinds: ['portal', 'client', 'application'] })
 const onlyUsers = acceptTokens()
-/** Like onlyUsers, with another message for other tokens. */
+/** The same as onlyUsers, but a refused token gets another message. */
 const onlyUsersRemove = acceptTokens({ refusal: refusalToRemove })
 // Only people may change the members of a group: on the portal's page, or with a token from that page. The token that a
 // client gets at a login cannot add members.

@@ -1,4 +1,5 @@
-// Limits how many lists one caller receives at the same time: each list holds one portion in memory, even if the caller reads nothing.
+// Limits how many lists one caller receives at the same time. Each list keeps one portion in memory, even if the caller
+// reads nothing.
 import type { Caller } from '../tokens/find-caller.ts'
 
 const mostAtOnce = 8
@@ -21,7 +22,7 @@ export function createListTurns() {
     const turns = callers.get(key)
     if (!turns) return
     const next = turns.waiting.shift()
-    // The place goes directly to the next waiting list.
+    // The list that has waited longest gets the free place.
     if (next) next()
     else turns.running -= 1
     if (turns.running === 0) callers.delete(key)

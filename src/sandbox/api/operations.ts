@@ -19,7 +19,10 @@ const refusals = {
     'The user is a member or invited already, or is the last member of a group that has applications.',
     'Error',
   ),
-  412: answer('If-Match does not name the stored version: the application was changed in the meantime.', 'Error'),
+  412: answer(
+    'If-Match does not name the stored version, because the application was changed in the meantime.',
+    'Error',
+  ),
   413: answer('The body is larger than 64 KiB.', 'Error'),
   415: answer('The body is not application/json.', 'Error'),
   422: answer('Fields are missing or not valid.', 'FieldErrors'),
@@ -206,7 +209,7 @@ export const listMembershipsCall = {
   },
 }
 
-/** The answers of the refusals that every call can get, and of the refusals with these statuses. */
+/** The error answers of a call: those that every call can give, and those with these statuses. */
 function refusalAnswers(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries([400, 401, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]))
 }

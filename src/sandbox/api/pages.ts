@@ -73,7 +73,7 @@ export function apiCallsPage({ portalUrl, labUrl }: Addresses) {
       },
     ],
     errorHelp:
-      'Every error has this form. The message is a text, except with status 422: then it is an object with a list of problems for each field.',
+      'Every error has this form. The message is a text. Only with status 422, it is an object with a list of problems for each field.',
     errorExample: { error: { status: 404, message: 'App not found.' } },
     samples,
     links: [

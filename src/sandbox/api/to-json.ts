@@ -17,7 +17,7 @@ export function toCollection<T>(items: T[]) {
  * memory.
  */
 export function writeCollection<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): Readable {
-  // Make each piece only when the stream asks for it.
+  // The generator makes each piece only when the stream asks for it.
   return Readable.from(writePieces(portions, toJson), { highWaterMark: 0 })
 }
 
@@ -47,8 +47,8 @@ export function toAppJson(application: Application) {
 }
 
 /**
- * `clientSecrets`: secrets that were created just now. Otherwise the JSON contains no secrets, because the store has
- * only their hashes.
+ * `clientSecrets`: the secrets that this call has just created. Without them the JSON contains no secrets, because the
+ * store has only hashes.
  */
 export function toClientJson(application: Application, clientSecrets?: string[]) {
   return {
@@ -75,7 +75,7 @@ export function toGroupJson({ id, name, createdAt, createdBy }: Group) {
   }
 }
 
-/** `status` separates groups that the user made from groups that the user was invited to. */
+/** `status` says whether the user made the group or was invited to it. */
 export function toMembershipJson({ isMaker, ...membership }: Membership) {
   return toMemberLink(membership, isMaker ? 'maker' : 'member')
 }

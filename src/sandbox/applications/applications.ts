@@ -119,7 +119,9 @@ export async function requireDeveloper({ store }: Pick<Services, 'store'>, id: s
 
 interface Condition {
   userId: string
-  /** Whether the caller has seen this version of the application. Always true for a caller who names no version. */
+  /**
+   * Whether the caller has read this version of the application. If the caller names no version, the result is true.
+   */
   isKnownVersion: (version: number) => boolean
 }
 
@@ -147,7 +149,7 @@ export async function changeApplication(
   })
 }
 
-/** Removes an application. Its OAuth client stops working at the same moment. Throws Refusal. */
+/** Removes an application. The OAuth client of the application stops working at the same moment. Throws Refusal. */
 export async function removeApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   id: string,
@@ -194,8 +196,8 @@ async function claim(
 }
 
 /**
- * For a change, the refusal distinguishes an unknown application from an application of other people, as on the real
- * platform. A request that reads gets the same refusal for both.
+ * As on the real platform, a request for a change gets different refusals for an unknown application and for an
+ * application of other people. A request that only reads gets the same refusal for both.
  */
 async function refusalToChange(db: Db, id: string, details: { managed?: string } = {}): Promise<Refusal> {
   const isThere = isId(id) && (await findApplication(db, id)) !== undefined

@@ -95,7 +95,7 @@ export type ChangedApplication = FromSchema<typeof changedApplication>
 /** The problems of each wrong field. */
 export type FieldProblems = Record<string, string[]>
 
-/** Some fields hold values that are not allowed. */
+/** Thrown if fields have values that are not allowed. */
 export class InvalidFields extends Refusal {
   readonly problems: FieldProblems
 
@@ -111,8 +111,8 @@ export class InvalidFields extends Refusal {
 const mostProblems = 10
 
 /**
- * Adds problems that a schema cannot express. `data` may hold anything. `bySchema` holds the problems that the schema has
- * found; those fields are not checked further.
+ * Adds problems that a schema cannot express. `data` may hold anything. `bySchema` contains the problems that the
+ * schema has found. This function does not check these fields again.
  */
 export function findFieldProblems(data: Record<string, unknown>, bySchema: FieldProblems): FieldProblems {
   const problems = { ...bySchema, ...findTextProblems(data, ['groupId', ...Object.keys(fields)]) }
@@ -125,7 +125,8 @@ export function findFieldProblems(data: Record<string, unknown>, bySchema: Field
   const uriProblems = findUriProblems(redirectUris)
   if (!problems.redirectUris && uriProblems.length > 0) problems.redirectUris = uriProblems
   const chosen = problems.defaultRedirectUri ? '' : String(data.defaultRedirectUri ?? '')
-  // If the list is empty or wrong, only check that the default has the form of a redirect URI.
+  // If the list is empty or wrong, the default cannot be compared with it. Then check only that the default has the
+  // form of a redirect URI.
   const isAllowed = redirectUris.length === 0 ? isRedirectUri(chosen) : redirectUris.includes(chosen)
   if (chosen !== '' && !isAllowed) problems.defaultRedirectUri = ['Must be one of redirectUris.']
   return problems

@@ -14,7 +14,8 @@ export const backUp = defineCommand({ usage, failure: 'Nothing was copied' }, as
   if (!copyPath || others.length > 0) throw new NothingDone('Name one file for the copy. It must not exist yet.')
   const path = sqlitePathOf(config)
   if (!path) throw new NothingDone('Copy PostgreSQL with pg_dump. docs/backup.md shows the command.')
-  // The command does not call openStore, which would migrate the database: backups are most needed before a migration.
+  // The command does not call openStore, because openStore would migrate the database. An operator needs the backup
+  // before the migration.
   backUpSqlite(path, copyPath)
   return `The database is copied to ${copyPath}. The copy contains the keys: keep it as safe as the database.`
 })

@@ -1,5 +1,5 @@
-// Shared by all commands: read the settings, and print the result or the error. The options are read before the database is
-// opened, because opening may change it.
+// Shared by all commands: read the settings, and print the result or the error. The options are read first, because
+// opening the database may change the database.
 import { existsSync } from 'node:fs'
 import { ConfigError, readConfig, type SandboxConfig } from '../config.ts'
 import { UnusableDatabase } from '../store/migrate.ts'

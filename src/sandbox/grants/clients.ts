@@ -14,7 +14,7 @@ import { isId } from '../values/is-id.ts'
  */
 export async function authenticateClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
-  // The source is read only if the secret is wrong.
+  // The function reads the source of the request only if the secret is wrong.
   { clientId, secret, sourceOf }: { clientId: string; secret: string; sourceOf: () => string },
   notes: StepNotes,
 ): Promise<void> {
@@ -25,7 +25,7 @@ export async function authenticateClient(
   notes.check({ name: 'client_secret', passed: isRight, received: secret })
   if (isRight) return notes.about({ knownClientId: clientId, provenClientId: clientId })
   const buckets: Bucket[] = [
-    // Texts that cannot be an id share one count, so that made-up ids do not fill the table.
+    // All texts that cannot be an id share one count. Otherwise made-up ids could fill the table.
     { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10, windowMs: failureWindowMs },
     { key: `address ${sourceOf()}`, limit: 100, windowMs: failureWindowMs },
   ]

@@ -56,14 +56,14 @@ export async function issueAllowedCode(
 ): Promise<string | undefined> {
   const { store } = services
   const { id } = login.application
-  // First read the consent without a lock. If there is no consent, no transaction is needed.
+  // Read the consent without a lock first. Without a consent, no transaction is needed.
   if (!(await hasConsent(store.read, user.userId, id))) return undefined
   return store.transaction(async db =>
     (await lockConsent(db, user.userId, id)) ? issueCode(db, services, login, user) : undefined,
   )
 }
 
-// A browser may deliver one callback twice, to two replicas of the client.
+// A browser may deliver one callback twice, and two replicas of the client may then exchange the same code.
 const graceMs = 10_000
 
 /** What an authenticated client sends to redeem a code. */
@@ -75,7 +75,7 @@ export interface Exchange {
   codeVerifier: string | undefined
 }
 
-/** Throws Refusal. A single statement spends the code, so only one of several callers succeeds. */
+/** Throws Refusal. A single SQL statement redeems the code, so only one of several callers succeeds. */
 export async function redeemCode(
   services: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   exchange: Exchange,
@@ -89,12 +89,12 @@ export async function redeemCode(
     codeHash: hashToken(exchange.code),
     clientId: exchange.clientId,
     redirectUri: exchange.redirectUri,
-    // If the state is missing, compare a value that no login can have.
+    // If the exchange has no state, compare a value that no login can have.
     stateHash: exchange.state === undefined ? '-' : hashToken(exchange.state),
     // S256 of RFC 7636 is the same SHA-256 in base64url. If the login had no challenge, no verifier matches.
     codeChallenge: exchange.codeVerifier === undefined ? '' : hashToken(exchange.codeVerifier),
   }
-  // PostgreSQL stores no NUL, so nobody has registered such a redirect URI.
+  // PostgreSQL cannot store NUL, so no registered redirect URI contains it.
   const redeemed = binding.redirectUri.includes('\0')
     ? undefined
     : await store.write(db =>
@@ -113,7 +113,7 @@ function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, code
   return { code, redirect_uri: redirectUri, state, code_verifier: codeVerifier && codeChallenge }
 }
 
-/** Finds out why a code was not redeemed. Ends the family of a code that two callers have used. */
+/** Finds out why a code was not redeemed. Ends the tokens of a code that two callers have used. */
 async function explainRefusal(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   binding: CodeBinding,
@@ -134,7 +134,7 @@ async function explainRefusal(
     expected: grant.redirectUri,
     received: received.redirect_uri,
   })
-  // The store has only a hash of the state, so the expected state cannot be shown.
+  // The refusal cannot show the expected state, because the store has only a hash of the state.
   const isSameState = notes.check({
     name: 'state',
     passed: ['', binding.stateHash].includes(grant.stateHash),
@@ -148,7 +148,8 @@ async function explainRefusal(
   })
   if (grant.redeemedAt) {
     const isSame = isSameUri && isSameState && isSameChallenge
-    // Math.abs allows the clock of another instance to be a little ahead, but not by days.
+    // The other instance's clock may be a little ahead, so the difference can be negative. Math.abs does not accept a
+    // clock that is days ahead.
     const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= graceMs
     // If this is not a retry of the same client, two callers have the code. The portal cannot know which of them is the
     // client (RFC 6749 4.1.2).

@@ -47,8 +47,8 @@ export async function allowApplication(
 }
 
 /**
- * Ends the grants of the application, which must then ask again. `clientId` is not checked yet. Returns false if `clientId`
- * cannot be an id.
+ * Ends the grants of the application. The application must then ask the user again. `clientId` is not checked yet.
+ * Returns false if `clientId` cannot be an id.
  */
 export async function withdrawConsent(
   { store, clock }: Pick<Services, 'store' | 'clock'>,

@@ -70,7 +70,7 @@ export type StartReason = Extract<
   | 'challenge-invalid'
 >
 
-/** A refusal that the portal sends to the client. The redirect URI was checked before (RFC 6749 4.1.2.1). */
+/** A refusal that the portal sends to the client. Its redirect URI is trusted (RFC 6749 4.1.2.1). */
 export class LoginRefusal extends Refusal {
   declare readonly reason: StartReason
   readonly application: Application
@@ -95,8 +95,8 @@ export function isLoginRequest(query: Record<string, unknown>): boolean {
 }
 
 /**
- * Throws Refusal until the redirect URI is checked (RFC 6749 4.1.2.1), and LoginRefusal after that. Unknown parameters
- * are ignored, and empty parameters count as left out (RFC 6749 3.1).
+ * Throws Refusal if the client or the redirect URI is wrong, and LoginRefusal for all later checks (RFC 6749 4.1.2.1).
+ * Unknown parameters are ignored, and empty parameters count as left out (RFC 6749 3.1).
  */
 export async function readLoginRequest(
   { store }: Pick<Services, 'store'>,
@@ -155,7 +155,8 @@ function checkRedirectUri(
   repeated: string[],
   notes: StepNotes,
 ): string {
-  // Compare byte by byte. Looser comparisons have led to open redirects (RFC 9700 4.1).
+  // Compare byte by byte. The comparison must be exact, because looser comparisons have led to open redirects (RFC 9700
+  // 4.1).
   const isRegistered = redirectUri !== undefined && redirectUris.includes(redirectUri)
   const expected = redirectUris.join(', ')
   notes.check({ name: 'redirect_uri', passed: isRegistered, expected, received: redirectUri })

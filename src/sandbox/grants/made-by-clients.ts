@@ -9,7 +9,7 @@ import type { Db } from '../store/schema.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 import { isId } from '../values/is-id.ts'
 
-/** Ids as they were sent. An empty `clientId` means a client that no longer exists. */
+/** Ids as they were sent. If `clientId` is empty, the client no longer exists. */
 export interface MadeIds {
   applicationId?: unknown
   clientId?: unknown
@@ -34,7 +34,7 @@ export async function renewMadeByClient(
   const clientSecret = makeSecret()
   const made = await store.transaction(async db => {
     const made = await claimMade(db, { userId, ids, now })
-    // All entries of the page share one form id.
+    // All entries of the page share one form id, so the id alone does not name an entry.
     const id = `${form.id} ${made.applicationId} ${made.clientId}`
     if (!(await finishAuthorization(db, id, form.expiresAt))) throw new Refusal('secret-shown')
     await endMadeByClient(db, made)

@@ -64,8 +64,8 @@ export async function renewTokens(
 }
 
 /**
- * For ten seconds, the token that was replaced last gets the same answer again. Any other replaced token may have been
- * stolen, and the portal cannot know whether the client or the thief sends it. So the family ends.
+ * For ten seconds, the portal repeats its answer for the token that was replaced last. Any other replaced token may be
+ * stolen: the portal cannot know whether the client or a thief sends it. So the family ends.
  */
 async function repeatOrRevoke(
   { store }: Pick<Services, 'store'>,
@@ -73,7 +73,8 @@ async function repeatOrRevoke(
 ): Promise<TokenFamily | undefined> {
   const replaced = await findReplacedToken(store.read, token)
   if (!replaced) return undefined
-  // Math.abs allows the clock of another instance to be a little ahead, but not by days.
+  // The other instance's clock may be a little ahead, so the difference can be negative. Math.abs does not accept a
+  // clock that is days ahead.
   const distanceMs = Math.abs(token.now.getTime() - replaced.replacedAt.getTime())
   if (replaced.isLatest && distanceMs < graceMs) return replaced
   await store.write(db => revokeGrant(db, replaced.grantId, token.now))
@@ -91,9 +92,9 @@ async function whyRefused(
 }
 
 /**
- * A refresh token of a family (replaced or not) or an access token (RFC 7009 2.1) ends the whole family. A token that is
- * listed with the application's credentials ends only itself. Returns false for unknown tokens and for tokens of other
- * clients.
+ * A refresh token of a family (replaced or not) or an access token (RFC 7009 2.1) ends the whole family. If the token
+ * is one of the app access tokens in an application's credentials, only this token ends. Returns false for unknown
+ * tokens and for tokens of other clients.
  */
 export async function revokeToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
@@ -109,8 +110,9 @@ export async function revokeToken(
 }
 
 /**
- * An access token for making a first application, when there is no client yet. The audience of the token is the portal
- * itself. Throws Refusal if the form with this id was used before, or if the user has signed out.
+ * Makes an access token with which a person creates a first application, because there is no client yet. The audience
+ * of the token is the portal itself. Throws Refusal if the form with this id was used before, or if the user has signed
+ * out.
  */
 export async function makePortalToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,

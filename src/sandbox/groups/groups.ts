@@ -76,8 +76,8 @@ export async function inviteUser(
 
 /** Declined and cancelled invitations count, too. Throws Refusal. */
 async function countInvitation(db: Db, key: string, now: Date): Promise<void> {
-  // Count first, because countFailure locks the row of the count. If the invitation is refused, the transaction undoes the
-  // count.
+  // Count first, because countFailure locks the row of the count. If a later check refuses the invitation, the
+  // transaction also undoes the count.
   const bucket = { key, limit: limits.invitationsADay + 1, windowMs: dayMs }
   await countFailure(db, [bucket], now)
   if ((await findBackOff(db, [bucket], now)) > 0) throw new Refusal('invited-too-often', { field: 'groupId' })
@@ -108,8 +108,9 @@ export type EndedLink = 'membership' | 'invitation'
 
 /**
  * A member leaves, the group's maker removes a member, or either side ends an invitation. When the last member leaves,
- * the group ends. Pages use `only`, because each of their buttons names one kind of link. An invitation can be accepted
- * after the page was shown. The button that cancels the invitation must then not end the membership. Throws Refusal.
+ * the group ends. Pages use `only`, because each of their buttons names one kind of link. If the user accepts an
+ * invitation after a page was shown, the page's button for cancelling the invitation must not end the membership.
+ * Throws Refusal.
  */
 export async function endLink(
   { store }: Pick<Services, 'store'>,
@@ -134,7 +135,7 @@ async function endLinkOfOther(
   db: Db,
   { group, userId, callerId }: { group: Group; userId: string; callerId: string },
 ): Promise<EndedLink> {
-  // Check the member before the user, as in inviteUser. A maker who has left has no rights.
+  // Check the member before the user, as in inviteUser. If the maker has left the group, the maker has no rights.
   if (!(await isMember(db, group.id, callerId))) throw new Refusal('not-allowed')
   await requireUser(db, userId)
   if (await deleteInvitation(db, group.id, userId)) return 'invitation'
@@ -153,8 +154,8 @@ async function leaveGroup(db: Db, group: Group, userId: string): Promise<void> {
 }
 
 /**
- * Also deletes the invitations that this member has sent for the group: nobody joins by the invitation of a removed
- * person.
+ * Also deletes the invitations that this member has sent for the group, so that nobody can join through the invitation
+ * of a removed person.
  */
 async function endMembership(db: Db, groupId: string, userId: string): Promise<void> {
   await removeMember(db, groupId, userId)

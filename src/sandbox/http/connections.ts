@@ -4,22 +4,22 @@ import type { Server, Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 
 /**
- * Sends a last answer, and closes the connection one second later at most. `end()` is not enough, because it closes only
- * one direction. A sender that never closes the other direction would keep the connection. Node leaves this to the listener
- * of its 'clientError' event.
+ * Sends a last answer, and closes the connection one second later at most. `end()` is not enough, because it closes
+ * only one direction. A sender that never closes the other direction would keep the connection. Node does not close the
+ * connection itself. The listener of its 'clientError' event must do this.
  */
 export function closeWith(socket: Socket, answer: string): void {
-  // Stop the HTTP parser, so that a request whose body arrives after its 408 starts no handler. Keep reading the bytes:
-  // closing with unread bytes would send a reset, and the answer could get lost.
+  // Stop the HTTP parser. Otherwise a body that arrives after the 408 would still start the handler of its request.
+  // Keep reading the bytes: closing with unread bytes would send a reset, and the answer could get lost.
   socket.removeAllListeners('data').on('data', () => undefined)
   socket.end(answer)
   setTimeout(() => socket.destroy(), 1000).unref()
 }
 
 /**
- * Returns a function that applies the limit to an HTTP server. The limit holds for all these servers together. While
- * `most` connections are open, new connections are closed immediately. Node's `maxConnections` counts each listening
- * address separately.
+ * Returns a function that applies the limit to an HTTP server. All servers to which the function is applied share one
+ * limit. While `most` connections are open, new connections are closed immediately. Node's `maxConnections` counts each
+ * listening address separately.
  */
 export function limitConnections(most: number, logger: FastifyBaseLogger) {
   let open = 0

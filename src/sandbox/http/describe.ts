@@ -78,8 +78,8 @@ export async function describeRoutes(
 }
 
 /**
- * The description lists the forms that a body may have. Validation needs `if`, `then` and `else` to know which form the
- * caller used.
+ * The description lists the forms that a body may have. For validation, the schema has `if`, `then` and `else`, which
+ * say how to recognise the form that the caller used. The description leaves these keywords out.
  */
 function toAnyOf(body: unknown): unknown {
   const { if: condition, then, else: otherwise, ...others } = (body ?? {}) as Schema

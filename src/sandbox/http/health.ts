@@ -7,15 +7,15 @@ import { storeFaultOf } from '../store/store-fault.ts'
 const probeLifetimeMs = 1000
 
 /**
- * Probes the store at most once a second, for both listeners together, because anybody may ask and each probe is a
- * transaction that writes. The result, good or bad, is reused for that second.
+ * Probes the store at most once a second, for both listeners together. Anybody may request this address, and each probe
+ * is a transaction that writes. The result, good or bad, is reused for that second.
  */
 export function createProbe(store: Store, clock: () => Date): () => Promise<void> {
   let startedAtMs = Number.NEGATIVE_INFINITY
   let latest = Promise.resolve()
   return () => {
     const nowMs = clock().getTime()
-    // Math.abs, so that the store is also probed after the clock was set back.
+    // The difference is negative if the clock was set back. With Math.abs, the store is probed then, too.
     if (Math.abs(nowMs - startedAtMs) >= probeLifetimeMs) {
       startedAtMs = nowMs
       latest = store.probe()
@@ -24,11 +24,12 @@ export function createProbe(store: Store, clock: () => Date): () => Promise<void
   }
 }
 
-/** Probes come every few seconds. At level info they would fill the log. */
+/** Health checks come every few seconds. At level info they would fill the log. */
 export const probeRouteOptions = { exposeHeadRoute: true, logLevel: 'warn' } as const
 
 /**
- * `isStopping` makes readiness fail first, so that no new requests are sent here while the last requests are answered.
+ * When the sandbox stops, `isStopping` makes readiness fail first. The load balancer then sends no new requests here
+ * while the last requests are answered.
  */
 export function healthRoutes({ probe, isStopping }: Pick<Services, 'probe' | 'isStopping'>) {
   async function live(_request: FastifyRequest, reply: FastifyReply) {

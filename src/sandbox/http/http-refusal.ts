@@ -65,8 +65,8 @@ export function classifyError(error: unknown): { statusCode: number; reason: Com
 export const retryAfterUnavailableSeconds = 2
 
 /**
- * Notes the reason and writes one line to the log, with a code that begins with the dialect. An error page contains the
- * request id and the link to the laboratory. Every other refusal has both in its headers.
+ * Notes the reason and writes one line to the log, with a code that begins with the dialect. An error page shows the
+ * request id and the link to the laboratory. All other refusals have them in their headers.
  */
 export function reportRefusal(
   reply: FastifyReply,

@@ -20,11 +20,11 @@ export function prepareToListen(server: FastifyInstance): void {
 }
 
 /**
- * A Node server listens on one address. For each further address of localhost there is a plain TCP listener. It passes its
- * connections to the HTTP server with the 'connection' event, as Node's documentation describes. So all addresses share the
- * deadlines, limits and shutdown of that server.
- * Fastify would start a second HTTP server for the second address. Fastify's `close()` does not wait for that server, so
- * the database would be closed while requests are still answered (https://github.com/fastify/fastify/issues/7043).
+ * A Node server listens on one address. For each further address of localhost there is a plain TCP listener. This
+ * listener passes its connections to the HTTP server with the 'connection' event, as Node's documentation describes.
+ * All addresses therefore share the deadlines, limits and shutdown of the HTTP server. Fastify itself would start a
+ * second HTTP server for the second address. Its `close()` does not wait for this second server, so the sandbox would
+ * close the database while requests are still open (https://github.com/fastify/fastify/issues/7043).
  */
 export async function listen(server: FastifyInstance, host: string, port: number): Promise<void> {
   const addresses = host === 'localhost' ? await lookup(host, { all: true }) : [{ address: host }]

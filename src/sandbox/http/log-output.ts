@@ -11,8 +11,8 @@ const lastLinesMs = 500
  */
 export function openLogOutput() {
   let isFailing = false
-  // Use process.stdout.fd instead of 1: the access to the property process.stdout makes a pipe non-blocking,
-  // so writing to a full pipe no longer blocks.
+  // Use process.stdout.fd instead of 1. When code reads the property process.stdout, Node makes a pipe non-blocking, so
+  // writing to a full pipe no longer blocks.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true
@@ -21,8 +21,8 @@ export function openLogOutput() {
     isFailing = false
   })
   setInterval(() => isFailing && output.write(''), retryMs).unref()
-  // Drop the lines that are not written yet. Pino would try to write these lines at exit, and would never stop trying if
-  // nobody reads or the disk is full.
+  // Drop the lines that are not written yet. Otherwise Pino would try to write these lines at exit. If nobody reads
+  // them or the disk is full, it would try for ever.
   process.prependListener('exit', () => output.destroy())
   return {
     output,

@@ -26,9 +26,10 @@ export function trackMethods(scope: FastifyInstance): (refuse: () => never) => v
         url: url.slice(scope.prefix.length) || '/',
         method: others,
         schema: { hide: true },
-        // With the same config, a request with the wrong method is a step of the same kind.
+        // The 405 route gets the config of the other routes, so a request with the wrong method is recorded as a step
+        // of the same kind.
         config,
-        // Refuse the request before its body is read, because the body does not matter.
+        // Refuse the request before its body is read. The body does not change the answer.
         onRequest: async (_request, reply) => {
           reply.header('allow', [...allowed].join(', '))
           refuse()

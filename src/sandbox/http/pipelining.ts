@@ -6,9 +6,9 @@ import type { Socket } from 'node:net'
 const mostUnderWay = 8
 
 /**
- * Classes for an HTTP server. Node starts all requests that it finds in 64 KiB. 64 KiB can contain thousands of requests,
- * and each answer would stay in memory for a sender that reads nothing. With these classes the connection ends at the first
- * request beyond the limit, and the rest is not even parsed.
+ * Classes for an HTTP server. Node reads up to 64 KiB at a time and starts every request that it finds there, which can
+ * be thousands. If the sender reads nothing, each answer stays in memory. With the classes below, the connection ends
+ * at the first request beyond the limit, and Node does not parse the rest.
  */
 export function boundPipelining() {
   const underWay = new WeakMap<Socket, number>()

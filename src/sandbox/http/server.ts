@@ -57,7 +57,7 @@ const buildValidator = AjvCompiler()
 export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?: 'api' | 'call'): FastifyInstance {
   const server = Fastify({
     loggerInstance: logger,
-    // Fastify's own request lines contain the query string, and with it codes and states.
+    // Do not use Fastify's own request lines: they contain the query string, in which codes and states travel.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdOf(request.headers['x-request-id']),
     // Fastify has run no hook for this request.
@@ -79,10 +79,10 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     routerOptions: { maxParamLength: 100, ignoreTrailingSlash: false, caseSensitive: true },
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
-    // All three are needed: Node uses the larger of the first two, and checks only once per interval.
+    // All three settings are needed: Node uses the larger of the first two, and checks only once per interval.
     requestTimeout: 10_000,
     http: { headersTimeout: 5000, connectionsCheckingInterval: 1000, ...boundPipelining() },
-    // Ends a connection without any traffic, for example while nobody reads the response.
+    // Ends a connection without traffic, for example if the client does not read the response.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -93,9 +93,9 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
   // The schemas of answers are only for the API description: Fastify does not check answers with them. Tests check that the answers match.
   server.setSerializerCompiler(() => JSON.stringify)
   server.removeContentTypeParser('text/plain')
-  // Node sends the answers of a connection in the order of its requests. So the sandbox makes an answer only
-  // when its turn has come: an earlier answer would stay in memory for as long as the sender reads nothing.
-  // If the connection ends first, its waiting requests are dropped.
+  // Node sends the answers of a connection in the order of its requests. So the sandbox makes an answer only when it
+  // can be sent next. If the sandbox made the answer earlier, it would stay in memory as long as the sender does not
+  // read. If the connection ends first, the sandbox drops the waiting requests.
   server.addHook('onRequest', (_request, reply, next) => {
     if (reply.raw.socket) next()
     else reply.raw.once('socket', () => next())
@@ -140,7 +140,7 @@ function finishRequests(server: FastifyInstance): void {
 
   server.addHook('onRequest', async (request, reply) => {
     open.add(request)
-    // This event also comes if the client has left.
+    // Node also emits this event if the client has closed the connection.
     reply.raw.once('close', () => {
       open.delete(request)
       if (open.size === 0) onNone()

@@ -68,7 +68,7 @@ export interface Lab {
   server: FastifyInstance
   /** Records a step of the portal or the API. */
   record(step: LabStep): void
-  /** Where a developer reads about the step with this id, as soon as it is recorded. */
+  /** The address where a developer reads about the step with this id, after the step has been recorded. */
   urlOf(stepId: string): string
   /** Lets ordered faults happen on a listener. Called before anything else is added to the listener. */
   atEdge(platform: PlatformAccess): (server: FastifyInstance, listener: Step['listener']) => void

@@ -1,7 +1,7 @@
 // Schemas that the laboratory's calls share. Fastify checks requests with these schemas, and OpenAPI is made from them.
 import { answer, listOf, object, parameters, text } from '../http/describe.ts'
 
-/** PostgreSQL cannot store NUL in a text, and UTF-8 cannot encode half a surrogate pair. */
+/** Matches texts that cannot be stored: PostgreSQL cannot store NUL, and UTF-8 cannot encode half a surrogate pair. */
 const storable = '^[^\\0\\p{Cs}]*$'
 
 /** A text that both databases can store. */
@@ -10,15 +10,15 @@ export function storableText(minLength: number, maxLength: number, words: { desc
 }
 
 /**
- * The parameters of a call's address. Unknown parameters are refused, because a call with a misspelled parameter could
- * affect more records than the caller wanted.
+ * The parameters of a call's address. The laboratory refuses unknown parameters, because a call with a misspelled
+ * parameter could affect more records than the caller wanted.
  */
 export function queryOf(properties: Record<string, object> = {}) {
   return { type: 'object', additionalProperties: false, properties } as const
 }
 
 export const clientIdInQuery = {
-  clientId: { type: 'string', description: 'Returns or affects only the logins or faults of this client.' },
+  clientId: { type: 'string', description: 'Limits the call to the logins or faults of this client.' },
 }
 
 export const idInPath = parameters({ id: { type: 'string', maxLength: 100 } })
@@ -27,7 +27,7 @@ const refusals = {
   400: answer('The request cannot be read.', 'Error'),
   401: answer('LAB_TOKEN is set, and the request did not contain it.', 'Error'),
   403: answer(
-    'The request was sent to another host name, by a page of another site, or for a person who may not do this.',
+    'The request went to another host name, came from a page of another site, or names a person whom the call may not affect.',
     'Error',
   ),
   404: answer('The record does not exist, or was not made by the laboratory or the seeds.', 'Error'),

@@ -8,7 +8,7 @@ import { LabError } from './lab-error.ts'
 const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /**
- * For a route of a page that accepts forms, but only from the laboratory's own pages. Register such a route in a scope
+ * The config of a route that accepts forms, but only from the laboratory's own pages. Register such a route in a scope
  * that parses forms.
  */
 export const takesForms: { config: object } = { config: { takesForms: true } }
@@ -29,7 +29,7 @@ export function guardLab(urls: readonly string[], token: Secret | undefined): on
     const isForeign =
       (site !== undefined && site !== 'same-origin' && site !== 'none') ||
       (origin !== undefined && !(URL.canParse(origin) && new URL(origin).host === host))
-    // Links on the portal's pages lead here from another port.
+    // Allow links from other origins: the pages of the portal, on another port, link to the laboratory.
     if (isForeign && !(isRead && isNavigation))
       throw new LabError(403, 'A page of another site may not send this request.')
     if (request.method === 'POST') {
@@ -63,7 +63,10 @@ function isEqual(given: string, expected: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** A preHandler hook that refuses bodies. Otherwise DELETE with {"clientId": …} would remove everybody's faults. Throws LabError 422. */
+/**
+ * A preHandler hook that refuses bodies. Without this check, a DELETE with the body {"clientId": …} would remove
+ * everybody's faults, because the laboratory would ignore the body. Throws LabError 422.
+ */
 export async function refuseUnreadBody({ routeOptions, body }: FastifyRequest): Promise<void> {
   const { body: schema, querystring } = (routeOptions.schema ?? {}) as Record<
     string,

@@ -32,11 +32,12 @@ export function answerInLabDialect(scope: FastifyInstance): void {
     const { statusCode, explanation } = toLabError(error)
     if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
     if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
-    // Send one header for each scheme. Chromium reads only the first scheme of a header, so with one header
-    // for both it would not ask for the password.
+    // Send one header for each scheme. Each scheme has its own header. Chromium reads only the first scheme of a
+    // header, so with one header for both it would not ask for the password.
     if (statusCode === 401) reply.header('www-authenticate', ['Bearer realm="lab"', 'Basic realm="lab"'])
     reply.status(statusCode)
-    // Only browsers ask for text/html by default. A call of the API answers as described, even to a browser.
+    // Only browsers ask for text/html by default. A call under /lab/v1 always answers in JSON, as its description says,
+    // even to a browser.
     const isCall = request.routeOptions.schema !== undefined
     if (isCall || typeof explanation !== 'string' || !request.headers.accept?.includes('text/html'))
       return reply.send({ error: { status: statusCode, message: explanation } })
@@ -50,7 +51,10 @@ export function answerInLabDialect(scope: FastifyInstance): void {
   })
 }
 
-/** A page without a stylesheet, because the request for the stylesheet would be refused, too. Nothing is escaped: pass only fixed texts. */
+/**
+ * The page has no style sheet, because the laboratory would also refuse the request for the style sheet. The function
+ * escapes nothing, so pass only fixed texts.
+ */
 function refusalPage(title: string, message: string): string {
   return [
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title} · Laboratory</title>`,
@@ -81,7 +85,7 @@ export function messagesOf(errors: ErrorObject[], place: string | undefined): Fi
   const lists = errors.filter(({ keyword }) => /^(min|max)Items$/.test(keyword)).map(error => `${error.instancePath}/`)
   let unknown = 0
   for (const error of errors) {
-    // The items of a list that is too long or too short are not checked.
+    // If a list is too long or too short, its items are not checked.
     if (lists.some(list => error.instancePath.startsWith(list))) continue
     if (error.keyword === 'additionalProperties' && ++unknown > mostUnknown) continue
     const [name, message] = place === 'querystring' ? inAddress(error) : inBody(error)

@@ -20,7 +20,7 @@ import type { SetUpServices } from './set-up/set-up.ts'
 
 interface LabServices extends Omit<SetUpServices, 'askPortal'> {
   logger: FastifyBaseLogger
-  /** This is a function, because the portal is built after the laboratory. */
+  /** Pass a function, because the portal does not exist yet when the laboratory is built. */
   portal: () => FastifyInstance
   /** Called with every step, after the laboratory has recorded it. */
   onStep: ((step: LabStep) => void) | undefined

@@ -1,4 +1,4 @@
-// Reports from the domain about a request: whom it is about, and the result of each check.
+// Reports of the domain about a request: its user, its client, its grant, and the result of each check.
 import type { FastifyRequest } from 'fastify'
 import { noteAbout, noteCheck } from './observe.ts'
 import type { About, Check } from './steps.ts'

@@ -7,7 +7,9 @@ import type { About, Check, Observer, Step, StepKind } from './steps.ts'
 interface Notes {
   about: About
   reason?: Reason
-  /** Undefined without an observer: checks contain secrets, so they are kept only if somebody needs them. */
+  /**
+   * Undefined without an observer. Checks contain secrets, so the sandbox keeps them only if an observer needs them.
+   */
   checks?: Check[]
   stepId?: string
   /** Where a developer reads about this step. */
@@ -43,7 +45,10 @@ export function noteReason(request: FastifyRequest, reason: Reason): void {
   notesOf(request).reason = reason
 }
 
-/** What the log says about a request. An unknown client id is left out, because a stranger can send any text as the id. */
+/**
+ * What the log says about a request. The log does not contain unknown client ids, because a stranger can send any text
+ * as an id.
+ */
 export function whoAndWhy(request: FastifyRequest): { clientId?: string | undefined; reason?: Reason | undefined } {
   const { about: { knownClientId, provenClientId } = {}, reason } = notes.get(request) ?? {}
   const clientId = provenClientId ?? knownClientId
@@ -70,8 +75,8 @@ declare module 'fastify' {
 }
 
 /**
- * Tells the observer about every request that is a step or was refused. Answered requests for the portal's own pages and
- * files are not reported. Without an observer nothing is collected.
+ * Tells the observer about every request that is a step or was refused. It does not report successful requests for the
+ * portal's own pages and files. Without an observer nothing is collected.
  */
 export function observeRequests(
   server: FastifyInstance,
@@ -99,7 +104,7 @@ export function observeRequests(
     found.checks = []
     const url = observer?.urlOf?.(stepIdOf(request))
     if (url !== undefined) found.stepUrl = url
-    // A connection that was cut has no response, so Fastify calls no onResponse hook.
+    // If the connection was cut, there is no response, and Fastify does not call the onResponse hooks.
     reply.raw.once('close', () => emit(request, reply))
   }
 

@@ -2,7 +2,7 @@
 // pages and the conformance suite use these texts. The tables of the dialects have the texts for visitors.
 
 export interface Guidance {
-  /** What was wrong with the request. One or two sentences, like all of these texts. */
+  /** What was wrong with the request. Each of these texts has one or two sentences. */
   found: string
   /** Why it is refused. */
   why: string
@@ -28,7 +28,7 @@ export const reasons = {
   },
   'body-too-large': {
     found: 'The body of the request is too large.',
-    why: 'No call needs more, and a caller must not decide how much memory the platform uses.',
+    why: 'No call needs a larger body. Without a limit, callers could fill the memory of the platform.',
     fix: 'Send less than 32 KiB to the portal, and less than 64 KiB to the application API.',
     reference: 'RFC 9110 15.5.14',
   },
@@ -41,7 +41,7 @@ export const reasons = {
   'field-missing': {
     found: 'A required field is missing or empty.',
     why: 'Each required field binds the request to its client, its login or its address.',
-    fix: 'Compare the fields that arrived with the required ones; generic OAuth libraries leave out state, cancel_url or client_id.',
+    fix: 'Compare the fields that arrived with the required fields. Generic OAuth libraries leave out state, cancel_url or client_id.',
     reference: 'rules start-parameters and CL-14',
   },
   'field-repeated': {
@@ -51,7 +51,7 @@ export const reasons = {
     reference: 'RFC 6749 3.1 and 3.2',
   },
   'field-misplaced': {
-    found: 'A field was sent in the address or in a header. Only the body counts.',
+    found: 'A field was sent in the address or in a header, but the platform reads only the body.',
     why: 'Addresses appear in logs, histories and Referer headers. A request must name its sender in only one place.',
     fix: 'Send client_id, client_secret and all other fields in the body of the POST.',
     reference: 'rule TK-01; RFC 6749 2.3.1',
@@ -82,7 +82,7 @@ export const reasons = {
   },
   'challenge-invalid': {
     found: 'The PKCE challenge is not a valid S256 challenge.',
-    why: 'A challenge that is the plain verifier protects nothing.',
+    why: 'With the method plain, the challenge is the verifier itself and protects nothing.',
     fix: 'Send code_challenge, 43 characters of base64url, together with code_challenge_method=S256.',
     reference: 'RFC 7636 4.2 and 4.3',
   },
@@ -95,7 +95,7 @@ export const reasons = {
   'client-unknown': {
     found: 'There is no client with this client_id.',
     why: 'Only a registered client may send visitors here and receive tokens.',
-    fix: 'Compare client_id with the one that the application shows. Was the application removed, or created in another sandbox?',
+    fix: 'Compare the client_id with the client ID on the page of the application. Was the application removed, or created in another sandbox?',
     reference: 'rule AZ-01; RFC 6749 5.2',
   },
   'secret-wrong': {
@@ -117,7 +117,7 @@ export const reasons = {
     reference: 'rule TK-07; RFC 6749 4.1.3',
   },
   'cancel-url-foreign': {
-    found: 'The cancel_url is missing, or its origin is not that of a registered redirect URI.',
+    found: 'The cancel_url is missing, or no registered redirect URI has the same origin.',
     why: 'The portal sends visitors there if they decline. Without this rule, a link to the portal could lead visitors to any site.',
     fix: 'Send the address of a page on your own site. The page tells visitors that they did not sign in.',
     reference: 'rule AZ-06; RFC 9700 4.11.2',
@@ -171,7 +171,7 @@ export const reasons = {
     reference: 'RFC 6749 4.1.2',
   },
   'code-revoked': {
-    found: 'The login was ended before its code was exchanged.',
+    found: 'The login ended before its code was exchanged.',
     why: 'After the person has ended the login, its code gives no tokens.',
     fix: 'Nothing is wrong with your client: the person signed out everywhere, or withdrew the consent.',
     reference: 'RFC 6749 4.1.2',
@@ -226,7 +226,7 @@ export const reasons = {
   },
   'token-missing': {
     found: 'The call came without an access token.',
-    why: 'The application API acts for a person, so it must know for whom.',
+    why: 'The application API acts for a person. The access token says for which person.',
     fix: 'Send Authorization: Bearer with the access token of the visitor.',
     reference: 'RFC 6750 2.1',
   },
@@ -263,7 +263,7 @@ export const reasons = {
   'method-not-allowed': {
     found: 'The address does not take this method.',
     why: 'Each address takes only the methods that it is made for.',
-    fix: 'Use a method that the Allow header of the answer names.',
+    fix: 'Use one of the methods in the Allow header of the answer.',
     reference: 'RFC 9110 15.5.6',
   },
   'changed-meanwhile': {
@@ -306,7 +306,7 @@ export const reasons = {
   'group-unknown': {
     found: 'There is no group with this id.',
     why: 'An application or a link needs an existing group.',
-    fix: 'Use the id of one of your groups; the portal’s page and GET /identities/v1/{user_id}/links list them.',
+    fix: 'Use the id of one of your groups. The portal’s page and GET /identities/v1/{user_id}/links list your groups.',
     reference: 'rule AP-05',
   },
   'user-unknown': {
@@ -340,25 +340,25 @@ export const reasons = {
     reference: 'rule groups-leave',
   },
   'too-many-groups': {
-    found: 'The user is already in the maximum number of groups.',
+    found: 'The user is in as many groups as a user can be in.',
     why: 'The limit keeps pages and answers small.',
     fix: 'Leave a group first.',
     reference: 'rule limit-groups',
   },
   'too-many-applications': {
-    found: 'The group already has the maximum number of applications.',
+    found: 'The group has as many applications as a group can have.',
     why: 'The limit keeps lists small.',
     fix: 'Remove an application, or use another group.',
     reference: 'rule limit-applications',
   },
   'too-many-bytes': {
-    found: 'The applications of the group would exceed the maximum size of a group’s applications.',
+    found: 'Together, the applications of the group would be larger than the platform allows.',
     why: 'The limit keeps lists small.',
     fix: 'Shorten some fields, or use another group.',
     reference: 'rule limit-applications',
   },
   'too-many-invitations': {
-    found: 'The group already has the maximum number of open invitations.',
+    found: 'The group has as many open invitations as a group can have.',
     why: 'The limit keeps a group from flooding strangers with invitations.',
     fix: 'Cancel an invitation first.',
     reference: 'rule limit-invitations',
@@ -418,7 +418,7 @@ export const reasons = {
     reference: 'the portal’s own pages',
   },
   'last-secret': {
-    found: 'An application keeps at least one secret.',
+    found: 'The call would remove the last secret of the application.',
     why: 'A client without a secret could not prove who it is.',
     fix: 'Create a new secret instead.',
     reference: 'rule SE-02',
@@ -443,5 +443,5 @@ export const reasons = {
   },
 } satisfies Record<string, Guidance>
 
-/** Why a request was refused. The log and the laboratory show it; the answer says less. */
+/** Why a request was refused. The log and the laboratory show this reason. The answer to the caller says less. */
 export type Reason = keyof typeof reasons

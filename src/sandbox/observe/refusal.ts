@@ -1,12 +1,12 @@
-// A refusal: something cannot be done, with the reason. A refusal has no status and no text, because each dialect has a
-// table with the statuses and texts.
+// An error that says: the sandbox refuses a request, and why. A refusal has no status and no text, because each dialect
+// has a table with the statuses and texts.
 import type { Reason } from './reasons.ts'
 
 export interface RefusalDetails {
   /** The field that is wrong. */
   field?: string
   isMissing?: boolean
-  /** Where the fields were, if not in the body. */
+  /** The place of the fields, if they were not in the body. */
   place?: 'address' | 'header'
   isGetOnly?: boolean
   /** The client repeated an exchange at once and unchanged. The portal takes this for a retry and revokes nothing. */

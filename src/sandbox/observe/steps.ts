@@ -1,4 +1,5 @@
-// A request to the portal or the API as a step: the kind of step, whom it is about, what was checked, and why it failed.
+// A request to the portal or the API as a step: its kind, its user and client, the results of the checks, and the
+// reason of a refusal.
 import type { FastifyRequest } from 'fastify'
 import type { Reason } from './reasons.ts'
 

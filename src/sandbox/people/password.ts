@@ -30,21 +30,21 @@ export interface PasswordAttempt {
   mark?: Mark | undefined
 }
 
-// How many accounts the mark of a browser contains, at most. For further accounts the browser has no separate count, so
-// their users may have to wait for a quarter of an hour.
+// The largest number of accounts in the mark of a browser. For further accounts, the browser has no count of its own,
+// so their users may have to wait for a quarter of an hour.
 const mostAccounts = 5
 
 /**
  * Counts failures for the account and for the source. While either count is full, even the right password is refused. A
  * browser with a mark for the account has its own count, so that strangers cannot lock out the person who uses it. When
- * that count is full, further failures of this browser count like the failures of any other browser. Throws Refusal
+ * the browser's own count is full, its further failures count like the failures of any other browser. Throws Refusal
  * (password-wrong, too-many-failures) and Busy.
  */
 export async function checkPassword(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
   { email, password, source, mark }: PasswordAttempt,
 ): Promise<Credentials> {
-  // PostgreSQL stores no NUL, so nobody has such an address.
+  // PostgreSQL cannot store NUL, so no account has such an address.
   const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
   const markBucket = findMarkBucket(mark, credentials)
   const everybody: Bucket[] = [
@@ -60,8 +60,8 @@ export async function checkPassword(
 
   await refuseIfFull(await findBuckets())
   const isRight = await passwords.verify(password, credentials?.passwordHash, source)
-  // Check the limit again: if many attempts come at once, attempts after the tenth failure must not learn whether they
-  // were right.
+  // Check the limit again, because many attempts may run at once. After the tenth failure, no attempt may learn whether
+  // its password was right.
   const buckets = await findBuckets()
   await refuseIfFull(buckets)
   if (isRight && credentials) return credentials
@@ -98,8 +98,9 @@ function hashAccount({ userId, passwordHash }: Credentials): string {
 }
 
 /**
- * Ends every session at the portal and every grant (RFC 9700 4.14.2). Throws Refusal (password-changed) if the password was
- * changed after `credentials` were read: of two changes at once only one succeeds. Throws Busy.
+ * Ends every session at the portal and every grant (RFC 9700 4.14.2). Throws Refusal (password-changed) if somebody
+ * else has changed the password since `credentials` were read. Of two simultaneous changes, only one succeeds. Throws
+ * Busy.
  */
 export async function changePassword(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
@@ -129,9 +130,7 @@ interface ResetLink {
   passwordHash: string
 }
 
-/**
- * Without an account the work is the same, so that the time of the answer does not show whether there is an account.
- */
+/** If there is no account, the function does the same work, so that the time of the answer does not show this. */
 const nobody: Credentials = { userId: '', passwordHash: '' }
 
 /**
@@ -144,14 +143,14 @@ export async function makeResetToken(
 ): Promise<{ token: string; isForSomebody: boolean }> {
   const credentials = await findCredentials(store.read, email)
   const { userId, passwordHash } = credentials ?? nobody
-  // Hash the password hash again, because its salt is secret and links can be read.
+  // Hash the password hash again, because the link must not show the salt that this hash contains.
   const link: ResetLink = { userId, passwordHash: hashToken(passwordHash) }
   const windowMs = resetLinkMinutes * 60_000
   const token = makeFormToken(keyRing.sealingKey, resetPurpose, link, new Date(clock().getTime() + windowMs))
-  // Requests are counted for source and account together, so that a stranger does not use up the owner's attempts. A new
+  // Each pair of source and account has its own count, so a stranger does not use up the owner's attempts. A new
   // password ends every link, so it begins a new count. All addresses without an account share one count per source, so
-  // that a stranger cannot fill the table. The window is as long as a link is valid, so at the limit the last link still
-  // works.
+  // that a stranger cannot fill the table. The limit lasts as long as a link is valid. When the limit is reached, the
+  // last link therefore still works.
   const key = `resets of ${hashAccount({ userId, passwordHash })} from ${source}`
   const bucket: Bucket = { key, limit: mostResetLinks, windowMs }
   const retryAfterSeconds = await findBackOff(store.read, [bucket], clock())

@@ -34,8 +34,8 @@ export function createPasswords(cost = usualCost) {
     },
 
     /**
-     * Without a hash (no such user), the function takes the same time and returns false. So the time does not show which
-     * addresses have an account. Throws Busy.
+     * Without a hash (no such user), the function takes the same time and returns false. The time of the answer
+     * therefore does not show which addresses have an account. Throws Busy.
      */
     verify(password: string, storedHash: string | undefined, source = ownWork): Promise<boolean> {
       return inTurn(source, async () => {

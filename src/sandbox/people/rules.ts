@@ -47,7 +47,10 @@ export function findPersonProblems({ email, password, firstName, lastName }: Acc
   return Object.fromEntries(Object.entries(problems).flatMap(([field, text]) => (text ? [[field, text]] : [])))
 }
 
-/** ASCII only, after normalising: a letter that looks like another must not make a second account. */
+/**
+ * Allow only ASCII, after normalising. Otherwise somebody could make a second account with a letter that looks like
+ * another.
+ */
 export function findEmailProblem(email: string): string | undefined {
   if (email === '') return 'Enter your e-mail address.'
   const address = normaliseEmail(email)
@@ -62,7 +65,8 @@ export function findPasswordProblem(password: string, email: string): string | u
   // Half a surrogate pair would be hashed as another character.
   if (!password.isWellFormed()) return 'Use only letters, numbers and symbols.'
   const address = normaliseEmail(email)
-  // If the text is not an address, normaliseEmail returns an empty text, so there is nothing to compare the password with.
+  // If the text is not an address, normaliseEmail returns an empty text. There is then no address to compare the
+  // password with.
   if (address !== '' && [address, address.split('@')[0]].includes(normaliseEmail(password)))
     return 'Choose a password that is not your e-mail address.'
   return undefined

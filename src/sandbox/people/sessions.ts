@@ -16,7 +16,7 @@ import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 // A session ends an hour after its last use, and after eight hours in any case.
 export const sessionLifetimeMs = 8 * 3_600_000
 const idleLifetimeMs = 3_600_000
-// The end moves at most once a minute, so that most page views do not write to the store.
+// The store moves the end of a session at most once a minute. Most page views therefore do not write to the store.
 const stepMs = 60_000
 
 /** A user who is signed in at the portal, and the session that proves it. */
@@ -44,7 +44,7 @@ export async function findSession(
   if (!session) return undefined
   const endMs = Math.min(clock().getTime() + idleLifetimeMs, session.startedAt.getTime() + sessionLifetimeMs)
   if (endMs - session.expiresAt.getTime() >= stepMs)
-    // Do not await this write: a page that only reads must not wait for a store that cannot write (F-30, F-31).
+    // Do not await this write. A page that only reads must not wait if the store cannot write (F-30, F-31).
     store
       .write(db => extendPortalSession(db, idHash, { now: clock(), expiresAt: new Date(endMs) }))
       .catch(onNotExtended)
@@ -70,7 +70,7 @@ export async function startSession(
   return id
 }
 
-/** Afterwards a copy of the id is worthless. */
+/** After that, nobody can use a copy of the id. */
 export async function endSession({ store }: Pick<Services, 'store'>, id: string): Promise<void> {
   await store.write(db => deletePortalSession(db, hashToken(id)))
 }

@@ -15,8 +15,8 @@ interface Waiter {
 
 /**
  * The returned function runs the work when it is its turn, or throws Busy. Sources take turns: a source with one task
- * does not wait behind fifty tasks of another. If no place is free, the source with the most places gives one place to
- * a source with fewer places. The newest task of the source with the most waiting tasks is then refused with Busy.
+ * does not wait behind fifty tasks of another. If no place is free, a source with few waiting tasks gets a place from
+ * the source with the most waiting tasks. The newest task of that source is then refused with Busy.
  */
 export function createTurns(): <T>(source: string, work: () => Promise<T>) => Promise<T> {
   let running = 0

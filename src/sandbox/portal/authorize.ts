@@ -13,7 +13,7 @@ import { findVisitor } from './session.ts'
 import { showSignInPage } from './sign-in.ts'
 
 export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>) {
-  // Nothing is stored for visitors who are not signed in: the request travels in the address and in the forms.
+  // For visitors who are not signed in, the portal stores nothing: the address and the forms carry the request.
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const query = request.query as Record<string, unknown>
     // The visitor has typed the portal's address, and was not sent by a client.
@@ -39,8 +39,8 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
   async function takeForm(request: FastifyRequest, reply: FastifyReply) {
     const fields = (request.body ?? {}) as Record<string, string | string[] | undefined>
     const query = new URLSearchParams()
-    // Keep what is wrong (a second value of a repeated parameter, or one character too many), so that the page after
-    // the redirect can refuse it.
+    // Keep mistakes, such as a repeated parameter or a value that is too long. The page after the redirect then finds
+    // and refuses them.
     for (const name of startParameters)
       for (const value of [fields[name] ?? []].flat().slice(0, 2)) query.append(name, value.slice(0, longestText + 1))
     return reply.redirect(`/?${query}`, 303)

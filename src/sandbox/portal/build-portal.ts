@@ -68,7 +68,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       const { signIn, signUp } = signInRoutes(services)
       ownForms.post('/sign-in', step('sign-in'), signIn)
       ownForms.post('/sign-up', step('sign-up'), signUp)
-      // The forms are sent to these addresses, so a visitor who opens the address again sends a GET.
+      // Browsers send forms to these addresses. If a visitor opens such an address again, the browser sends a GET.
       ownForms.get('/sign-in', redirectTo('/account'))
       ownForms.get('/sign-up', redirectTo('/account'))
       ownForms.post('/consent', step('consent'), answerConsent(services))
@@ -129,7 +129,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   await portal.register(
     async wellKnown => {
       wellKnown.addHook('onRequest', async (_request, reply) => {
-        // For errors. Answers that may be cached replace this header.
+        // For errors. An answer that may be cached replaces this header with its own.
         reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
       })
       answerInOAuthDialect(wellKnown)
@@ -183,7 +183,7 @@ function accountRoutes(account: FastifyInstance, services: Services): void {
   account.get('/account/applications/remove', allowed.confirmRemoval)
   account.post('/account/applications/remove', allowed.remove)
 
-  // A form sent after the session ended leads back to its own address.
+  // If a visitor sends a form after the session has ended, the sign-in leads back to the address of the form.
   account.get('/account/invitations', redirectTo('/account/groups'))
   account.get('/account/applications/renew', redirectTo(madePath))
 }

@@ -32,8 +32,8 @@ export async function useClientCalls(
 }
 
 /**
- * Fastify refuses a body of another type even without this parser. The parser only looks for the client id in the body,
- * because developers look for the refusal under their client.
+ * Fastify refuses a body of another type even without this parser. The parser only finds the client id in the body. The
+ * laboratory then shows the refusal under this client, where the developer looks for it.
  */
 function readClaimsOfOtherTypes(scope: FastifyInstance): void {
   scope.addContentTypeParser('*', (request, payload, done) => {
@@ -76,7 +76,8 @@ export function clientCallRoutes(services: CallServices) {
     const client = call.take('grant_type', 'client_id', 'client_secret')
     const { grant_type: grantType } = client
     const clientId = await authenticate(client, request)
-    // Check the other fields only now, because a caller that is not the client must not learn what is wrong with them.
+    // Check the other fields only after the client is authenticated. A caller that is not the client must not learn
+    // what is wrong with them.
     const fields = call.takeAll()
     const { accessToken, expiresInSeconds, refreshToken } =
       fields.grant_type === 'refresh_token' ? await renew(fields, request) : await redeem(fields, request)

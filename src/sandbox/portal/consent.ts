@@ -15,7 +15,10 @@ import { setStartAgain } from './error-pages.ts'
 import { codeUrl, declinedUrl, loginPath } from './login-urls.ts'
 import { findVisitor, signBrowserOut } from './session.ts'
 
-/** The question of a consent page. It travels sealed in the form, so nothing is stored until the visitor answers. */
+/**
+ * The question of a consent page. The form contains the sealed request, so the portal stores nothing until the visitor
+ * answers.
+ */
 interface ConsentQuestion {
   id: string
   userId: string
@@ -65,7 +68,7 @@ export function answerConsent(services: Pick<Services, 'addresses' | 'lifetimes'
     // The visitor has signed out, or has signed in as another user. That user has not been asked yet.
     if (visitor?.id !== question.userId) return reply.redirect(question.path, 303)
 
-    // Read it again: the application may have been changed or removed since the page was shown.
+    // Read the application again, because somebody may have changed or removed it since the page was shown.
     const query = Object.fromEntries(new URL(question.path, addresses.portalUrl).searchParams)
     const login = await readLoginRequest(services, query, notesFor(request))
     const answered = { id: question.id, expiresAt: new Date(clock().getTime() + formLifetimeMs) }

@@ -36,7 +36,7 @@ export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
       { name: 'EMAIL, PASSWORD, USER_ID', is: 'An account for tests. Its user ID is on its account page.' },
     ],
     errorHelp:
-      'Errors of OAuth calls have this form. All other errors have one field, message. It is a text, except with status 422: then it is an object with a list of problems for each field.',
+      'Errors of OAuth calls have this form. All other errors have one field, message. It is a text. Only with status 422, it is an object with a list of problems for each field.',
     errorExample: { error: 'invalid_grant', error_description: 'The code is not valid, or not for this request.' },
     samples: {
       access_token: 'eyJhbGciOiJhdCtqd3Qi…',

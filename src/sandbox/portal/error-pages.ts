@@ -19,9 +19,12 @@ interface ErrorPage {
   /** Replaces the title of the status. */
   title?: string
   message: string
-  /** What else the visitor can do, if going back to the application does not help. */
+  /** What the visitor can do if it does not help to go back to the application. */
   help?: string
-  /** A link for the visitor. Without `href`, the link leads to the page where the visitor can start again, if there is such a page. */
+  /**
+   * A link for the visitor. Without `href`, the link leads to the page where the visitor can start again. If there is
+   * no such page, there is no link.
+   */
   next?: { label: string; href?: string }
 }
 
@@ -130,7 +133,7 @@ const internal: ErrorPage = {
     'This is a fault of the login portal. Try again in a moment. If it stays, only the people who run the portal can repair it.',
 }
 
-/** What a page says about this reason. Undefined if the reason never ends in a page. */
+/** What a page says about this reason. Undefined if the portal never shows a page for it. */
 export function errorPageOf({ reason, details }: Refusal): ErrorPage | undefined {
   const page = pages[reason]
   return typeof page === 'function' ? page(details) : page
@@ -157,7 +160,7 @@ export function showErrorPages(
     const statusCode = refusal ? page.status : errorStatus
     reportRefusal(reply, error, { statusCode, reason: refusal?.reason ?? reason, message: page.message }, 'page')
     if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
-    // The words of this page are the portal's own, so it may have the script that copies the request ID.
+    // This page contains no text of a stranger, so it may have the script that copies the request ID.
     setPageHeaders(reply, { hasScript: true })
     const href = page.next?.href ?? request.getDecorator<string>(startAgain)
     return reply
@@ -178,8 +181,8 @@ export function showErrorPages(
 }
 
 /**
- * Anybody can register an application, with any address. So only visitors who have allowed the application before are
- * redirected without asking. Otherwise a link to the portal could lead to any site (RFC 9700 4.11.2).
+ * Anybody can register an application, with any address. The portal therefore redirects without asking only if the
+ * visitor has allowed the application before. Otherwise a link to the portal could lead to any site (RFC 9700 4.11.2).
  */
 async function answerLoginRefusal(
   services: Pick<Services, 'addresses' | 'store' | 'clock'>,

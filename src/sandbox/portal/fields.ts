@@ -22,8 +22,8 @@ export interface SentFields<Fields> {
  * Refusal for any field that is not a text. Unknown fields are ignored, even if they are repeated.
  */
 export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> {
-  // Also look for the client id in the address: fields in the address are refused, but the laboratory should name the
-  // client.
+  // Also look for the client id in the address. The portal refuses fields in the address, but the laboratory should
+  // still name the client.
   const { client_id: claimed } = { ...(request.query as object), ...(request.body as object) } as {
     client_id?: unknown
   }
@@ -60,8 +60,8 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
 }
 
 /**
- * The reasons for errors of these keywords. Other keywords, such as `format`, only describe a field: the domain
- * compares the value with the stored value.
+ * The reasons for errors of these keywords. Other keywords, such as `format`, only describe a field. The domain checks
+ * the value, by comparing it with the stored value.
  */
 const reasons: Record<string, Reason> = {
   required: 'field-missing',
@@ -104,7 +104,8 @@ function refuseUnlessText(field: string, value: unknown, error: ValidationError 
 }
 
 /**
- * Credentials in an address end up in logs, and a client authenticates in one way only (RFC 6749 2.3). Throws Refusal.
+ * Servers log addresses, so an address must not contain credentials. A client must also use only one way to
+ * authenticate (RFC 6749 2.3). Throws Refusal.
  */
 function refuseMisplaced({ query, headers }: FastifyRequest, known: string[]): void {
   if (known.some(name => (query as Record<string, unknown>)[name] !== undefined))

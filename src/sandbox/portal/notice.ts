@@ -6,10 +6,10 @@ import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 
 export const noticeCookieName = '__Host-portal-notice'
 
-/** This time is long enough for the redirect, and for signing in before the page is shown. */
+/** The cookie lives long enough for the redirect, and for a visitor who must sign in before the page appears. */
 const lifetimeMs = 5 * 60_000
-// Strict: the cookie is read after a redirect within the portal. A page that another site has opened must not
-// use the notice up.
+// The cookie is Strict, because the portal reads it after a redirect within the portal. If another site opens a page of
+// the portal, this must not use up the notice.
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'strict' } as const
 
 export type PageNotice =

@@ -28,7 +28,7 @@ function refusalsIn(schema: string) {
 }
 
 const ofOAuth = refusalsIn('OAuthError')
-// A script has no client secret that could be wrong, so 401 is left out.
+// There is no 401, because a script sends no client secret that could be wrong.
 const { 401: _, ...ofScripts } = {
   ...refusalsIn('Message'),
   403: answer(
@@ -58,7 +58,9 @@ export const startLoginCall = {
   querystring: loginParameters,
   response: {
     200: empty('A page on which the person signs in, or is asked to allow the application.'),
-    303: empty('Back to the application, if the person has allowed it before; without any parameter, to the account.'),
+    303: empty(
+      'Leads back to the application if the person has allowed it before. Without any parameter, leads to the account.',
+    ),
     400: empty('A page that says what is wrong with the request.'),
   },
 }

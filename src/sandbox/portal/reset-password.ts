@@ -1,4 +1,4 @@
-// A new password for a person who has forgotten the old password: asking for a link by mail, and the page that the link
+// Lets a person who has forgotten the password set a new one: sends a link by mail, and shows the page that the link
 // opens.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noteReason } from '../observe/observe.ts'
@@ -11,13 +11,16 @@ import { setPageHeaders } from '../web/page-headers.ts'
 import { markBrowser, signBrowserOut } from './session.ts'
 import { makePurposeToken, readPurpose, type SignInPurpose } from './sign-in.ts'
 
-/** The answer and the work are the same with and without an account. */
+/** If there is no account, the answer and the work are the same. */
 export function forgotPasswordRoutes(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf' | 'mailbox'>,
 ) {
   const { addresses, mailbox } = services
 
-  /** The address of this page contains the purpose of signing in, so that the visitor can continue the login afterwards. */
+  /**
+   * The address of this page says where the visitor was going, so that the visitor can continue the login after the
+   * reset.
+   */
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const { formToken } = request.query as Record<string, unknown>
     const toAccount = { returnTo: '/account', applicationName: undefined, formTargets: [] }

@@ -28,7 +28,9 @@ export async function findVisitor(
   })
 }
 
-/** Starts a session under a new id, whatever id the browser sent, and marks the browser. Throws Refusal. */
+/**
+ * Starts a session and marks the browser. The id is always new, even if the browser has sent an id. Throws Refusal.
+ */
 export async function signBrowserIn(
   services: Pick<Services, 'store' | 'keyRing' | 'clock'>,
   credentials: Credentials,

@@ -84,7 +84,8 @@ export function signInRoutes(services: SignInServices) {
     if (!(signedIn instanceof Refusal)) {
       noteAbout(request, { userId: signedIn.userId })
       request.log.info({ code: 'signed-in', userId: signedIn.userId }, 'a visitor signed in')
-      // 303, never 307: after a 307, the browser would send the password on (RFC 9700 4.12).
+      // The status is 303 and never 307. After a 307, the browser would send the password to the next address (RFC 9700
+      // 4.12).
       return reply.redirect(purpose.returnTo, 303)
     }
     const { reason, details } = signedIn
@@ -138,8 +139,8 @@ async function checkAndSignIn(
 }
 
 /**
- * Makes the answer a 429 and returns the sentence for the page. `what` names the things that were too many, such as `failed
- * attempts`.
+ * Makes the answer a 429 and returns the sentence for the page. `what` says of what there were too many, such as
+ * `failed attempts`.
  */
 export function answerBackOff(reply: FastifyReply, what: string, retryAfterSeconds: number): string {
   reply.status(429).header('retry-after', retryAfterSeconds)
@@ -162,8 +163,8 @@ function keepsCookies(request: FastifyRequest): boolean {
 }
 
 /**
- * Shows a page in place of the sign-in form, because without cookies the form would appear again and again. Call this
- * before the password is checked.
+ * If the browser keeps no cookies, shows a page about this. Otherwise the visitor would get the sign-in form again and
+ * again. Call this before the password is checked.
  */
 function showMissingCookies(
   reply: FastifyReply,

@@ -1,4 +1,5 @@
-// Calls in a user's name, by scripts and tests without a browser. Errors are `{"message", …}`, because no client is asking.
+// Calls in a user's name, by scripts and tests without a browser. Errors have the form `{"message", …}` and not OAuth's
+// form, because the caller is not an OAuth client.
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -151,7 +152,7 @@ function answerOf(error: unknown): MessageAnswer | undefined {
   return answer ?? answerToUntrustedStart(error)
 }
 
-/** Until the redirect URI is trusted, the script gets the words that a visitor would read. */
+/** As long as the redirect URI is not trusted, the script gets the text that a visitor would read. */
 function answerToUntrustedStart(refusal: Refusal): MessageAnswer | undefined {
   const { reason, details } = refusal
   const isStart =

@@ -1,5 +1,5 @@
-// Makes the first user and client, with a group. A setting is applied only if it has changed since it was last applied. So
-// a restart does not restore what people have changed, and does not remove what they have made.
+// Makes the first user and client, with a group. A setting is applied only if it has changed since it was last applied.
+// A restart therefore does not undo the changes of people, and does not remove what they have made.
 import { randomUUID } from 'node:crypto'
 import { emptyFields } from '../applications/fields.ts'
 import type { Seed } from '../config.ts'
@@ -37,7 +37,7 @@ export interface SeedReport {
   applied: string[]
   /** Sentences about settings that could not be applied, because the record belongs to somebody else or there is no room. */
   refused: string[]
-  /** Clauses that say what people have changed. Their changes stay unless seeding is forced. */
+  /** Parts of a sentence that say what people have changed. Seeding keeps these changes, unless it is forced. */
   outdated: string[]
 }
 
@@ -60,8 +60,8 @@ export async function seedStore(
   const password = seed.userPassword.reveal()
   for (;;) {
     // Hash the password before the transaction, because the transaction must be short. The store has only the slow hash
-    // of the applied password. So the setting is verified against this hash, as at a sign-in, to see whether it has
-    // changed.
+    // of the applied password. To see whether the setting has changed, seeding verifies it against this hash, as at a
+    // sign-in.
     const known = await findSeededUser(store.read, seed.userEmail)
     const isPasswordChanged = !known || !(await passwords.verify(password, known.passwordHash))
     const passwordHash = isPasswordChanged ? await passwords.hash(password) : known.passwordHash
@@ -125,7 +125,7 @@ async function seedClient(db: Db, seeding: Seeding, userId: string | undefined):
   const wanted = { secretHash: hashToken(seed.clientSecret.reveal()), redirectUris: seed.redirectUris.join() }
   const application = await lockApplication(db, id)
   const last = await findSeededClient(db, id)
-  // Null: applied by the first version, which did not store the settings. They count as unchanged.
+  // Null means that the first version applied the settings. It did not store them. They count as unchanged.
   const isSecretDue = isForced || (last?.secretHash ?? wanted.secretHash) !== wanted.secretHash
   const areUrisDue = isForced || (last?.redirectUris ?? wanted.redirectUris) !== wanted.redirectUris
 

@@ -96,11 +96,12 @@ export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerato
   }
 }
 
-/** `isFull`: there may be more applications after this portion. */
+/** `isFull` means that there may be more applications after this portion. */
 type Portion = { applications: Application[]; isFull: boolean }
 
 async function readPortion(db: Db, userId: string, last?: Application): Promise<Portion> {
-  // Read only the ids first, because the index has them in order. Otherwise every portion would sort all rows.
+  // Read only the ids first, because the index has them in order. If the query read whole rows, the database would sort
+  // all rows for every portion.
   let ids = db
     .selectFrom('memberships')
     .innerJoin('applications', 'applications.group_id', 'memberships.group_id')

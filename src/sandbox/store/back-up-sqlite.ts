@@ -10,7 +10,7 @@ import { UnusableDatabase } from './migrate.ts'
  * there is no copy.
  */
 export function backUpSqlite(path: string, copyPath: string): void {
-  // The copy never overwrites a file. Only the owner may read it, from the start, because it holds the private keys.
+  // The copy never overwrites a file. The copy contains the private keys, so from the start only the owner may read it.
   const copy = openSync(copyPath, 'wx', 0o600)
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: 2000 })

@@ -9,7 +9,7 @@ interface Origin {
   now: Date
 }
 
-/** For a new application. A single statement, because other transactions wait for the lock on the group. */
+/** For a new application. This is a single statement, because other transactions wait for the lock on the group. */
 export async function addFirstSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
   await insertSecret(db, applicationId, 1, hash, origin)
 }

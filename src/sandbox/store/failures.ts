@@ -14,8 +14,8 @@ export interface Bucket {
 export const failureWindowMs = 15 * 60_000
 
 /**
- * Of two requests at the same time, the one that is counted later may have read the clock earlier. Its window then ends
- * before the stored window, although no clock is wrong. Such small differences are tolerated.
+ * Two requests may come at the same time, and the one that is counted second may have read the clock first. Its window
+ * then ends a little before the stored window, although no clock is wrong. Such small differences are tolerated.
  */
 const clockToleranceMs = 60_000
 
@@ -35,8 +35,8 @@ export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise
   const waits = buckets.map(({ key, limit, windowMs }) => {
     const row = rows.find(({ bucket }) => bucket === key)
     const isFull = row !== undefined && row.count >= limit
-    // If a window ends much later than a window that begins now, a clock was ahead when it was written. Ignore such a
-    // window.
+    // A window that begins now would end at a certain time. If the stored window ends much later, a clock was ahead
+    // when it was written. Ignore such a window.
     return isFull && row.windowEndsAt <= nowMs + windowMs + clockToleranceMs ? row.windowEndsAt - nowMs : 0
   })
   return Math.ceil(Math.max(0, ...waits) / 1000)

@@ -20,7 +20,7 @@ function findHalf(database: DatabaseSync): string | undefined {
   // A new file has no tables. Migration refuses the file of another program.
   if (!database.prepare("select 1 from sqlite_master where name = 'sandbox_schema'").get()) return undefined
   const orphan = database.prepare('pragma foreign_key_check').get()
-  if (orphan) return `a row of ${orphan.table} belongs to a row of ${orphan.parent} that is not there`
+  if (orphan) return `a row of ${orphan.table} refers to a row of ${orphan.parent} that does not exist`
   const application = database
     .prepare(
       `select id from applications

@@ -30,8 +30,8 @@ export interface RedeemedCode {
 }
 
 /**
- * The grant of a code: it ends with the code, unless the code is redeemed. False, and nothing is stored, if the application
- * was removed. For a request of a user, call endSurplusGrants next.
+ * The grant of a code: it ends with the code, unless the code is redeemed. False, and nothing is stored, if the
+ * application was removed. If a user causes the new grant, call endSurplusGrants after this.
  */
 export async function createGrant(
   db: Db,
@@ -67,8 +67,8 @@ function isBetween(userId: string, clientId: string | null): RawBuilder<boolean>
 }
 
 /**
- * If this user has more grants for this client than the limit, this function ends the oldest grants. It also keeps the
- * same number of ended grants and deletes older ended grants, so that logins cannot fill the database. Null means the
+ * If this user has more grants for this client than the limit, this function ends the oldest grants. It also deletes
+ * the oldest ended grants and keeps as many as the limit, so that logins cannot fill the database. Null means the
  * portal's own access tokens. This runs two SQL statements, so call it in the transaction that inserted the new grant.
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
@@ -81,8 +81,9 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
       select id from grants where ${isIts} and ${isLive} order by sequence desc, created_at desc limit ${mostLiveGrants}
     )
   `.execute(db)
-  // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two, to keep the
-  // transaction short. Usually only one grant was added, so two are enough to catch up after many have ended at once.
+  // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two, to keep
+  // the transaction short. Usually only one grant was added. By deleting two each time, the function also catches up
+  // after many grants have ended at once.
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (
@@ -93,8 +94,9 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
 }
 
 /**
- * Redeems a code once. Only the first of several callers gets an answer, in all processes together; the others get undefined.
- * The condition names everything that the code is bound to, so a wrong exchange changes nothing.
+ * Redeems a code once. If several callers send the same code, in one process or in several, only the first gets an
+ * answer. The others get undefined. The condition names everything that the code is bound to, so a wrong exchange
+ * changes nothing.
  */
 export async function redeemGrant(
   db: Db,
@@ -231,7 +233,7 @@ export interface PortalGrant {
   expiresAt: Date
 }
 
-/** The access tokens that are still valid, the newest first: at most the number that may live at once. */
+/** The access tokens that are still valid, the newest first. There are never more than the limit. */
 export async function listPortalGrants(db: Db, userId: string, now: Date): Promise<PortalGrant[]> {
   const rows = await db
     .selectFrom('grants')

@@ -35,7 +35,7 @@ export function makeGroupCommit(writer: Db, patiently: Patiently): Database['wri
   return <T>(statement: (db: Db) => Promise<T>) =>
     new Promise<T>((resolve, reject) => {
       waiting.push({ statement, resolve: result => resolve(result as T), reject })
-      // All statements that have arrived by then share the transaction.
+      // All statements that have arrived before the transaction begins share it.
       if (waiting.length === 1) setImmediate(commitGroup)
     })
 }

@@ -23,8 +23,9 @@ export interface MadeByClient extends MadeId {
 }
 
 /**
- * Applications and secrets that clients have made with this user's tokens, if the user may change them and does not allow
- * the client now. Records whose secrets or tokens the client still knows come first, then the newest. `id`: only this one.
+ * Applications and secrets that clients have made with this user's tokens, if the user may change them and does not
+ * allow the client now. The first records are those whose secrets or tokens the client still knows. Among the others,
+ * the newest come first. `id`: only this one.
  */
 export async function listMadeByClients(
   db: Db,

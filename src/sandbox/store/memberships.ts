@@ -58,7 +58,10 @@ export async function countMembers(db: Db, groupId: string): Promise<number> {
   return Number(count)
 }
 
-/** Groups that the user has made come first, then the oldest first: an accepted invitation never comes before them. */
+/**
+ * First the groups that the user has made, then the others, each part with the oldest first. An accepted invitation
+ * therefore never comes before the user's own groups.
+ */
 export async function listMemberships(db: Db, userId: string): Promise<Membership[]> {
   const rows = await db
     .selectFrom('memberships')

@@ -21,9 +21,9 @@ export interface Migration {
 export class UnusableDatabase extends Error {}
 
 /**
- * Call this in a transaction that no other process can run at the same time, and on SQLite without foreign keys.
- * `tables`: the names of the existing tables. True if the database was empty.
- * Throws UnusableDatabase if another program made the database, if it is newer than this version, or if it lost its keys.
+ * Call this in a transaction with a lock, so that no other process migrates at the same time. On SQLite, foreign keys
+ * must be off. `tables`: the names of the existing tables. True if the database was empty. Throws UnusableDatabase if
+ * another program made the database, if it is newer than this version, or if it lost its keys.
  */
 export async function migrate(
   db: Db,
@@ -37,7 +37,7 @@ export async function migrate(
   const isNew = tables.length === 0
   if (!isNew && !tables.includes('sandbox_schema'))
     throw new UnusableDatabase(
-      'The database holds tables that are not the sandbox’s. Name an empty database in DATABASE_URL.',
+      'The database contains tables of another program. Name an empty database in DATABASE_URL.',
     )
   if (isNew) {
     await sql`create table sandbox_schema (version bigint not null)`.execute(db)
@@ -58,16 +58,18 @@ export async function migrate(
   if (isNew) await createKeys(db, now)
   const kinds = await db.selectFrom('keys').select('kind').distinct().execute()
   if (kinds.length < 2)
-    throw new UnusableDatabase('The database has lost its signing or sealing key. Restore it from a copy.')
+    throw new UnusableDatabase('The database has lost its signing or sealing key. Restore the database from a copy.')
   return isNew
 }
 
 async function readVersion(db: Db): Promise<number> {
   const rows = await db.selectFrom('sandbox_schema').select('version').execute()
   const version = rows[0]?.version ?? 0
-  // slice with a negative number would count from the end and run steps again.
+  // With a negative number, slice would count from the end, and steps would run again.
   if (rows.length !== 1 || !Number.isInteger(version) || version < 1)
-    throw new UnusableDatabase('The database does not say which schema it has. Restore it from a copy.')
+    throw new UnusableDatabase(
+      'The database does not contain the version of its schema. Restore the database from a copy.',
+    )
   return version
 }
 
@@ -77,7 +79,7 @@ async function refuseOrphans(db: Db): Promise<void> {
   const [orphan] = rows
   if (orphan)
     throw new UnusableDatabase(
-      `The database cannot be brought up to date: a row of ${orphan.table} would belong to a row of ${orphan.parent} that is not there. Restore it from a copy.`,
+      `The database cannot be updated: a row of ${orphan.table} refers to a row of ${orphan.parent} that does not exist. Restore the database from a copy.`,
     )
 }
 

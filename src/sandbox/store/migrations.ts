@@ -3,7 +3,9 @@
 import { firstSchema } from './first-schema.ts'
 import type { Migration } from './migrate.ts'
 
-/** Rows of earlier versions have an unknown maker, stored as ''. Null means that no client has made the row. */
+/**
+ * In rows of earlier versions the maker is unknown, which is stored as ''. Null means that no client has made the row.
+ */
 export const makers: Migration = {
   name: 'makers',
   statements: [
@@ -51,7 +53,7 @@ const sizedFields = [
   ['defaultScopes', 'default_scopes'],
 ]
 
-/** Invitations, and the size of each application, which counts towards the limits of its group. */
+/** Adds invitations, and the size of each application. The sizes count towards the limit of the group. */
 const invitations: Migration = {
   name: 'invitations',
   statements: [
@@ -89,7 +91,7 @@ const removedApplications: Migration = {
   ],
 }
 
-/** Lets the sweep find codes that were never redeemed without reading every grant. */
+/** With this index, the sweep finds codes that nobody has redeemed, without reading every grant. */
 const unredeemedCodes: Migration = {
   name: 'unredeemed codes',
   statements: ['create index grants_unredeemed on grants (expires_at) where redeemed_at is null'],
@@ -97,7 +99,7 @@ const unredeemedCodes: Migration = {
 
 const markedTables = ['users', 'groups', 'applications']
 
-/** Marks what the laboratory made, so that it removes nothing else, and lets access tokens expire early. */
+/** Marks the records that the laboratory made, so that it removes only these, and lets access tokens expire early. */
 const setUp: Migration = {
   name: 'set-up',
   statements: [
@@ -134,7 +136,9 @@ export const boundsOfGrants: Migration = {
   ],
 }
 
-/** Lets the laboratory's reset find what the people of a suite made without reading every application. */
+/**
+ * With this index, the laboratory's reset finds what the people of a suite made, without reading every application.
+ */
 const applicationMakers: Migration = {
   name: 'application makers',
   statements: ['create index applications_maker on applications (created_by)'],

@@ -25,8 +25,9 @@ export async function openStore(databaseUrl: Secret, options: StoreOptions, step
       temporary?.remove()
     },
     async probe() {
-      // Use some pages and free them again, because a change in place succeeds even on a full disk. The probe uses more
-      // pages than a new application, so a store without room for an application is not ready.
+      // Use some pages of the database and free them again. A change in place would prove nothing, because it succeeds
+      // even on a full disk. The probe uses more pages than a new application, so a store without room for an
+      // application is not ready.
       const ids = Array.from({ length: 12 }, () => randomBytes(1000).toString('base64url'))
       await database.transaction(async db => {
         const rows = ids.map(id => ({ id, expires_at: 0 }))

@@ -63,7 +63,10 @@ export async function listPortalSessions(db: Db, userId: string, now: Date, limi
   return rows.map(({ idHash, startedAt }) => ({ idHash, startedAt: new Date(startedAt) }))
 }
 
-/** The end never moves back: if two requests come at once, the later end stays. A session that has ended stays ended. */
+/**
+ * The end never moves back. If two requests come at once, the session keeps the later end. A session that has ended
+ * stays ended.
+ */
 export async function extendPortalSession(
   db: Db,
   idHash: string,
@@ -95,9 +98,9 @@ export async function signOutEverywhere(db: Db, userId: string, now: Date): Prom
 export type Proof = { sessionHash: string } | { passwordHash: string }
 
 /**
- * Returns false if the proof is no longer valid. A valid proof stays locked until the transaction ends. A simultaneous
- * request to end the session or change the password waits for this transaction, and then ends everything that the
- * transaction created.
+ * Returns false if the proof is no longer valid. A valid proof stays locked until the transaction ends. If a request
+ * ends the session or changes the password at the same time, it waits for this transaction, and then ends everything
+ * that the transaction has created.
  */
 export async function lockProof(db: Db, userId: string, proof: Proof): Promise<boolean> {
   const update =

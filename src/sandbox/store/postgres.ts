@@ -50,7 +50,7 @@ function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db
     connectionTimeoutMillis: connectionTimeoutMs,
     lock_timeout: lockTimeoutMs,
     statement_timeout: 3000,
-    // A little later than the server's own limit, because the server's error says more.
+    // The limit here is a little longer than the server's own limit, because the server's error says more.
     query_timeout: 3500,
     idle_in_transaction_session_timeout: 5000,
   }
@@ -85,13 +85,14 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
       lost.add(client)
     }),
   )
-  // The pool reports the errors of idle connections a second time.
+  // Ignore this event: the pool reports the errors of idle connections a second time.
   pool.on('error', () => undefined)
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discardLost(pool) }) })
 }
 
-// If a connection no longer answers, pg puts it back into its pool, and the next request waits for it in vain. A server
-// that has become a replica accepts no changes, but a new connection may reach the new primary.
+// Remove a connection that no longer answers. Otherwise pg puts it back into its pool, and the next request waits for
+// it in vain. The server may have become a replica, which accepts no changes. A new connection may reach the new
+// primary.
 const hopeless: (StoreFault | undefined)[] = ['unreachable', 'read-only']
 
 function discardLost(pool: pg.Pool): PostgresPool {

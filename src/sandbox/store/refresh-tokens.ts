@@ -26,9 +26,9 @@ export class RenewedTooOften extends Error {
 }
 
 /**
- * Replaces the token with its successor, once. Only the first of several callers gets an answer, in all processes together;
- * the others get undefined. The family's end stays the same. Several statements: call this in a transaction, so that nothing
- * has changed if it throws RenewedTooOften.
+ * Replaces the token with its successor, once. If several callers send the same token, in one process or in several,
+ * only the first gets an answer. The others get undefined. The family's end stays the same. Several statements: call
+ * this in a transaction, so that nothing has changed if it throws RenewedTooOften.
  */
 export async function replaceRefreshToken(
   db: Db,
@@ -80,11 +80,11 @@ async function refuseTooOften(db: Db, { grantId, generation }: TokenFamily, nowM
     .where('generation', '=', generation - renewalsAMinute)
     .executeTakeFirst()
   const waitMs = sixtyBefore ? sixtyBefore.spentAt + minuteMs - nowMs : 0
-  // If the wait is longer than a minute, a clock was ahead when the time was written. Ignore such a time.
+  // If the wait would be longer than a minute, a clock was ahead when the stored time was written. Ignore such a time.
   if (waitMs > 0 && waitMs <= minuteMs) throw new RenewedTooOften(Math.ceil(waitMs / 1000))
 }
 
-/** The live family that a replaced token belongs to. `isLatest`: its successor is the newest token. */
+/** The family of a replaced token, if the family is still valid. `isLatest`: its successor is the newest token. */
 export async function findReplacedToken(
   db: Db,
   { tokenHash, clientId, now }: { tokenHash: string; clientId: string; now: Date },
@@ -115,7 +115,7 @@ export async function findFamilyId(
   db: Db,
   { tokenHash, clientId }: { tokenHash: string; clientId: string },
 ): Promise<string | undefined> {
-  // Two queries, because no index can be used for one join with an "or".
+  // Two queries are needed, because the databases use no index for a join with an "or".
   const row = await db
     .selectFrom('grants')
     .select('id')

@@ -17,7 +17,9 @@ export interface Tables {
   grants: GrantTable
   spent_refresh_tokens: { hash: string; grant_id: string; generation: number; spent_at: number }
   failures: { bucket: string; count: number; window_ends_at: number }
-  /** These two tables refer to no other table, so that seeded records stay marked after they were removed. */
+  /**
+   * These two tables refer to no other table. A seeded record therefore stays marked after somebody has removed it.
+   */
   seeded_users: { email: string; user_id: string; password_hash: string }
   seeded_clients: SeededClientTable
 }
@@ -123,9 +125,12 @@ interface GrantTable {
   refresh_expires_at: number | null
   /** How often the refresh token was replaced. */
   generation: number
-  /** Grows with each grant of this user to this client, whatever the clock says. 0 for grants of earlier versions. */
+  /**
+   * Counts the grants of this user to this client, so that their order does not depend on a clock. 0 for grants of
+   * earlier versions.
+   */
   sequence: Generated<number>
-  /** Access tokens of this and earlier generations have expired, whatever their claims say. */
+  /** Access tokens of this and earlier generations count as expired, even if their claims name a later time. */
   expired_generation: Generated<number | null>
   /** What the person said the token is for, and the last characters of the token. Only for tokens from the portal's own page. */
   token_name: Generated<string>

@@ -46,7 +46,10 @@ export async function openSqliteDatabase(
   }
 }
 
-/** Writers of one process take turns: one polls for the lock while the others wait without a thread or a timer. */
+/**
+ * The writers of one process take turns. Only one tries to get the lock, and the others wait without a thread or a
+ * timer.
+ */
 function makeTurns() {
   let lastTurn: Promise<unknown> = Promise.resolve()
   return <T>(run: () => Promise<T>): Promise<T> => {
@@ -68,7 +71,7 @@ async function untilFree<T>(run: () => Promise<T>, deadline: number): Promise<T>
       return await run()
     } catch (error) {
       if (storeFaultOf(error) !== 'busy') throw error
-      // Check after an attempt, because a process that was suspended for two seconds has not tried yet.
+      // Check the time after an attempt. A process that was suspended for two seconds has not tried yet.
       if (performance.now() > deadline) throw new StoreBusy('the database stayed locked')
       await wait(5 + Math.random() * 20)
     }

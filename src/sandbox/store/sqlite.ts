@@ -5,11 +5,12 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver, sql } from 'kysely'
 import type { Db, Tables } from './schema.ts'
 
-// node:sqlite blocks the event loop while it waits for a lock. So the busy timeout is short, about as long as a transaction
-// of another process. The store then waits longer without blocking.
+// node:sqlite blocks the event loop while it waits for a lock. The busy timeout is therefore short, about as long as a
+// transaction of another process. The store then waits longer without blocking.
 const busyTimeoutMs = 20
 
-// There are few different statements, but a list of values makes another statement for each length of the list.
+// The number of statements is limited, because a statement with a list of values is a different statement for each
+// length of the list.
 const maxPreparedStatements = 300
 
 /** A database file. A temporary file is deleted with the process, so no write to it waits for the disk. */

@@ -40,7 +40,7 @@ export function storeFaultOf(error: unknown): StoreFault | undefined {
   const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown }
   if (code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number') return sqliteFaults[errcode & 0xff]
   if (lostConnection.test(error.message)) return 'unreachable'
-  // A host with several addresses fails with all of their errors at once.
+  // If the host has several addresses, the error contains the errors of all addresses.
   if (error instanceof AggregateError) return storeFaultOf(error.errors[0])
   return codeFaults.find(([pattern]) => typeof code === 'string' && pattern.test(code))?.[1]
 }

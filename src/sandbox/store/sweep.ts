@@ -11,7 +11,7 @@ const portionSize = 100
 
 // An access token that was issued at the end of a grant's life must still find the grant.
 const graceMs = longestTokenSeconds * 1000
-// A code that comes a little late is still known, so that it is refused as expired, not as unknown.
+// Keep a code for a short time after its end, so that the portal refuses it as expired and not as unknown.
 const lateCodeMs = 10 * 60_000
 
 const expiring = [
@@ -74,8 +74,8 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
 
 function inPortions(store: Store, signal: AbortSignal | undefined) {
   /**
-   * Waiting requests have their turn between two portions. A portion that deletes nothing does not end the loop: another
-   * process may have deleted its rows.
+   * Waiting requests have their turn between two portions. Do not stop after a portion that deletes nothing, because
+   * another process may have deleted its rows.
    */
   async function deleteRows(table: keyof typeof keys, condition: Condition): Promise<number> {
     const key = sql.join(keys[table].map(column => sql.ref(column)))
@@ -117,7 +117,7 @@ export interface Sweeper {
   stop(): Promise<void>
 }
 
-/** `onFailed` gets the reason why rows stay until the next sweep. */
+/** If a sweep fails, `onFailed` gets the error, and the rows stay until the next sweep. */
 export function createSweeper(store: Store, onFailed: (error: Error) => void, pauseMs = 60_000): Sweeper {
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -126,7 +126,7 @@ export function createSweeper(store: Store, onFailed: (error: Error) => void, pa
   function sweepLater(): void {
     if (stopping.signal.aborted) return
     timer = setTimeout(() => {
-      // The real clock. A test that moves the clock of the sandbox must not delete rows.
+      // The real clock. Use the machine's clock. A test that moves the clock of the sandbox must not delete rows.
       running = sweep(store, new Date(), stopping.signal).catch(onFailed).finally(sweepLater)
     }, pauseMs).unref()
   }

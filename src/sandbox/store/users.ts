@@ -55,7 +55,7 @@ export async function createUser(db: Db, user: NewUser, now: Date): Promise<stri
   return row?.id
 }
 
-/** For checking a password. The hash must not go anywhere else. */
+/** For checking a password. No other code may get the hash. */
 export interface Credentials {
   userId: string
   passwordHash: string

@@ -52,7 +52,10 @@ export function grantIdOf({ jti }: AccessTokenClaims): string {
   return jti.split('.')[0] ?? ''
 }
 
-/** How often the family's refresh token had been replaced. Tokens of earlier versions, which lack this number, count as the first. */
+/**
+ * How often the family's refresh token had been replaced. Tokens of earlier versions lack this number and count as the
+ * first generation.
+ */
 export function generationOf({ jti }: AccessTokenClaims): number {
   return Number(/_(\d+)$/.exec(jti)?.[1] ?? 0)
 }
@@ -62,8 +65,9 @@ function claimsOf({ issuer, userId, clientId, now }: AccessTokenOrder, lifetime:
   return { iss: issuer, sub: userId, aud: clientId, client_id: clientId, iat, exp: iat + lifetime }
 }
 
-// jose takes three times the processor time of this function to sign, and `dsaEncoding: 'ieee-p1363'` of node:crypto twice
-// the time. Signing is most of the work of an exchange, and a wrong signature would fail every verification.
+// jose needs three times as much processor time for a signature as this function. node:crypto with `dsaEncoding:
+// 'ieee-p1363'` needs twice as much. Signing is most of the work of an exchange. If this code were wrong, every
+// verification would fail, so the mistake could not stay hidden.
 export async function signAccessToken(keyRing: KeyRing, claims: AccessTokenClaims): Promise<string> {
   const { id, privateKey } = await keyRing.currentSigningKey()
   const header = { alg: 'ES256', typ: 'at+jwt', kid: id }

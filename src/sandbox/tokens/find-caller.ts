@@ -73,9 +73,9 @@ function kindOf({ type, aud }: AccessTokenClaims, portalUrl: string): TokenKind 
 }
 
 /**
- * A user's token ends with its grant. An application's own token ends with its record. The removal of an
- * application ends its grants and its record, so the token of a removed client finds nothing. Tokens that the
- * portal gives its own users have no client: their audience is the portal.
+ * A user's token ends with its grant. An application's own token ends with its record. When an application is removed,
+ * its grants and its record end. A token of a removed client therefore finds no record. Tokens that the portal gives
+ * its own users have no client: their audience is the portal.
  */
 async function findFault(
   { store, addresses }: Pick<Services, 'addresses' | 'store'>,

@@ -9,7 +9,7 @@ interface Envelope<T> {
   expiresAt: number
 }
 
-/** `purpose` keeps the token of one form from being used in another. */
+/** Because of `purpose`, the token of one form cannot be used in another form. */
 export function makeFormToken<T>(sealingKey: Buffer, purpose: string, content: T, expiresAt: Date): string {
   const envelope: Envelope<T> = { content, expiresAt: expiresAt.getTime() }
   const text = Buffer.from(JSON.stringify(envelope)).toString('base64url')

@@ -4,7 +4,7 @@ import { noteAbout } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
 import { type Caller, type CallerFault, findCaller } from './find-caller.ts'
 
-/** The caller, or why the caller is unknown. */
+/** The caller, or the reason why the caller is unknown. */
 export async function identifyCaller(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   request: FastifyRequest,

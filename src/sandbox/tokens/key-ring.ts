@@ -38,11 +38,12 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
   /** Callers at the same time share one query. */
   function readKeys(olderThanMs: number): Promise<SigningKey[]> {
     const nowMs = clock().getTime()
-    // After a clock was set back, removed keys would otherwise stay trusted.
+    // Math.abs also covers a clock that was set back: without it, removed keys would stay trusted.
     if (nowMs < readAtMs || nowMs - readAtMs >= olderThanMs) {
       readAtMs = nowMs
       signingKeys = listKeys(store.read).then(toSigningKeys)
-      // A failed query must not count as an answer: valid tokens would be refused.
+      // If the query fails, throw the error. If a failed query counted as "no such key", the API would refuse valid
+      // tokens.
       signingKeys.catch(() => {
         readAtMs = Number.NEGATIVE_INFINITY
       })

@@ -14,8 +14,8 @@ export function makeSecret(): string {
 }
 
 /**
- * The refresh token that follows the given refresh token. The next token is computed from the given token. So the
- * portal can repeat its answer within the grace period, although the database has only hashes.
+ * The refresh token that follows the given refresh token. The next token is computed from the given token. The portal
+ * can therefore repeat its answer within the grace period, although the database has only hashes.
  */
 export function deriveSuccessor(sealingKey: Buffer, refreshToken: string): string {
   const key = Buffer.from(hkdfSync('sha256', sealingKey, '', 'refresh token successor', 32))

@@ -1,4 +1,4 @@
-// Which redirect URIs may be registered, and which loopback hosts may do without TLS.
+// Decides which redirect URIs may be registered, and which loopback hosts do not need TLS.
 import { isPlainHost } from './plain-host.ts'
 
 /**

@@ -1,6 +1,8 @@
 // The length of a text in characters as people count them. The length of a JavaScript string counts some characters twice.
 
-/** True if the text has more than `most` code points. A longer text does not take more time. */
+/**
+ * True if the text has more than `most` code points. A very long text takes no more time than a text of this length.
+ */
 export function isLonger(text: string, most: number): boolean {
   // No character has more than two code units, so the rest of the text does not matter.
   return text.length > most && [...text.slice(0, 2 * most + 1)].length > most

@@ -19,7 +19,7 @@ export function setPageHeaders(
       "style-src 'self'",
       "img-src 'self'",
       ...(hasScript ? ["script-src 'self'"] : []),
-      // Check again: a host with a `;` would end the directive.
+      // Check the origins once more, because a host with a `;` would end the directive.
       `form-action ${["'self'", ...new Set(formTargets.filter(hasPlainHost))].join(' ')}`,
       "frame-ancestors 'none'",
       "base-uri 'none'",

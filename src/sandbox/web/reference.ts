@@ -146,7 +146,7 @@ function listFields({ parameters = [], requestBody }: Operation, document: OpenA
 }
 
 /**
- * The fields of a body. If a body is accepted with and without its envelope, the fields without the envelope.
+ * The fields of a body. Returns the fields without the envelope if the body is accepted with and without an envelope.
  */
 function bodyFieldsOf(schema: Schema, document: OpenApi): Field[] {
   const { properties, required = [], anyOf } = resolve(schema, document)
@@ -261,8 +261,8 @@ function writeBody(body: Operation['requestBody'], document: OpenApi): string[] 
   const json = body?.content['application/json']
   if (!json) return []
   const example = json.example ?? makeSample(json.schema.anyOf?.[0] ?? json.schema, document, {})
-  // The shell does not replace variables in single quotes. So each variable is put in double quotes between two texts in
-  // single quotes.
+  // The shell does not replace variables in single quotes. Each variable is therefore in double quotes, between two
+  // texts in single quotes.
   const text = JSON.stringify(example, null, 2).replaceAll(/"\$(\w+)"/g, `"'"$$$1"'"`)
   return [`-H 'Content-Type: application/json'`, `-d '${text}'`]
 }

@@ -40,7 +40,7 @@ export async function registerViews(
   })
 }
 
-/** All templates are read at the start: if no file can be opened later, there must still be an error page. */
+/** Read all templates at the start. If the process cannot open files later, it can still show an error page. */
 function readTemplates(): Eta {
   const eta = new Eta()
   for (const name of readdirSync(viewsFolder, { encoding: 'utf8', recursive: true })) {

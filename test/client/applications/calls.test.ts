@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: a page makes one call; a second call is for the name of the group or for a renewal, and there is no third call',
+  'DO-14: a page makes one call, or a second one for the name of the group or for a renewal, but never a third',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
@@ -69,7 +69,7 @@ t.test(
   },
 )
 
-t.test('UP-12, UP-15: no call contains the client secret or anything from the browser’s request', async t => {
+t.test('UP-12, UP-15: no call contains the client secret or data of the browser’s request', async t => {
   const clock = new TestClock()
   const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
   await signIn(browser)

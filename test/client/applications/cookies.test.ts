@@ -66,7 +66,7 @@ t.test('CK-17: no page of the applications sets cookies, with or without a sessi
 })
 
 t.test(
-  'CK-04: if a cookie with the credentials would bring the cookies of this site above 8 KiB, the answer to the form shows the credentials',
+  'CK-04: if the credentials do not fit into a cookie, because the cookies of this site would exceed 8 KiB, the answer to the form shows them',
   async t => {
     /** Random text that is allowed in a bearer token. */
     const ofLength = (length: number) => randomBytes(length).toString('base64url').slice(0, length)

@@ -262,7 +262,7 @@ for (const [what, failing] of Object.entries({
 }
 
 t.test(
-  'PG-15: if the session ends while the list is read, the visitor is led to the login and nothing is created',
+  'PG-15: if the session ends while the client reads the list, the visitor gets to the login, and the client creates nothing',
   async t => {
     const { browser, platform, form } = await openForm(t)
     platform.answer('GET /apps/v1', { status: 401, body: {} })

@@ -104,7 +104,7 @@ t.test('a refused form keeps its title, even if the API cannot return the name',
 })
 
 t.test(
-  'if the visitor empties the default redirect URI, the client sends the first redirect URI, as the hint of the field says',
+  'if the visitor empties the default redirect URI, the client sends the first redirect URI, and the hint of the field says this',
   async t => {
     const { browser, page, form, sent } = await openForm(t, { returnsClient: true })
     t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUri)
@@ -114,7 +114,7 @@ t.test(
 )
 
 t.test(
-  'if the API does not return the default redirect URI, an empty field does not change it, as the hint of the field says',
+  'if the API does not return the default redirect URI, an empty field does not change it, and the hint of the field says this',
   async t => {
     const { browser, page, form, sent } = await openForm(t, { returnsClient: false })
     t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUriUnknown)

@@ -189,16 +189,19 @@ t.test('each redirect URI that breaks a rule gets a message about that rule, wit
   t.same(platform.received('PUT /apps/v1/app-1'), [])
 })
 
-t.test('valid redirect URIs are sent to the API, whatever line breaks and commas separate them', async t => {
-  const { browser, form, platform } = await openForm(t)
-  const good = ['https://weather.test/back?x=1', 'http://localhost:3000/', 'http://127.0.0.1/', 'http://[::1]:8080/']
-  const answer = await browser.post('/applications', {
-    ...form,
-    redirectUris: ` ${good.slice(0, 2).join('\r\n')},${good.slice(2).join(' , ')}`,
-  })
-  t.equal(answer.statusCode, 303)
-  t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.redirectUris, good.join())
-})
+t.test(
+  'line breaks and commas can separate the redirect URIs, and the client sends the valid URIs to the API',
+  async t => {
+    const { browser, form, platform } = await openForm(t)
+    const good = ['https://weather.test/back?x=1', 'http://localhost:3000/', 'http://127.0.0.1/', 'http://[::1]:8080/']
+    const answer = await browser.post('/applications', {
+      ...form,
+      redirectUris: ` ${good.slice(0, 2).join('\r\n')},${good.slice(2).join(' , ')}`,
+    })
+    t.equal(answer.statusCode, 303)
+    t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.redirectUris, good.join())
+  },
+)
 
 t.test(
   'the page shortens its messages if a redirect URI is too long or if a hundred redirect URIs are wrong',

@@ -122,24 +122,27 @@ t.test('F-41: a form with a new group that is delivered twice creates one group 
   t.equal(platform.received('POST /apps/v1').length, 1)
 })
 
-t.test('F-28: a new group whose answer was lost is found by its name instead of being created again', async t => {
-  const { browser, platform, form, made, groups } = await withoutGroup(t)
-  platform.answer('POST /identities/v1', (request, response) => {
-    groups.push(own('group-1', JSON.parse(request.body).data.name))
-    response.destroy()
-  })
-  const sent = { ...form, groupName: 'Weather people' }
-  const page = await browser.post('/applications', sent)
-  t.equal(page.statusCode, 502)
-  t.hasStrict(readForm(page, '/applications'), { ...typed, groupId: 'group-1' }, 'the new group must be selected')
-  t.equal(
-    (await browser.post('/applications', sent)).statusCode,
-    303,
-    'a repeated request of the browser must have the same result',
-  )
-  t.equal(made().length, 1)
-  t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.groupId, 'group-1')
-})
+t.test(
+  'F-28: if the answer to a new group was lost, the client finds the group by its name and does not create it again',
+  async t => {
+    const { browser, platform, form, made, groups } = await withoutGroup(t)
+    platform.answer('POST /identities/v1', (request, response) => {
+      groups.push(own('group-1', JSON.parse(request.body).data.name))
+      response.destroy()
+    })
+    const sent = { ...form, groupName: 'Weather people' }
+    const page = await browser.post('/applications', sent)
+    t.equal(page.statusCode, 502)
+    t.hasStrict(readForm(page, '/applications'), { ...typed, groupId: 'group-1' }, 'the new group must be selected')
+    t.equal(
+      (await browser.post('/applications', sent)).statusCode,
+      303,
+      'a repeated request of the browser must have the same result',
+    )
+    t.equal(made().length, 1)
+    t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.groupId, 'group-1')
+  },
+)
 
 t.test('the name of a new group stays in the form if the groups cannot be read', async t => {
   const { browser, platform, form } = await withoutGroup(t)
@@ -195,20 +198,23 @@ t.test('DO-14: after a renewal, the page shows the name of a known group without
   t.equal(platform.received('GET /identities/v1/visitor-1/links').length, calls)
 })
 
-t.test('the client remembers only the names of groups whose applications the visitor has opened', async t => {
-  const { browser, platform, clock } = await buildApplicationsClient(t)
-  const inOtherGroup = applicationRecord('app-2', {}, { inLinks: [{ '@type': 'DeveloperOf', from: 'group-2' }] })
-  platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
-  platform.answer('GET /apps/v1/app-2', { body: inOtherGroup })
-  const groups = collection([own('group-1', 'Weather people'), own('group-2', 'Bus people')])
-  platform.answer('GET /identities/v1/visitor-1/links', { body: groups })
-  await signIn(browser)
-  t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
-  clock.advance(3_601)
-  const page = textOf(await browser.get('/applications/app-2'))
-  t.match(page, 'group-2')
-  t.notMatch(page, 'Bus people')
-})
+t.test(
+  'the client remembers the name of a group only after the visitor has opened one of its applications',
+  async t => {
+    const { browser, platform, clock } = await buildApplicationsClient(t)
+    const inOtherGroup = applicationRecord('app-2', {}, { inLinks: [{ '@type': 'DeveloperOf', from: 'group-2' }] })
+    platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
+    platform.answer('GET /apps/v1/app-2', { body: inOtherGroup })
+    const groups = collection([own('group-1', 'Weather people'), own('group-2', 'Bus people')])
+    platform.answer('GET /identities/v1/visitor-1/links', { body: groups })
+    await signIn(browser)
+    t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
+    clock.advance(3_601)
+    const page = textOf(await browser.get('/applications/app-2'))
+    t.match(page, 'group-2')
+    t.notMatch(page, 'Bus people')
+  },
+)
 
 t.test(
   'F-23: if the API refuses the token for the list of groups, the client renews the token once and shows the complete page',

@@ -8,7 +8,7 @@ import { productMain, smallHeap, spawnClient } from '../support/spawn-client.ts'
 import { applicationRecord, collection } from './support/application-record.ts'
 
 t.test(
-  'DO-07: 200 visitors who read the longest list at a byte per second leave memory for other visitors',
+  'DO-07: while 200 visitors read the longest list at one byte per second, there is memory for other visitors',
   async t => {
     // Ten pages with the longest descriptions that the platform allows. In HTML each `&` takes five characters.
     const records = Array.from({ length: 500 }, (_, index) =>

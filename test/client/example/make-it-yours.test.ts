@@ -44,7 +44,7 @@ t.test('the form saves a note once, under the user id, and the page shows it wit
 })
 
 t.test(
-  'a moderator, whose id is in a setting, sees the notes of others; another visitor gets 403 and no link',
+  'a setting names the moderators: a moderator sees the notes of others, and another visitor gets 403 and no link',
   async t => {
     const { browser, file } = await buildExample(t, ['visitor-1'])
     const store = openStore(file)

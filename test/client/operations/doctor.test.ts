@@ -11,8 +11,8 @@ import { type Script, startScriptedPlatform } from '../support/scripted-platform
 import { noSettings } from '../support/test-product.ts'
 
 /**
- * A platform that knows this client, and settings with the addresses of the platform. `scripts` replace answers of the
- * platform.
+ * A platform that has registered this client, and settings with the addresses of the platform. `scripts` replace
+ * answers of the platform.
  */
 async function setUp(t: Test, scripts: Record<string, Script> = {}) {
   const platform = await startScriptedPlatform(t, {

@@ -72,7 +72,7 @@ t.test(
   },
 )
 
-t.test('F-37: the client can show a page for the first time even if it can open no file', async t => {
+t.test('F-37: even if the client can open no files, it can show a page that it has not shown before', async t => {
   const { browser } = await buildTestClient(t)
   await browser.get('/health/live')
   openNoMoreFiles(t)

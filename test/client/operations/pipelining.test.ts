@@ -98,7 +98,7 @@ for (const [what, request] of [
   ['name no host', 'GET / HTTP/1.1\r\n\r\n'],
   ['expect something odd', 'GET / HTTP/1.1\r\nhost:x\r\nexpect: more\r\n\r\n'],
 ] as const) {
-  t.test(`DO-07: requests that ${what} are limited as well, although Node answers them by itself`, async t => {
+  t.test(`DO-07: the limit also applies to requests that ${what}, which Node answers by itself`, async t => {
     const { client, log } = await buildTestClient(t)
     const socket = await openSocket(client)
     socket.write(request.repeat(9))

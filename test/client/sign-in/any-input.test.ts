@@ -113,7 +113,7 @@ t.test('a login with any returnTo ends on this site', async t => {
 })
 
 const anyJson = fc.jsonValue({ maxDepth: 2 })
-/** Mostly valid values, because one fault must not hide the effect of another. */
+/** Most values are valid. With many wrong values, the first one would hide the effect of the others. */
 const mostly = <T>(good: T, ...others: fc.Arbitrary<unknown>[]) =>
   fc.oneof({ weight: 6, arbitrary: fc.constant(good) }, ...others.map(arbitrary => ({ weight: 1, arbitrary })))
 const anyChange = fc.record(

@@ -176,7 +176,7 @@ t.test('CL-07: the login cookie of a connection stays within 500 bytes', async t
 })
 
 t.test(
-  'renewConnection has three results: new tokens, a final refusal, and a failure after which the caller can try again',
+  'renewConnection returns new tokens, a final refusal, or a failure after which the caller can try again',
   async t => {
     const { client, platform, clock } = await start(t)
     const { renewConnection } = client.signIn

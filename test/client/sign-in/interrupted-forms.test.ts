@@ -408,23 +408,26 @@ const withPlainPost: TestProduct = {
 }
 
 for (const [when, open] of Object.entries({
-  'before the visitor sends a form': (t: Test) => openFormAndWait(t, withPlainPost),
-  'while the client handles a form': (t: Test) => endWhileHandled(t, withPlainPost),
+  'before the visitor sends it': (t: Test) => openFormAndWait(t, withPlainPost),
+  'while the client handles it': (t: Test) => endWhileHandled(t, withPlainPost),
 }))
-  t.test(`PG-14: if the session ends ${when} that has no page, the answer says that nothing was done`, async t => {
-    const { browser, platform, signInAgain } = await open(t)
-    const page = await browser.post('/plain')
-    t.equal(page.statusCode, 401)
-    t.match(textOf(page), `${signInTexts.sessionEnded.title} ${signInTexts.sessionEnded.message}`)
-    t.notMatch(page.body, /Signed in as/)
-    t.equal(
-      await signInAgain(page),
-      '/page',
-      'the login must not lead to the address of the POST, which may have no page',
-    )
-    platform.answer('POST /things', { status: 201, body: {} })
-    t.equal((await browser.post('/plain')).statusCode, 303)
-  })
+  t.test(
+    `PG-14: if a form has no page and the session ends ${when}, the answer says that nothing was done`,
+    async t => {
+      const { browser, platform, signInAgain } = await open(t)
+      const page = await browser.post('/plain')
+      t.equal(page.statusCode, 401)
+      t.match(textOf(page), `${signInTexts.sessionEnded.title} ${signInTexts.sessionEnded.message}`)
+      t.notMatch(page.body, /Signed in as/)
+      t.equal(
+        await signInAgain(page),
+        '/page',
+        'the login must not lead to the address of the POST, which may have no page',
+      )
+      platform.answer('POST /things', { status: 201, body: {} })
+      t.equal((await browser.post('/plain')).statusCode, 303)
+    },
+  )
 
 t.test('a script that accepts JSON and has no session gets a 401 as JSON, and no draft is left', async t => {
   const { browser, form, sent } = await openFormAndWait(t, withPlainPost)

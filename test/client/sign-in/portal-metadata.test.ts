@@ -148,7 +148,7 @@ const { 'the document lists only plain': _1, 'the document lists S256 as a text'
 
 for (const [what, document] of Object.entries(unreadable)) {
   t.test(
-    `metadata-remembered: if ${what}, the client keeps the last document and soon tries to read it again`,
+    `metadata-remembered: if ${what}, the client uses the last document and soon tries to read a new one`,
     async t => {
       const offer = {
         code_challenge_methods_supported: ['S256'],
@@ -230,7 +230,7 @@ for (const [what, [document, logged]] of Object.entries(failing)) {
     t.equal(platform.received('POST /api/revokeToken').length, 1)
   })
 
-  t.test(`metadata-kept: if the portal ${what} when its document is read, the log says so`, async t => {
+  t.test(`metadata-kept: if the portal ${what} while the client reads its document, the log says so`, async t => {
     const { log, clock, browser, platform } = await buildWith(t, document)
     const lines = () => log.map(line => JSON.parse(line)).filter(({ event }) => event === 'portal_metadata_unread')
     t.ok(lines().length > 0)

@@ -27,25 +27,28 @@ const otherThanNavigations: Record<string, string>[] = [
 
 const loginCookies = (names: string[]) => names.filter(name => name.startsWith('__Host-login-'))
 
-t.test('CL-01: /login sends the browser to the portal with exactly the six parameters, each once', async t => {
-  const { browser, platform } = await buildTestClient(t)
-  const response = await browser.get('/login')
-  t.equal(response.statusCode, 302)
-  t.equal(response.headers['cache-control'], 'no-store')
-  const url = new URL(String(response.headers.location))
-  t.equal(url.origin + url.pathname, `${platform.url}/`)
-  const { state, ...others } = Object.fromEntries(url.searchParams)
-  t.match(state, /^[\w-]{22,}$/)
-  t.same(others, {
-    grant_type: 'authorization',
-    response_type: 'code',
-    client_id: clientId,
-    redirect_uri: 'http://localhost:3000/exchangeToken',
-    cancel_url: 'http://localhost:3000/cancelled',
-  })
-  t.equal([...url.searchParams].length, 6)
-  t.notMatch(JSON.stringify(response.headers) + response.body, clientSecret)
-})
+t.test(
+  'CL-01: /login sends the browser to the portal, and the address has exactly six parameters, each once',
+  async t => {
+    const { browser, platform } = await buildTestClient(t)
+    const response = await browser.get('/login')
+    t.equal(response.statusCode, 302)
+    t.equal(response.headers['cache-control'], 'no-store')
+    const url = new URL(String(response.headers.location))
+    t.equal(url.origin + url.pathname, `${platform.url}/`)
+    const { state, ...others } = Object.fromEntries(url.searchParams)
+    t.match(state, /^[\w-]{22,}$/)
+    t.same(others, {
+      grant_type: 'authorization',
+      response_type: 'code',
+      client_id: clientId,
+      redirect_uri: 'http://localhost:3000/exchangeToken',
+      cancel_url: 'http://localhost:3000/cancelled',
+    })
+    t.equal([...url.searchParams].length, 6)
+    t.notMatch(JSON.stringify(response.headers) + response.body, clientSecret)
+  },
+)
 
 t.test('CL-01: if the portal’s address has a path, the redirect keeps it', async t => {
   const platform = await startScriptedPlatform(t)
@@ -62,7 +65,7 @@ t.test('F-02: /login redirects to the portal even if the portal is down', async 
   t.equal((await browser.get('/login')).statusCode, 302)
 })
 
-t.test('CL-02: of 10,000 states from two replicas, no two are the same or begin with the same characters', async t => {
+t.test('CL-02: if two replicas make 10,000 states, no two of them are equal, and no two begin alike', async t => {
   const { client, platform } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })
   const replica = await buildTestClient(t, { platform, environment: { LOG_LEVEL: 'silent' } })
   const states: string[] = []
@@ -236,7 +239,7 @@ t.test('CL-07: the next logins delete forged login cookies before real login coo
   t.ok(count > 150)
 })
 
-t.test('CL-07: signing out deletes the real login cookies first, however many login cookies are forged', async t => {
+t.test('CL-07: signing out deletes the real login cookies first, even if many login cookies are forged', async t => {
   const { browser } = await buildTestClient(t)
   const logins = [await beginLogin(browser), await beginLogin(browser)]
   const forged = forgedLike(browser, `__Host-login-${logins[0]!.get('state')}`)
@@ -262,7 +265,7 @@ t.test('CL-07: a login takes almost no time, even if the browser is full of forg
   t.ok(took < 10, `${took} ms a login`)
 })
 
-t.test('CL-07: a login unseals no cookie twice, however many are forged', async t => {
+t.test('CL-07: a login unseals each cookie at most once, even if many cookies are forged', async t => {
   const clock = new TestClock()
   const { read } = clock
   let reads = 0

@@ -83,7 +83,10 @@ t.test('UP-03: one deadline limits the total time of all calls of a request', as
   const { browser, clock, platform } = await buildTestClient(t, { scripts: smallApi, requestDeadlineMs: 2_000 })
   await signIn(browser)
   const form = readForm(await browser.get('/note'), '/note')
-  /** Each call is within its own deadline. But all calls together take longer than the request may take. */
+  /**
+   * Each call is within its own deadline. Each call is fast enough, but together the calls take longer than the request
+   * may take.
+   */
   const slowly = (script: Script) => async (request: Received, response: ServerResponse) => {
     await wait(250)
     return typeof script === 'function' ? script(request, response) : send(response, script)

@@ -179,7 +179,7 @@ t.test(
 )
 
 t.test(
-  'F-19: while the API is down, the pages that call it say so, and signing in, signing out and the other pages work',
+  'F-19: while the API is down, pages that call it say so, and all other pages, signing in and signing out work',
   async t => {
     const { browser } = await buildTestClient(t, { environment: { API_URL: nowhere } })
     t.equal((await signIn(browser)).statusCode, 200)

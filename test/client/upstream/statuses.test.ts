@@ -67,7 +67,7 @@ t.test('UP-14: the session continues if the API fails after a renewal', async t 
 })
 
 t.test(
-  'UP-14: if the API always answers 401, one renewal and two calls are made, then the visitor goes to the login',
+  'UP-14: if the API always answers 401, the client makes two calls and one renewal, and then leads the visitor to the login',
   async t => {
     const { browser, platform } = await start(t)
     platform.answer('GET /things', unauthorized)

@@ -101,7 +101,7 @@ t.test('F-05: a thousand bad certificates leave nothing in memory', async t => {
   t.equal((await browser.get('/health/live')).statusCode, 200)
 })
 
-t.test('UP-09: a private authority is trusted only if NODE_EXTRA_CA_CERTS names it', async t => {
+t.test('UP-09: the client trusts a private certificate authority only if NODE_EXTRA_CA_CERTS names it', async t => {
   const portal = await startTls(t, good)
   const file = join(t.testdir({}), 'ca.pem')
   writeFileSync(file, good.cert)

@@ -74,6 +74,6 @@ t.test('if a template names a file that does not exist, the page fails and the l
   )
 })
 
-t.test('a file without a known content type stops the start and names the file', async t => {
+t.test('if the content type of a file is unknown, the client does not start, and the error names the file', async t => {
   await t.rejects(start(t, { 'assets/tool.exe': '' }), { message: /^The content type of .*tool\.exe is unknown\. / })
 })

@@ -157,7 +157,7 @@ for (const [what, status, request] of [
   ['with an address of 17 KB', 431, rawGet(`/?${canary}${'x'.repeat(17_000)}`)],
   ['with cookies of 17 KB', 431, rawGet('/', { cookie: `${canary}=${'x'.repeat(17_000)}` })],
 ] as const) {
-  t.test(`PG-09: a request ${what} gets ${status}, and the answer repeats nothing of the request`, async t => {
+  t.test(`PG-09: a request ${what} gets ${status}, and the answer contains no text of the request`, async t => {
     const answer = await exchangeRaw(client, request)
     t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
     t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)

@@ -67,17 +67,20 @@ for (const url of [
     t.equal(answer.headers.allow, undefined)
   })
 
-t.test('routes of one path with different constraints count as one path', async t => {
-  const constrained: TestProduct = {
-    ...smallProduct,
-    async pages(signedIn, options) {
-      await signedIn.register(smallProduct.pages, options)
-      for (const host of ['one.test', 'other.test'])
-        signedIn.get('/hosts/*', { constraints: { host } }, async () => host)
-    },
-  }
-  const { client } = await buildTestClient(t, { product: constrained })
-  const answer = await client.inject({ method: 'POST', url: '/hosts/a/b', headers })
-  t.equal(answer.statusCode, 405)
-  t.equal(answer.headers.allow, 'GET')
-})
+t.test(
+  'if several routes have the same path and different constraints, Allow names the methods of all of them',
+  async t => {
+    const constrained: TestProduct = {
+      ...smallProduct,
+      async pages(signedIn, options) {
+        await signedIn.register(smallProduct.pages, options)
+        for (const host of ['one.test', 'other.test'])
+          signedIn.get('/hosts/*', { constraints: { host } }, async () => host)
+      },
+    }
+    const { client } = await buildTestClient(t, { product: constrained })
+    const answer = await client.inject({ method: 'POST', url: '/hosts/a/b', headers })
+    t.equal(answer.statusCode, 405)
+    t.equal(answer.headers.allow, 'GET')
+  },
+)

@@ -88,7 +88,7 @@ for (const [what, document] of Object.entries(noSignOutPage))
   })
 
 t.test(
-  'portal-sign-out-link: the page keeps the link while the metadata cannot be read, and loses the link if the metadata no longer lists the portal’s sign-out',
+  'portal-sign-out-link: the page has the link while the metadata cannot be read, but not if the new metadata lists no sign-out',
   async t => {
     const listed = documentWith({ end_session_endpoint: 'listed' })
     const { browser, platform, clock } = await buildTestClient(t, { scripts: { [metadata]: listed } })

@@ -95,14 +95,17 @@ t.test('texts can follow the visitor’s own data', async t => {
   t.match((await browser.get('/page', { site: 'same-origin' })).body, '<html lang="de">')
 })
 
-t.test('each request shows the error in its own language, even if two requests share one call', async t => {
-  const { browser, platform } = await buildWithTexts(t, byLanguage)
-  await signIn(browser)
-  platform.answer('GET /things', { status: 500, body: {} })
-  const pages = await Promise.all([browser.copy().get('/page'), browser.copy().get('/page', inGerman)])
-  t.match(pages[0]!.body, '<html lang="en">')
-  t.match(pages[1]!.body, '<html lang="de">')
-})
+t.test(
+  'if two requests in different languages share a failed call, each shows the error in its own language',
+  async t => {
+    const { browser, platform } = await buildWithTexts(t, byLanguage)
+    await signIn(browser)
+    platform.answer('GET /things', { status: 500, body: {} })
+    const pages = await Promise.all([browser.copy().get('/page'), browser.copy().get('/page', inGerman)])
+    t.match(pages[0]!.body, '<html lang="en">')
+    t.match(pages[1]!.body, '<html lang="de">')
+  },
+)
 
 t.test(
   'if choosing the texts fails, the visitor gets a plain English page or JSON, and the log gets a line',
@@ -123,7 +126,7 @@ t.test(
   },
 )
 
-t.test('the answer to a malformed HTTP request uses the texts that are the same for every request', async t => {
+t.test('the answer to a malformed HTTP request has texts that do not depend on the request', async t => {
   const { client } = await buildWithTexts(t, { web: { errors: { byStatus: { 400: 'Das war nichts.' } } } })
   t.match(await exchangeRaw(client, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 .*Das war nichts\.$/s)
   t.match(await exchangeRaw(client, rawGet('/nowhere')), webTexts.errors.noPage)

@@ -47,7 +47,7 @@ t.test('a client that keeps its random state unchanged in a cookie passes state-
 })
 
 t.test(
-  'a client that serves one request at a time is undecided, and does not fail, when it waits for a body',
+  'if a client serves one request at a time and waits for a body, the check is undecided and does not fail',
   async t => {
     const stage = await openStage()
     t.teardown(stage.close)

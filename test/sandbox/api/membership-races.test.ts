@@ -11,8 +11,8 @@ const [sqlite, postgres] = await openDatabases(t)
 const databases = [
   sqlite!,
   postgres!,
-  // With a delay between statements, a test fails if something can change between a check and the write that depends on
-  // it.
+  // A delay between the statements makes races visible: the test fails if something can change after a check and before
+  // the write that depends on it.
   {
     name: 'PostgreSQL, 5 ms slower',
     make: async (t: Test) => (await startPostgresProxy(t, await postgres!.make(t), { delayMs: 5 })).url,
@@ -67,7 +67,7 @@ function countByStatus(answers: LightMyRequestResponse[]): Record<number, number
   return counts
 }
 
-// All databases are opened before the first test, because tap ends the file after the last test that it knows. The
+// Open all databases before the first test. Otherwise tap would end the file before it knows the later tests. The
 // databases are opened one after the other, because a connection must open within a second.
 const opened: { name: string; meet: Awaited<ReturnType<typeof openBoth>> }[] = []
 for (const { name, make } of databases) opened.push({ name, meet: await openBoth(await make(t)) })
@@ -118,7 +118,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `of several simultaneous invitations of one person, only one succeeds; of several simultaneous acceptances, only one succeeds (${name})`,
+    `if several calls invite one person at the same time, only one succeeds, and the same is true if several calls accept (${name})`,
     async t => {
       const { makers, friends, groupId } = await meet()
       const { userId } = friends[0]
@@ -130,7 +130,7 @@ for (const { name, meet } of opened) {
   )
 
   t.test(
-    `if a person accepts an invitation while the maker of the group ends the invitation, the person is not a member afterwards (${name})`,
+    `if a person accepts an invitation while the maker of the group ends it, the person does not become a member (${name})`,
     async t => {
       const { makers, friends, groupId } = await meet()
       const { userId } = friends[0]

@@ -113,7 +113,7 @@ t.test(
 )
 
 for (const database of await openDatabases(t))
-  t.test(`AP-03: no sweep ends a token before its 24 hours are over (${database.name})`, async t => {
+  t.test(`AP-03: the sweep does not end a token before its 24 hours are over (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const ofPage = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
     const ofClient = await callAsDeveloper(sandbox)

@@ -152,7 +152,7 @@ t.test(
 )
 
 t.test(
-  'update: without a default redirect URI in the body, the old default stays if the list contains it, or else the first URI becomes the default',
+  'update: without a default redirect URI in the body, the old default stays if it is in the list; otherwise the first URI of the list becomes the default',
   async t => {
     const { update } = await createOne(await buildTestSandbox(t))
     const defaultAfter = async (fields: object) =>

@@ -72,7 +72,7 @@ t.test('new logins wait behind a button, and rows change without disturbing the 
 })
 
 t.test(
-  'during a pause the list does not change, and afterwards it says how many logins have changed and how many were dropped',
+  'the list does not change during a pause, and then says how many logins have changed and how many were dropped',
   { skip },
   async t => {
     const { sandbox, labUrl } = await openLab(t)

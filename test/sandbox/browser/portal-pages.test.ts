@@ -63,7 +63,7 @@ t.test(
 )
 
 t.test(
-  'one of two forms is shown: without JavaScript a link switches between them, and the typed text stays',
+  'the page shows one of its two forms: without JavaScript a link switches between them, and the typed text stays',
   { skip },
   async t => {
     const portal = await openPortal(t)

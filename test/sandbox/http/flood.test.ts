@@ -137,7 +137,7 @@ t.test(
   },
 )
 
-t.test('F-37: when no file can be opened, the sandbox can still show a page for the first time', async t => {
+t.test('F-37: even if the sandbox can open no files, it can show a page that it has not shown before', async t => {
   const { portal } = await buildTestSandbox(t)
   await portal.inject('/health/live')
   openNoMoreFiles(t)

@@ -59,7 +59,7 @@ t.test(
   },
 )
 
-t.test('DO-07: an answer that nobody reads holds its connection for 70 seconds at most', async t => {
+t.test('DO-07: if nobody reads an answer, the sandbox closes the connection after 70 seconds at most', async t => {
   const server = createServer(pino({ level: 'silent' }), () => '')
   t.teardown(() => server.close())
   server.get('/', async () => Buffer.alloc(16 * 1024 * 1024))

@@ -59,7 +59,7 @@ t.test(
 )
 
 t.test(
-  `CT-05: with HOST=localhost endless requests on ${addresses.join(' and ')} are cut off 8 seconds after SIGTERM`,
+  `CT-05: with HOST=localhost the sandbox cuts off endless requests on ${addresses.join(' and ')} 8 seconds after SIGTERM`,
   async t => {
     const settings = { HOST: 'localhost' }
     const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })

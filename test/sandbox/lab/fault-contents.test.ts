@@ -312,7 +312,7 @@ t.test('the login, the HAR, the events and the page name the fault of a step', a
 })
 
 t.test(
-  'if a client closes the connection during a delay, the platform does not act after the delay, but a change before the delay stays',
+  'if a client closes the connection during a delay, the platform does not act after the delay, and does not undo what it did before',
   async t => {
     const { sandbox, order, steps, untilConsumed } = await buildFaultLab(t)
     const calls = await platformCalls(sandbox)
@@ -321,7 +321,7 @@ t.test(
       const call = await calls.exchange()
       await askRaw(sandbox.portal, call, { untilThen: () => untilConsumed(id) })
       while (!(await steps()).some(({ fault }) => fault?.id === id)) await new Promise(setImmediate)
-      // When this request is answered, the platform has finished all earlier work.
+      // After the answer to this request, the platform has finished all earlier work.
       await askRaw(sandbox.portal, await calls.exchange())
       t.equal(await call.hasActed?.(), name === 'exchange-late-after', name)
     }

@@ -248,7 +248,7 @@ t.test('simultaneous requests never share one fault', async t => {
   )
 })
 
-t.test('a request that only claims a client ID uses up no fault that was ordered for the client', async t => {
+t.test('if a fault is ordered for a client, a request that only claims the client’s ID does not use it up', async t => {
   const { order, show, sandbox } = await buildFaultLab(t)
   const other = await makeOtherClient(sandbox)
   const mine = await order('exchange-503', own)
@@ -346,7 +346,7 @@ t.test('a fault that happens after the platform has acted waits for a request th
   t.not(state, 'a-state')
 })
 
-t.test('a fault that is removed while the laboratory identifies the caller is not consumed', async t => {
+t.test('if a fault is removed while the laboratory identifies the caller, the fault does not happen', async t => {
   const ordered = createOrderedFaults({ clock: () => new Date(), hashState: state => state })
   const everybody = { clientId: undefined, isOfState: () => false }
   for (const isTakenBack of [false, true]) {

@@ -110,7 +110,7 @@ const isTried = ({ place, name }: Fault) => {
 
 const health = { method: 'GET', url: '/health/live', headers: {}, body: '' }
 
-/** At these places only the call itself changes its rows, so `hasActed` can be checked again at the end. */
+/** At these places no other call changes the rows that `hasActed` reads, so the test can call it again at the end. */
 const ofTheirOwn = ['exchange', 'refresh', 'revoke', 'create']
 
 async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {

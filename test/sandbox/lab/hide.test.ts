@@ -143,7 +143,7 @@ t.test('the laboratory keeps no secret of a step, wherever the secret was sent',
 /** All kept values, whatever their name is. */
 const valuesOf = (values: Values) => Object.values(values).flat()
 
-t.test('the laboratory keeps at most 8 KiB and 200 values of one step, whatever is sent', async t => {
+t.test('whatever a client sends, the laboratory keeps at most 8 KiB and 200 values of one step', async t => {
   const list = (length: number, text = '1') => Array.from({ length }, () => text)
   const fields = (length: number, value: unknown) =>
     Object.fromEntries(list(length).map((_, index) => [`field-${index}`, value]))

@@ -47,7 +47,7 @@ t.test('a page gets an event as soon as it is connected, and then one event for 
 })
 
 t.test(
-  'a page that connects again gets all changes since then, and a page of an earlier run gets the message that the laboratory has restarted',
+  'if a page connects again, it gets all changes since its last event, or the message that the laboratory has restarted',
   async t => {
     const { listen, start } = await openStream(t)
     await start('one')

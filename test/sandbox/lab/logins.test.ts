@@ -76,7 +76,7 @@ t.test('codes and tokens connect all steps of a login, from its start to the las
   )
 })
 
-t.test('two tabs are two logins, and a start with a used state after the exchange is another login', async t => {
+t.test('two tabs are two logins, and if a state is used again after the exchange, a new login begins', async t => {
   const { begin, record } = buildLogins()
   const state = random()
   const first = begin('app-1', state)
@@ -118,15 +118,18 @@ t.test(
   },
 )
 
-t.test('many logins of a busy client or of made-up client ids do not replace the logins of a quiet client', async t => {
-  const { logins, begin } = buildLogins({ logins: 10 })
-  const quiet = [begin('quiet'), begin('quiet')]
-  for (let index = 0; index < 30; index++) begin('busy')
-  for (let index = 0; index < 30; index++) begin(`made-up-${index}`, random(), { reason: 'client-unknown' })
-  t.equal(logins.list({}).length, 10)
-  for (const { id } of quiet) t.ok(logins.find(id), 'the quiet client keeps its logins')
-  t.ok(logins.list({ clientId: 'busy' }).length >= 3, 'the busy client must keep some logins')
-})
+t.test(
+  'many logins of a busy client, or with made-up client ids, do not push out the logins of a quiet client',
+  async t => {
+    const { logins, begin } = buildLogins({ logins: 10 })
+    const quiet = [begin('quiet'), begin('quiet')]
+    for (let index = 0; index < 30; index++) begin('busy')
+    for (let index = 0; index < 30; index++) begin(`made-up-${index}`, random(), { reason: 'client-unknown' })
+    t.equal(logins.list({}).length, 10)
+    for (const { id } of quiet) t.ok(logins.find(id), 'the quiet client keeps its logins')
+    t.ok(logins.list({ clientId: 'busy' }).length >= 3, 'the busy client must keep some logins')
+  },
+)
 
 t.test('when a login has too many steps, successful calls are removed first', async t => {
   const { logins, begin, record } = buildLogins({ steps: 6 })

@@ -6,7 +6,7 @@ import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { buildTestLab } from '../support/call-lab.ts'
 
 t.test(
-  'every reason says in sentences what was found, why it is refused and how to fix it, and has a reference',
+  'every reason has a reference, and sentences about what was found, why it is refused and how to fix it',
   async t => {
     for (const [code, { found, why, fix, reference }] of Object.entries(reasons)) {
       t.match(code, /^[a-z]+(-[a-z]+)*$/)

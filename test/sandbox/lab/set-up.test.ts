@@ -114,7 +114,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `the call that signs a person in returns a token of the portal’s own page, or the tokens of a client (${database.name})`,
+    `the call that signs a person in returns a token as from the portal’s own page, or the tokens of a client (${database.name})`,
     async t => {
       const { sandbox, lab } = await start(t)
       const { clientId, clientSecret, person } = (await lab('POST', 'applications', { redirectUri })).json()

@@ -229,7 +229,7 @@ t.test('a verdict contains no query of an address, because the log contains the 
 })
 
 t.test(
-  'if a code was not exchanged, the verdict names two hosts as the cause only if the login began at the other host',
+  'if no client has exchanged a code, the verdict gives two hosts as the cause only if the login began at the other host',
   async t => {
     const begunAt = (referer: string) => {
       const authorize = { headers: { referer }, query: { client_id: 'app-1', state: 'a' } }

@@ -1,5 +1,5 @@
-// The whole sandbox with its laboratory: the records of a correct client, the secrets that no page shows, and the
-// sandbox without a laboratory.
+// The whole sandbox with and without its laboratory: what it records about a correct client, and that no page shows a
+// secret.
 import { createHash, randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'

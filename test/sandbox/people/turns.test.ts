@@ -44,7 +44,7 @@ t.test('DO-09: a source with one task waits for only one task of every other sou
 })
 
 t.test(
-  'DO-09: if no place is free, a new task of a source with few waiting tasks replaces a task of the source that has the most',
+  'DO-09: if no place is free, a task of a source with few tasks takes the place of a task of the source with the most',
   async t => {
     const { ask, order, refused, endAll } = openWork()
     for (let count = 0; count < 90; count += 1) ask('flood')
@@ -61,7 +61,7 @@ t.test(
   },
 )
 
-t.test('DO-09: after work that fails, the next work starts', async t => {
+t.test('DO-09: after a task has failed, the next task starts', async t => {
   const inTurn = createTurns()
   const fail = () => inTurn('a', async () => Promise.reject(new Error('no')))
   t.equal((await Promise.allSettled(Array.from({ length: 20 }, fail))).length, 20)

@@ -63,8 +63,8 @@ interface Owner {
 }
 
 /**
- * Stores `count` grants in one transaction, because a hundred logins take long. Unlike a login, this function ends no
- * surplus grants: the next login does so. The default of `state` is `live`.
+ * Stores `count` grants in one transaction, because a hundred logins take long. A login would also end the grants
+ * beyond the limit. This function does not, so the next login ends them. The default of `state` is `live`.
  */
 async function storeGrants(
   sandbox: TestSandbox,
@@ -100,7 +100,7 @@ async function findSeededOwner({ store }: TestSandbox): Promise<{ userId: string
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `RF-06: the last 100 replaced tokens of a family are stored, and the use of one of these tokens ends the family (${database.name})`,
+    `RF-06: the portal stores the last 100 replaced tokens of a family, and if one of them is used, the family ends (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const first = await getTokens(sandbox)
@@ -150,7 +150,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `clock-ahead: renewals while the clock was ahead do not count after its correction (${database.name})`,
+    `clock-ahead: after a clock that was ahead is corrected, the earlier renewals do not count (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { refresh_token: first } = await getTokens(sandbox)
@@ -212,7 +212,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `grants that were made while the clock was ahead count as older than later grants (${database.name})`,
+    `a grant that was made while the clock was ahead counts as older than a later grant (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       sandbox.passTime(30 * minuteMs)

@@ -128,7 +128,7 @@ t.test('oidcc-ensure-request-with-valid-pkce-succeeds', async t => {
 })
 
 t.test(
-  'oidcc-ensure-post-request-succeeds: a start that the client’s site sends as a form works like a start by link',
+  'oidcc-ensure-post-request-succeeds: the client’s site can start a login with a form as well as with a link',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)

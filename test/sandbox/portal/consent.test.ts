@@ -139,7 +139,7 @@ t.test('PS-01: an answer to the consent page from another site is refused', asyn
 })
 
 t.test(
-  'the button for another account ends the session and continues the login, and does not redirect to the client',
+  'the button “another account” ends the session and continues the login, and does not redirect to the client',
   async t => {
     const sandbox = await buildTestSandbox(t)
     await openAsNewcomer(sandbox)

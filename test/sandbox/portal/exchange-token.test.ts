@@ -56,7 +56,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-10: a used code with another state, address or verifier ends its tokens at once (${database.name})`,
+    `TK-10: if a used code comes with another state, address or verifier, its tokens end at once (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       for (const other of [
@@ -272,7 +272,7 @@ t.test('TK-02: a field given twice is an invalid request', async t => {
   t.match(answer.json(), { error: 'invalid_request' })
 })
 
-t.test('TK-02, TK-08: half a surrogate pair in any JSON field is an invalid request', async t => {
+t.test('TK-02, TK-08: a JSON field that contains half a surrogate pair is an invalid request', async t => {
   const { portal } = await buildTestSandbox(t)
   const fields = ['grant_type', 'code', 'refresh_token', 'client_id', 'client_secret', 'redirect_uri', 'state']
   for (const [url, names] of [

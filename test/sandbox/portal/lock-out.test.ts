@@ -38,7 +38,7 @@ for (const database of await openDatabases(t))
     },
   )
 
-t.test('PS-06: a known browser may fail ten times, and then ten more times as an unknown browser', async t => {
+t.test('PS-06: a known browser may send ten wrong passwords, and then ten more as an unknown browser', async t => {
   const sandbox = await buildTestSandbox(t)
   const [own, stranger] = [await openAsDeveloper(sandbox), openBrowser(sandbox)]
   const fail = (browser: Browser) => attempt(browser, { email, password: 'wrong' })
@@ -52,7 +52,7 @@ t.test('PS-06: a known browser may fail ten times, and then ten more times as an
   t.equal(await attempt(own), 303)
 })
 
-t.test('PS-06: of many passwords that a known browser tries at once, hardly more than ten are checked', async t => {
+t.test('PS-06: if a known browser tries many passwords at once, the portal checks hardly more than ten', async t => {
   const sandbox = await buildTestSandbox(t)
   const own = await openAsDeveloper(sandbox)
   const statuses = await Promise.all(

@@ -1,5 +1,4 @@
-// Long texts, and texts that take more time than their length suggests. The sandbox must process only the part that it
-// needs.
+// Long texts, and short texts that take a long time to process. The sandbox must process only the part that it needs.
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { type Browser, openBrowser, startUrl } from '../support/browser.ts'
@@ -80,8 +79,8 @@ t.test('DO-05: no field of the application API takes long with a text of 15,000 
   const sandbox = await buildTestSandbox(t)
   const { call, groupId } = await callAsDeveloper(sandbox)
   const body = makeCreateBody(groupId)
-  // The URL parser refuses the first address at once. The parser accepts the second address, in a time that grows with
-  // the square of the length.
+  // The URL parser refuses the first address at once. The URL parser accepts the second address, but its time grows
+  // with the square of the length.
   const [wide, parsed] = [accents, accents.slice(0, 8_000)].map(host => `https://${host}.test/`)
   const timeOfBody = async (sent: object) => {
     const before = process.threadCpuUsage()
@@ -99,7 +98,7 @@ t.test('DO-05: no field of the application API takes long with a text of 15,000 
 })
 
 t.test(
-  'if a form starts a login and is too long for an address, the portal cuts the form and gives the right reason for the refusal',
+  'if a login starts with a form that is too long for an address, the portal refuses it with the right reason',
   async t => {
     const browser = openBrowser(await buildTestSandbox(t))
     const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))

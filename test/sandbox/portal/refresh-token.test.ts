@@ -74,7 +74,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `RF-06: if a refresh token is used that is older than the last replaced token, the family ends at once (${database.name})`,
+    `RF-06: if somebody uses a refresh token that is older than the last replaced token, the family ends at once (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const other = await getTokens(sandbox)

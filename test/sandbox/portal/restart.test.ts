@@ -6,7 +6,7 @@ import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-s
 import { startSandbox } from '../support/start-sandbox.ts'
 
 t.test(
-  'F-43: if the portal is killed and restarted before each step, it accepts the form of the earlier page',
+  'F-43: if the portal is killed and restarted before each step, it accepts forms from before the restart',
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
     let sandbox = await startSandbox(t, { databaseUrl })

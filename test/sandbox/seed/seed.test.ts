@@ -132,7 +132,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `if instances start while secrets are renewed, each secret counts once, and the two latest are valid (${database.name})`,
+    `if secrets are renewed while several instances start, the seeded secret is stored once, and the two latest secrets are valid (${database.name})`,
     async t => {
       const url = await database.make(t)
       const first = await start(t, url)
@@ -198,7 +198,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `seeding exceeds no limit: if there is no room for the application, the start says so and continues (${database.name})`,
+    `if the limits leave no room for the seeded application, the start says so and continues (${database.name})`,
     async t => {
       const url = await database.make(t)
       const sandbox = await start(t, url)

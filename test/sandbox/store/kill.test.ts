@@ -24,7 +24,7 @@ async function startEndingAfter(t: Test, databaseUrl: string, statement: string)
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `F-34: if the sandbox is killed between storing an application and its secret, neither exists (${database.name})`,
+    `F-34: if the sandbox is killed after it has stored an application and before its secret, neither exists (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const survivor = await buildTestSandbox(t, { databaseUrl, clock })
@@ -46,7 +46,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `TK-16: if the sandbox is killed between using a code and answering, the code is used and a new login works (${database.name})`,
+    `TK-16: if the sandbox is killed after it has used a code and before it answers, the code stays used and a new login works (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
       const survivor = await buildTestSandbox(t, { databaseUrl, clock })

@@ -19,7 +19,7 @@ for (const database of databases) {
     const foreign = 'create table customers (name text)'
     if (database.name === 'SQLite') new DatabaseSync(pathOf(url)).exec(foreign)
     else await query(url, foreign)
-    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /not the sandbox’s/ })
+    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /tables of another program/ })
     const tables =
       database.name === 'SQLite'
         ? new DatabaseSync(pathOf(url)).prepare('select name from sqlite_master').all()
@@ -39,12 +39,14 @@ for (const database of databases) {
         await sandbox.store.write(db => db.updateTable('sandbox_schema').set({ version }).execute())
         await t.rejects(
           buildTestSandbox(t, { databaseUrl: url }),
-          { message: /does not say which schema/ },
+          { message: /does not contain the version of its schema/ },
           `${version}`,
         )
       }
       await sandbox.store.write(db => db.deleteFrom('sandbox_schema').execute())
-      await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /does not say which schema/ })
+      await t.rejects(buildTestSandbox(t, { databaseUrl: url }), {
+        message: /does not contain the version of its schema/,
+      })
     },
   )
 
@@ -140,7 +142,7 @@ t.test(
     t.strictSame(await query(databaseUrl, views), before)
     const foreignUrl = await postgres.makeEmpty(t)
     await query(foreignUrl, 'create view customers as select 1 as name')
-    await t.rejects(buildTestSandbox(t, { databaseUrl: foreignUrl }), { message: /not the sandbox’s/ })
+    await t.rejects(buildTestSandbox(t, { databaseUrl: foreignUrl }), { message: /tables of another program/ })
   },
 )
 
@@ -169,7 +171,7 @@ t.test('F-34: a database file with an incomplete record is refused', async t => 
     ['delete from client_secrets', /damaged \(the application [\w-]+ has no client secret\)/],
     [
       'delete from groups',
-      /damaged \(a row of (memberships|applications) belongs to a row of groups that is not there\)/,
+      /damaged \(a row of (memberships|applications) refers to a row of groups that does not exist\)/,
     ],
   ]
   for (const [statement, message] of halves) {

@@ -187,32 +187,35 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`two simultaneous sweeps delete every row directly, and no row by a cascade (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { store } = sandbox
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    const id: string = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()['@id']
-    const users = await addUsers(sandbox, 1000)
-    const consents = users.map(user_id => ({ user_id, application_id: id, created_at: 0 }))
-    await store.write(db => db.insertInto('consents').values(consents).execute())
-    const isOfIt = 'exists (select 1 from consents where application_id = old.id)'
-    const refusal =
-      database.name === 'SQLite'
-        ? [
-            `create trigger no_cascade before delete on applications when ${isOfIt}
+  t.test(
+    `if two sweeps run at the same time, they delete every row directly, and no row by a cascade (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { store } = sandbox
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const id: string = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()['@id']
+      const users = await addUsers(sandbox, 1000)
+      const consents = users.map(user_id => ({ user_id, application_id: id, created_at: 0 }))
+      await store.write(db => db.insertInto('consents').values(consents).execute())
+      const isOfIt = 'exists (select 1 from consents where application_id = old.id)'
+      const refusal =
+        database.name === 'SQLite'
+          ? [
+              `create trigger no_cascade before delete on applications when ${isOfIt}
               begin select raise(abort, 'a cascade'); end`,
-          ]
-        : [
-            `create function refuse_cascade() returns trigger language plpgsql as
+            ]
+          : [
+              `create function refuse_cascade() returns trigger language plpgsql as
               $$ begin if ${isOfIt} then raise exception 'a cascade'; end if; return old; end $$`,
-            `create trigger no_cascade before delete on applications for each row execute function refuse_cascade()`,
-          ]
-    for (const statement of refusal) await store.write(db => sql.raw(statement).execute(db))
-    await call('DELETE', `/apps/v1/${id}`)
-    const swept = await Promise.all([sweep(store, sandbox.now()), sweep(store, sandbox.now())])
-    t.equal(swept[0] + swept[1], 1003, 'consents, two access tokens and the application, each once')
-    t.equal(await count(store, 'applications'), 1)
-  })
+              `create trigger no_cascade before delete on applications for each row execute function refuse_cascade()`,
+            ]
+      for (const statement of refusal) await store.write(db => sql.raw(statement).execute(db))
+      await call('DELETE', `/apps/v1/${id}`)
+      const swept = await Promise.all([sweep(store, sandbox.now()), sweep(store, sandbox.now())])
+      t.equal(swept[0] + swept[1], 1003, 'consents, two access tokens and the application, each once')
+      t.equal(await count(store, 'applications'), 1)
+    },
+  )
 }
 
 /** One of the grants has a long history of refresh tokens. */
@@ -264,7 +267,7 @@ t.test('the sweep uses the real clock, even if the sandbox’s clock was moved',
   sweeper.start()
   for (const time of ['once', 'and again']) {
     await expire()
-    // Reading the file never waits, so without setImmediate the timer of the sweep would not run.
+    // Reading the file never waits for anything. Without setImmediate, the timer of the sweep would not get a turn.
     while ((await rows()) > before) await setImmediate()
     t.pass(time)
   }

@@ -11,8 +11,8 @@ const [sqlite, postgres] = await openDatabases(t)
 const stores: { name: string; isSlow?: true; make: (t: Test) => Promise<string> }[] = [
   { name: 'SQLite', make: t => sqlite!.makeEmpty(t) },
   { name: 'PostgreSQL', make: t => postgres!.makeEmpty(t) },
-  // With a delay between statements, a test fails if another process can change something between a check and the write
-  // that depends on it.
+  // A delay between the statements makes races visible: a test fails if another process can change something after a
+  // check and before the write that depends on it.
   {
     name: 'PostgreSQL, 5 ms slower',
     isSlow: true,

@@ -108,7 +108,7 @@ for (const database of await openDatabases(t)) {
     t.equal(await isValid(sandbox, clientSecret), true)
   })
 
-  t.test(`of the rows of schema 1, only the seeds count as made by the laboratory (${database.name})`, async t => {
+  t.test(`in a database with schema 1, only the seeds count as made by the laboratory (${database.name})`, async t => {
     const { sandbox, lab } = await buildTestLab(t, { databaseUrl: await makeOld(t, database), at })
     t.equal((await lab('POST', 'expire', { what: 'access-token', email: stranger.email })).statusCode, 404)
     t.strictSame((await lab('POST', 'reset', {})).json().removed, { people: 0, groups: 0, applications: 0 })

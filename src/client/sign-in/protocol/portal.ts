@@ -38,7 +38,10 @@ type Log = { info: (entry: object) => void; warn: (entry: object) => void }
 export type Portal = ReturnType<typeof createPortal>
 
 const defaultLimits = { deadlineMs: 5_000, maxBytes: 64 * 1024 }
-/** The limits of calls that a request can do without. The visitor waits for these calls, so they must be short. */
+/**
+ * The limits of calls whose result a request does not necessarily need. The visitor waits for these calls, so they must
+ * be short.
+ */
 const shortLimits = { ...defaultLimits, deadlineMs: 1_000 }
 
 const metadataFreshMs = 60 * 60 * 1000
@@ -51,8 +54,8 @@ const emptyMetadata: Metadata = {
 }
 
 /**
- * If the portal returns one of these errors, a refresh can never succeed. unsupported_grant_type means that the portal
- * supports only the authorization_code grant.
+ * After one of these errors, a renewal with the same token can never succeed. unsupported_grant_type means that the
+ * portal supports only the authorization_code grant.
  */
 const finalRefreshErrors = ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client']
 const finalRefreshStatuses = [404, 405, 501]
@@ -143,7 +146,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
    */
   function readMetadata(context: RequestContext): Promise<Metadata> {
     const now = clock().getTime()
-    // The first condition is false if the clock was set back.
+    // If the clock was set back, the first condition is false, and the client reads the document again.
     const isFresh = now >= readAt && now < readAt + freshMs
     if (!isReading && !isFresh) {
       isReading = true

@@ -23,9 +23,9 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
   const expireLogin = (name: string): Cookie => ({ ...expire(name), sameSite: 'lax' })
 
   /**
-   * Browsers send older cookies first (RFC 6265 5.4), so the sequence of the cookies shows which of two logins in the
-   * same second was first. A cookie that another program on this host has set cannot be unsealed, and counts as older
-   * than all others.
+   * Browsers send older cookies first (RFC 6265 5.4). If two logins began in the same second, the sequence of their
+   * cookies shows which one began first. A cookie that another program on this host has set cannot be unsealed, and
+   * counts as older than all others.
    */
   function newestFirst(cookies: Cookies): { state: string; endsAt: number }[] {
     return pendingStates(cookies)

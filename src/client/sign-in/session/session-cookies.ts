@@ -92,8 +92,8 @@ export function unsealSession(
   cookies: Cookies,
 ): (Session & { isSealedWithOldKey: boolean }) | undefined {
   const value = cookies[sessionName]
-  // A second part may be left over from an older session. The second part is used only if the first part cannot be unsealed
-  // alone.
+  // A second part may be left over from an older session. The client uses the second part only if the first part alone
+  // cannot be unsealed.
   const secondPart = value?.length === maxPartLength ? cookies[secondPartName] : undefined
   const unsealed =
     sealer.unseal(sessionName, value) ?? (secondPart ? sealer.unseal(sessionName, value + secondPart) : undefined)
@@ -129,8 +129,8 @@ export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date)
 }
 
 /**
- * Newest first. There can be several refresh cookies, because a callback does not see the Strict cookies of an earlier
- * visitor.
+ * Newest first. There can be several refresh cookies: browsers send no Strict cookies to a callback, so the callback
+ * cannot delete those of an earlier visitor.
  */
 export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefreshToken[] {
   const tokens = refreshCookieNames(cookies).flatMap(cookieName => {

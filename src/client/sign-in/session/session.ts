@@ -40,7 +40,7 @@ const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
 /** During this time, requests with the old refresh token get the result of the finished renewal. */
 const shareRenewalMs = 10_000
-/** This time is longer than the longest renewal plus the time for which its result is shared. */
+/** It must be longer than the longest renewal plus the time for which its result is shared. */
 const rememberSignOutMs = 60_000
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date) {
@@ -96,7 +96,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   async function renewTokens(refreshToken: string, context: RequestContext): Promise<Tokens> {
     const tokens = await shareWork(renewals, refreshToken, shareRenewalMs, async () => {
       const renewed = await portal.refresh(refreshToken, context)
-      // The sign-out could revoke only the old tokens, so the new tokens are revoked here. If that fails, nobody uses the
+      // The sign-out knew only the old tokens, so revoke the new tokens here. If the revocation fails, nobody uses the
       // new tokens, and they expire.
       if (signOuts.get(refreshToken))
         await portal.revoke(renewed.refreshToken ?? renewed.accessToken, context).catch(() => undefined)
@@ -123,7 +123,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       const tokens = await renewTokens(value, context)
       return { ...sealTokens(tokens, refreshToken, data, cookies), event: 'session_renewed', owner }
     } catch (error) {
-      // The old refresh token is used up, and the new tokens are too long for the cookies.
+      // The session ends: the old refresh token is used up, and the new tokens are too long for the cookies.
       if (error instanceof LoginError && error.code === 'token_too_long') return end(cookies, 'session_ended')
       // Another replica may have renewed at the same time. The refresh cookie of that replica has another name, so its
       // session stays.

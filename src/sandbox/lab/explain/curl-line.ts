@@ -8,7 +8,7 @@ export interface LabAddresses {
   labUrl: string
 }
 
-/** Headers that curl sets by itself, or that are not needed to repeat the request. */
+/** The command leaves these headers out: curl sets them by itself, or they are not needed to repeat the request. */
 const ownHeaders = /^(host|user-agent|accept|accept-language|x-request-id|content-type|cookie|origin|referer|sec-.*)$/
 
 export function toCurlLine(step: RecordedStep, addresses: LabAddresses): string {
@@ -51,7 +51,7 @@ function nest(fields: [string, string][]): object {
     const last = names.pop()!
     let inner = whole
     for (const name of names) {
-      // The same name may have come as a value and as an object. The later one wins.
+      // The request may have used the same name for a value and for an object. The later one wins.
       if (typeof inner[name] !== 'object') inner[name] = Object.create(null)
       inner = inner[name]
     }

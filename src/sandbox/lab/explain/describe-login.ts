@@ -10,7 +10,7 @@ import { severities } from './notices/notice.ts'
 import { findNotices } from './notices/notices.ts'
 import { verdictOf } from './verdict.ts'
 
-/** What is needed to describe a login. */
+/** The data from which a login is described. */
 export interface LoginReader {
   logins: Logins
   addresses: LabAddresses
@@ -85,7 +85,7 @@ export function describeNotices(login: RecordedLogin, logins: Logins) {
   })
 }
 
-/** The catalogue has newer names for these fields. The old names stay here, because programs read them. */
+/** The catalogue has newer names for these fields. The JSON keeps the old names, because programs read them. */
 function describeGuidance({ found, why, fix, reference }: Guidance) {
   return { found, why, mend: fix, source: reference }
 }
@@ -114,7 +114,7 @@ const summary = {
   isLoop: {
     type: 'boolean',
     description:
-      'Whether the login is one of three or more logins of a browser within a minute, without a call between them.',
+      'Whether the login may be part of a loop: three or more logins of one browser within a minute, without a call between them.',
   },
   verdict: object({
     sentence: { ...text, description: 'What happened, and at which step.' },
@@ -148,10 +148,10 @@ export const loginSchemas: Record<string, Schema> = {
           bits: {
             type: 'number',
             description:
-              'Only of a state: the most random bits that it can have, estimated from the length and the alphabet.',
+              'Only for a state: how many random bits it can have at most, estimated from its length and its alphabet.',
           },
-          beginning: { ...text, description: 'Only of a state: the hash of the first half. Empty for short values.' },
-          isTime: { type: 'boolean', description: 'Only of a state: whether it is the time of the request.' },
+          beginning: { ...text, description: 'Only for a state: the hash of its first half. Empty for short values.' },
+          isTime: { type: 'boolean', description: 'Only for a state: whether it is the time of the request.' },
         },
         { optional: ['bits', 'beginning', 'isTime'] },
       ),
@@ -194,13 +194,14 @@ export const loginSchemas: Record<string, Schema> = {
     about: {
       type: 'object',
       additionalProperties: text,
-      description: 'Whom the step is about: claimedClientId, knownClientId, provenClientId, userId, grantId.',
+      description:
+        'The client, the user and the grant of the step: claimedClientId, knownClientId, provenClientId, userId, grantId.',
     },
     checks: listOf(ref('Check')),
     reason: { ...textOrNull, description: 'Why it was refused.' },
     fault: {
       anyOf: [object({ id: text, name: text, acted: only('before', 'after') }), { type: 'null' }],
-      description: 'The ordered fault that made the answer go wrong.',
+      description: 'The ordered fault that changed the answer.',
     },
     leftOutBefore: {
       ...count,
@@ -208,7 +209,7 @@ export const loginSchemas: Record<string, Schema> = {
     },
     isShortened: {
       type: 'boolean',
-      description: 'Whether values were left out: at most 8 KiB and 200 values of one request are kept.',
+      description: 'Whether values were left out. The laboratory keeps at most 8 KiB and 200 values of one request.',
     },
     explanation: { anyOf: [object({ found: text, why: text, mend: text, source: text }), { type: 'null' }] },
     curl: { ...text, description: 'The same request as a line for curl.' },

@@ -5,7 +5,7 @@ import { clientIdInQuery, queryOf, refuse } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { describeStep, describeSummary, type LoginReader } from './describe-login.ts'
 
-/** A limit, because pages stay open in forgotten tabs. */
+/** The number of streams is limited, because people forget tabs with open pages. */
 const mostListeners = 50
 const heartbeatMs = 15_000
 /** A stream with more unread bytes than this is closed. */
@@ -13,10 +13,10 @@ const mostWaitingBytes = 1024 * 1024
 
 export function eventStream(reader: LoginReader) {
   const { logins, addresses } = reader
-  /** The open streams. The value is the client that the stream is limited to, if any. */
+  /** The open streams. If a stream is limited to one client, the value is this client. */
   const open = new Map<PassThrough, string | undefined>()
 
-  // The JSON of a step is made once, however many pages are open.
+  // The laboratory makes the JSON of a step only once, even if many pages are open.
   logins.listen((login, step, number) => {
     const listeners = [...open].filter(([, clientId]) => clientId === undefined || clientId === login.clientId)
     if (listeners.length === 0) return

@@ -15,7 +15,7 @@ import { type LoginOutcome, outcomes, statusOf } from './login-status.ts'
 import { findNotices, notices } from './notices/notices.ts'
 import { verdictOf } from './verdict.ts'
 
-/** Which logins to list. A condition that is left out excludes no login. */
+/** Which logins to list. If a condition is left out, it excludes no login. */
 export interface LoginQuery {
   clientId?: string | undefined
   /** Only requests without a client. */
@@ -49,7 +49,10 @@ export const loginQueryParameters = {
   },
 } as const
 
-/** Reads these parameters. Ignores invalid values, because a page must not fail. For a call, the schema has refused such values already. */
+/**
+ * Reads these parameters. Ignores invalid values, because a page must not fail. In calls there are no invalid values,
+ * because the schema has refused them.
+ */
 export function readLoginQuery(given: Record<string, string | undefined>): LoginQuery {
   const minutes = Number(given.minutes)
   return {
@@ -71,7 +74,7 @@ export function isFoundBy(query: LoginQuery, login: RecordedLogin, now: Date): b
   return outcome === undefined || statusOf(login, now).outcome === outcome
 }
 
-/** Names by client id. Clients that were never registered, or were removed, are left out. */
+/** Names by client id. Does not contain clients that were never registered or have been removed. */
 export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
 
 /**
@@ -89,8 +92,8 @@ export async function searchLogins(
       word,
       isIn,
       /**
-       * The ids of the notices that contain this word. Finding the notices of a login takes longest, so this happens only
-       * if the set is not empty.
+       * The ids of the notices that contain this word. Finding the notices of a login is the slowest part of a search,
+       * so the search does this only if the set is not empty.
        */
       inNotices: new Set(notices.filter(({ id, found }) => isIn(id) || isIn(found)).map(({ id }) => id)),
       // A value with the name `searched` is always hidden, so only its hash is compared.
@@ -121,7 +124,10 @@ function wordsOf(text: string): string[] {
   return (words.length > 1 ? words.filter(word => !/^bearer$/i.test(word)) : words).slice(0, mostWords)
 }
 
-/** The word itself and, if it is an address or a query, the values of its parameters: the address of a callback has a code. */
+/**
+ * Returns the word. If the word is an address or a query, also returns the values of its parameters, because the
+ * address of a callback contains a code.
+ */
 function secretsIn(word: string): string[] {
   const query = word.slice(word.indexOf('?') + 1)
   return [word, ...new URLSearchParams(query).values()].filter(value => value !== '')

@@ -1,4 +1,4 @@
-// What was wrong with one request, as exactly as its step shows it: the missing field, or how two addresses differ.
+// Says exactly what was wrong with one request, for example which field is missing, or how two addresses differ.
 import { firstOf, identityOf, type RecordedLogin, type RecordedStep, stepsOf, type Values } from '../record/recorded.ts'
 import { guidanceOf } from './guidance.ts'
 
@@ -40,7 +40,7 @@ function addressFound({ reason, checks }: RecordedStep): { found: string; fix: s
   }
 }
 
-/** How two addresses differ, if they differ in a single thing that is easy to overlook. */
+/** Says how two addresses differ, if the only difference is easy to overlook. */
 function differenceOf(received: string, expected: string): { received: string; expected: string } | undefined {
   if (received === `${expected}/`) return { received: 'ends with /', expected: 'does not' }
   if (`${received}/` === expected) return { received: 'does not end with /', expected: 'does' }

@@ -15,7 +15,7 @@ const redirectFollowed: Guidance = {
   reference: 'RFC 9700 4.12; RFC 9110 15.4.8',
 }
 
-/** Why the portal makes the check: the guidance for the refusal after a failed check. */
+/** Why the portal makes a check: the guidance for the refusal that follows when the check fails. */
 export function guidanceOfCheck(name: CheckName): Guidance {
   return reasons[reasonsOfChecks[name]]
 }

@@ -9,13 +9,13 @@ import { verdictOf } from './verdict.ts'
 /** How often to look for codes that no client has exchanged. */
 const lookMs = 1_000
 
-/** At other log levels nothing is written, so nothing is computed. */
+/** At other log levels the log does not contain these lines, so the laboratory does not compute them. */
 const levels = ['trace', 'debug', 'info']
 
 export function createVerdictLog({ logins, addresses, clock }: LoginReader, logger: FastifyBaseLogger) {
   /** What was written about a login: its last sentence, and the ids of its notices. */
   const written = new WeakMap<RecordedLogin, { sentence: string; notices: Set<string> }>()
-  /** Logins whose code was not exchanged yet. Only such a login can fail without another request. */
+  /** Logins whose code no client has exchanged yet. Only these logins can fail without another request. */
   const withCode = new Set<RecordedLogin>()
 
   const look = setInterval(() => {

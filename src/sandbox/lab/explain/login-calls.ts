@@ -73,7 +73,7 @@ export function loginCalls({
             type: 'string',
             pattern: '^(0*([12]?\\d|30))?$',
             title: 'a whole number from 0 to 30',
-            description: 'How many seconds the call waits for a new step if there is none yet.',
+            description: 'If there is no such step yet, the call waits for one, at most this number of seconds.',
           },
           ...loginQueryParameters,
           page,
@@ -103,7 +103,7 @@ export function loginCalls({
         operationId: 'searchLogins',
         summary: 'Find logins by a request id, a state, a code, a token, a client id, or words',
         description:
-          'The text is in the body and not in the address, because it may be a secret. The laboratory keeps only hashes of secrets, and compares the hashes.',
+          'Send the text in the body, because a secret must not be in an address. The laboratory keeps only hashes of secrets, and compares the hashes.',
         querystring: queryOf({ ...clientIdInQuery, ...loginQueryParameters, page }),
         body: searchBody,
         response: { 200: answer('The newest login comes first.', 'LoginList'), ...refuse(413, 415) },
@@ -172,7 +172,10 @@ export function loginCalls({
     }
   }
 
-  /** Resolves when a login that the caller asks for has a new step, the time has passed, or the caller has gone. */
+  /**
+   * Resolves in three cases: one of the requested logins has a new step, the time has passed, or the caller has closed
+   * the connection.
+   */
   async function somethingNew(
     request: FastifyRequest,
     isAskedFor: (login: RecordedLogin) => boolean,

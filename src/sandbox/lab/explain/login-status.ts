@@ -12,8 +12,8 @@ export const outcomes = [
 ] as const
 
 /**
- * `never exchanged` if the portal gave a code and nothing has happened for two minutes. `abandoned` if nothing has happened
- * for two minutes and there was no code. `no login` for requests that a program may make without a login.
+ * After two minutes without a request, the outcome is `never exchanged` if the portal gave a code, and `abandoned` if
+ * it did not. `no login` for requests that a program may make without a login.
  */
 export type LoginOutcome = (typeof outcomes)[number]
 
@@ -21,7 +21,7 @@ export interface LoginStatus {
   outcome: LoginOutcome
   /** The step that decided the outcome. For a login that is under way, the last step that continued it. */
   step: RecordedStep
-  /** The calls that were refused after somebody had signed in. */
+  /** The calls that the platform refused after the visitor had signed in. */
   refusedCalls: RecordedStep[]
 }
 
@@ -60,8 +60,8 @@ export function isAskedAgain({ kind, reason }: RecordedStep): boolean {
 }
 
 /**
- * Whether the visitor declined. The portal refuses a later exchange for the same reason. Such an exchange does not count
- * here, because it is a mistake of the client.
+ * Whether the visitor declined. An exchange can be refused for the same reasons. Such an exchange does not count here,
+ * because it is a mistake of the client.
  */
 export function isDeclined({ kind, reason }: RecordedStep): boolean {
   return kind !== 'exchange' && reason === 'consent-declined'

@@ -33,7 +33,7 @@ const changedKeys: LoopCause = {
     'Check whether the client makes new keys at each start, or whether two processes have different keys. Set the same keys for all processes.',
 }
 
-/** Leaves out causes that the redirect URI excludes. */
+/** Leaves out each cause that the redirect URI shows to be impossible. */
 export function causesOfLoop({ steps }: Pick<RecordedLogin, 'steps'>): LoopCause[] {
   const address = steps
     .map(({ request }) => firstOf(request.query, 'redirect_uri'))

@@ -73,7 +73,7 @@ function sayRefused(how: string, step: RecordedStep, login: Pick<RecordedLogin, 
 
 function saySignedIn({ step, refusedCalls }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
   const signedIn = `${step.kind === 'refresh' ? 'Renewed' : 'Signed in'} at step ${numberOf(step, login)}`
-  // Look at the calls after the last success: the first refused call explains why the others were refused.
+  // Look at the calls after the last success. The first refused call among them usually explains the other refusals.
   const worked = login.steps.findLastIndex(({ kind, reason }) => (kind === 'api' || kind === 'refresh') && !reason)
   const open = refusedCalls.find(call => login.steps.indexOf(call) > worked)
   const refused = open ?? refusedCalls.at(-1)
@@ -155,8 +155,9 @@ function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin
 }
 
 /**
- * The refusals that a fault of an earlier step can cause, by the place of the fault. For example, after a redirect with
- * another state the client may send that state. But a fault in the redirect is never the cause of a wrong client secret.
+ * The refusals that a fault in an earlier step can cause. The key is the place of the fault. For example, after a
+ * redirect with another state the client may send that state. But a fault in the redirect is never the cause of a wrong
+ * client secret.
  */
 const causedBy: [place: RegExp, reasons: RegExp][] = [
   [/^redirect-/, /^(state-|code-|consent-|field-missing|verifier-|client-unknown)/],

@@ -17,7 +17,7 @@ const hostileTexts = [
   'a'.repeat(20_000),
 ]
 
-/** Members that identify an object stay as they are. */
+/** The faults do not change members that identify an object. */
 const identifying = /^(@.*|from|to|clientId|.*At|.*By)$/
 
 const refusalKinds: Kinds = {
@@ -52,7 +52,7 @@ const refusalKinds: Kinds = {
 
 const contentKinds: Kinds = {
   'hostile-texts': change(
-    'Every text is markup, control characters, half a character or 20,000 characters long.',
+    'Every text is hostile: markup, control characters, half a character, or 20,000 characters long.',
     answer => hostile(answer, { next: 0 }),
   ),
   id: {
@@ -67,7 +67,7 @@ const contentKinds: Kinds = {
   },
   'unknown-members': change('Every object has unknown members.', answer => mapObjects(answer, addUnknown)),
   'members-missing': {
-    does: 'Each object has only its type and id, or one member is missing.',
+    does: 'Each object lacks one member, or has only its type and its id.',
     when: ['after'],
     options: {
       member: textUpTo(100, {
@@ -83,7 +83,7 @@ const contentKinds: Kinds = {
   },
 }
 
-/** A client should not read a list of this size, and it does not fit into the buffers of a connection. */
+/** The list is larger than a client should read, and larger than the buffers of a connection. */
 const largeMiB = 32
 
 function* spacesBefore(body: string): Generator<string> {
@@ -120,7 +120,7 @@ const listKinds: Kinds = {
   'not-a-list': change('ItemList is an object.', answer => ({ ...(answer as Members), ItemList: { first: {} } })),
 }
 
-/** The kinds that only one place of the API has. */
+/** Kinds that are possible at only one place of the API. */
 export function apiKindsAt(place: Place): Kinds {
   const hasContent = place !== 'remove' && place !== 'unlink' && place !== 'api'
   return { ...refusalKinds, ...(hasContent && contentKinds), ...(place === 'list' && listKinds) }

@@ -1,5 +1,4 @@
-// Every fault by name. A fault is data: a place, a kind, whether it happens before or after the platform has acted, and
-// options.
+// Every fault by name. A fault is data: a place, a kind, a time (before or after the platform has acted) and options.
 import { apiKindsAt } from './api-kinds.ts'
 import { connectionKinds } from './connection-kinds.ts'
 import { adviceFor } from './good-client.ts'

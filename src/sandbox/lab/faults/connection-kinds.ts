@@ -16,7 +16,10 @@ import {
 } from './kind.ts'
 
 const both: Kind['when'] = ['before', 'after']
-/** If the calls of a place change nothing, these faults happen after the platform has made its answer, and damage the real body. */
+/**
+ * If the calls of a place only read, these faults happen after the platform has made its answer, and damage the real
+ * body.
+ */
 const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
 
@@ -30,7 +33,10 @@ function spaces(): Buffer[] {
   return Array.from({ length: bombMiB / bombPieceMiB }, () => piece)
 }
 
-/** Headers of the body and the connection. With other values, nobody could read the answer. */
+/**
+ * Headers of the body and the connection. A fault cannot change these headers, because nobody could read an answer with
+ * other values.
+ */
 const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
 
 const furtherHeaders: Option = {
@@ -196,7 +202,7 @@ function half(body: string): string {
 /** `length` is the Content-Length in bytes. Without a length, the body ends after the last piece. */
 function stream(answer: Answer, pieces: AsyncIterable<string | Buffer>, length?: number): Answer {
   const headers = { ...answer.headers, ...(length !== undefined && { 'content-length': `${length}` }) }
-  // No piece is made in advance: an endless body has pieces as long as the client reads.
+  // The generator makes each piece only when it is needed: an endless body goes on as long as the client reads.
   return { ...answer, headers, body: Readable.from(pieces, { highWaterMark: 0, objectMode: false }) }
 }
 

@@ -18,8 +18,8 @@ export interface PlatformAccess {
   /** The client of a request, if the platform knows it already. */
   clientOf(request: FastifyRequest): string | undefined
   /**
-   * The client whose secret or access token the request contains. A wrong secret is not counted as a failure, and
-   * nothing is stored.
+   * The client whose secret or access token the request contains. This check does not count a wrong secret as a
+   * failure, and stores nothing.
    */
   provenClientOf(request: FastifyRequest): Promise<string | undefined>
   enlargeToken: FaultContext['enlargeToken']
@@ -70,8 +70,8 @@ export function actAtEdge(
     return goNoFurther()
   })
 
-  // If the platform refuses a request, it has not acted. Faults that happen only after it has acted then wait for another
-  // request.
+  // If the platform refuses a request, it has not acted. A fault that happens only after the platform has acted then
+  // waits for another request.
   server.addHook('onSend', async (request, reply, payload) => {
     if (orderedFaults.isEmpty() || reply.statusCode >= 400 || withFault.has(request)) return payload
     const headers = toTexts(reply.getHeaders())
@@ -106,9 +106,9 @@ export function actAtEdge(
   }
 
   /**
-   * Finds the client and the login of a request. Before the portal has acted, it has not authenticated the client, so
-   * this function does, if one of the faults is only for one client. The start of a login contains no secret of a
-   * client. But a fault at the start harms only the browser that sent the request, so the claimed client is enough.
+   * Finds the client and the login of a request. At this time the portal has not authenticated the client yet. If one
+   * of the faults is only for one client, this function does it. The start of a login contains no secret of a client.
+   * The claimed client is enough there, because a fault at the start affects only the browser that sent the request.
    */
   async function findSource(
     request: FastifyRequest,
@@ -146,8 +146,8 @@ export function actAtEdge(
 }
 
 /**
- * Returns a function that checks whether a request belongs to the login that was started with a state: the request has the
- * state, or a token of that login. The state is given as its hash.
+ * Returns a function that gets the hash of a state, and says whether the request belongs to the login with this state:
+ * the request contains the state, or a token of this login.
  */
 function stateReader({ logins, hide, clock }: Pick<EdgeOptions, 'logins' | 'hide' | 'clock'>) {
   const hash = (name: string, value: string) => identityOf(hide.value(name, value, clock()))
@@ -166,7 +166,10 @@ function stateReader({ logins, hide, clock }: Pick<EdgeOptions, 'logins' | 'hide
   }
 }
 
-/** Fastify runs the handler after a hook that resolves, even if an answer has begun and its client has left. */
+/**
+ * This promise never resolves. If it did, Fastify would run the handler, even if an answer has begun and the client has
+ * closed the connection.
+ */
 function goNoFurther(): Promise<never> {
   return new Promise(() => {})
 }

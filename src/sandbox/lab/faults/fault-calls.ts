@@ -18,7 +18,7 @@ export function faultCalls(faults: OrderedFaults) {
         operationId: 'orderFault',
         summary: 'Order a fault',
         description:
-          'A fault is named by `fault`, or by `place`, `kind` and `when`. The fault lets `skip` matching requests pass, and then ' +
+          'Name the fault with `fault`, or with `place`, `kind` and `when`. The fault lets `skip` matching requests pass, and then ' +
           'happens `times` times. `clientId` and `state` limit the fault to the requests of one client or of one login. A fault ' +
           'expires after ten minutes without a matching request.',
         querystring: queryOf(),
@@ -87,7 +87,7 @@ export function faultCalls(faults: OrderedFaults) {
         operationId: 'removeFaults',
         summary: 'Remove all ordered faults, or those of one client',
         description:
-          'If two test suites share a sandbox, each suite should send its client id, so that the faults of the other suite stay.',
+          'If two test suites share a sandbox, each should send its client id. The faults of the other suite then stay.',
         querystring: queryOf(clientIdInQuery),
         response: { 200: answer('How many were removed.', 'RemovedFaults'), ...refuse(415) },
       },

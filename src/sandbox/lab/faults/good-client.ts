@@ -20,9 +20,9 @@ export function adviceFor(happening: Happening): string {
   return [own, place === 'refresh' && unusable.has(kind) ? keepSession : ''].filter(Boolean).join(' ')
 }
 
-/** For steps between the browser and the portal, which the client does not see. */
+/** Advice for faults in steps between the browser and the portal. The client does not see these steps. */
 const atStart =
-  'The client sees nothing of this, because the browser is at the portal. It keeps the login for ten minutes, so that the visitor can reload the page, and lets the visitor start again.'
+  'The client does not notice this fault, because the browser is at the portal. The client keeps the login for ten minutes, so that the visitor can reload the page or start again.'
 
 const keepSession = 'The client keeps the session and the refresh token, and offers to try again.'
 
@@ -43,11 +43,11 @@ function afterLoss({ place, when }: Happening): string {
   if (place === 'metadata' || place === 'keys')
     return 'The client continues with its previous copy, or tries again later.'
   if (place === 'api')
-    return 'The client repeats a GET at most once. It never repeats another request by itself, because that may have been carried out.'
-  if (!isWrite) return 'The client tries again at most once, and then says that the page cannot be shown now.'
+    return 'The client repeats a GET at most once. It never repeats any other request by itself, because the platform may have carried out the first one.'
+  if (!isWrite) return 'The client tries again at most once. Then it says that it cannot show the page now.'
   return when === 'after'
-    ? 'The client does not send the request again by itself, because it has been carried out. It first reads the present state.'
-    : 'The client does not send the request again by itself, because it cannot know whether it was carried out. It first reads the present state.'
+    ? 'The client does not send the request again by itself, because the platform has carried it out. It first reads what the platform has now.'
+    : 'The client does not send the request again by itself, because it cannot know whether the platform has carried it out. It first reads the present state.'
 }
 
 function afterStatus(happening: Happening): string {
@@ -58,7 +58,7 @@ function afterStatus(happening: Happening): string {
   if (status === 503) return `${afterLoss(happening)} It respects Retry-After.`
   if (status >= 500 || status === 408) return afterLoss(happening)
   if (status === 401 && listener === 'api')
-    return 'The client renews the access token once and tries once more. If that is refused, too, the visitor signs in again.'
+    return 'The client renews the access token once and tries once more. If the API also refuses the new token, the visitor signs in again.'
   if (status === 401 || status === 403)
     return listener === 'api'
       ? 'The client says that the visitor may not do this, and does not try again.'
@@ -73,13 +73,14 @@ function afterStatus(happening: Happening): string {
     return 'The client ends the session only after invalid_grant. After any other error it keeps the session and logs the error.'
   if (Number.isNaN(status))
     return 'The client decides by the status: it never takes an error for a success, and never repeats a write by itself.'
-  return 'The client logs the status and the error code, says that this failed, and does not send the same request again.'
+  return 'The client logs the status and the error code, tells the visitor that the action failed, and does not send the same request again.'
 }
 
 const readsChecked = 'The client checks the answer before using it, and says that the platform’s answer is unexpected.'
 const limitsSize =
-  'The client has a size limit. At the limit it stops reading, closes the connection, and says that the request failed.'
-const limitsTime = 'The client has a deadline for the whole answer, and says that this takes too long.'
+  'The client has a size limit for answers. At this limit it stops reading, closes the connection, and says that the request failed.'
+const limitsTime =
+  'The client has a deadline for the whole answer. After the deadline, it says that the platform took too long.'
 const refusesRedirectBack = 'The client sends nothing to the portal, signs nobody in, and offers to start again.'
 
 const byKind: Record<string, string | ((happening: Happening) => string)> = {
@@ -98,17 +99,20 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   'endless-body': limitsSize,
   'endless-header': limitsSize,
   'slow-header': limitsTime,
-  redirect: 'The client does not follow the redirect, because that would send its secret or its token elsewhere.',
+  redirect:
+    'The client does not follow the redirect, because it would send its secret or its token to another address.',
   status: afterStatus,
   answer: 'The client decides by the status and checks the body, whatever the content type says.',
 
-  member: 'The client checks the type of every member before it stores any, and signs nobody in if one is wrong.',
+  member:
+    'The client checks the types of all members before it stores one of them. If a type is wrong, the client signs nobody in.',
   'member-missing':
     'The client signs nobody in without an access token and the right state. Without a refresh token the session ends with the access token.',
   'state-other': 'The client compares the state with the state of the login, and stores no token if they differ.',
   'unknown-member': 'The client ignores members that it does not know.',
   'tokens-with-status': 'The client decides by the status, and never stores tokens from an error answer.',
-  'large-access-token': 'The client stores the token in a place that is large enough, or says why it cannot sign in.',
+  'large-access-token':
+    'The client stores the token in a place that is large enough. If it has no such place, it says why the visitor cannot sign in.',
   'early-end-of-access-token':
     'The client renews the access token after the first 401, and does not rely on expires_in alone.',
   'short-session': 'The client ends the session when expires_in has passed, and asks the visitor to sign in again.',

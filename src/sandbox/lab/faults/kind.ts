@@ -8,7 +8,7 @@ export type When = 'before' | 'after'
 export interface Kind {
   /** What the client sees, in one sentence. */
   does: string
-  /** If the calls of a place change nothing, only the first entry is used there. */
+  /** At places whose calls only read, only the first entry is used. */
   when: readonly [When, ...When[]]
   options?: Options
   /** Short names for this kind with fixed options: `exchange-503` is the kind `status` with the status 503. */
@@ -27,7 +27,7 @@ export interface Preset {
 export type Kinds = Record<string, Kind>
 
 export interface FaultContext {
-  /** The platform's own answer, or a substitute if the platform has not acted. */
+  /** The platform's own answer. If the platform has not acted, a made-up answer takes its place. */
   answer: Answer & { body: string }
   options: Record<string, unknown>
   dialect: PlaceWords['dialect']
@@ -57,7 +57,7 @@ export const noAnswer: unique symbol = Symbol('no answer')
 /** If the result is undefined, the platform answers as if there were no fault. */
 export type FaultResult = Answer | typeof noAnswer | undefined
 
-/** A fault delays an answer, or keeps sending an answer, for at most this time. */
+/** The longest time for which a fault delays an answer or goes on sending an answer. */
 export const longestSeconds = 60
 
 /**

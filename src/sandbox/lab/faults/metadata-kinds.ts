@@ -4,14 +4,14 @@ import { anyJson, type Kinds, type Preset } from './kind.ts'
 const anotherPortal = 'https://portal.example'
 
 const presets: Record<string, Preset> = {
-  'issuer-other': preset('The metadata is that of another issuer.', { issuer: anotherPortal }),
+  'issuer-other': preset('The metadata names another issuer.', { issuer: anotherPortal }),
   'pkce-missing': preset('The metadata does not say that the portal accepts PKCE.', {
     code_challenge_methods_supported: null,
   }),
   'pkce-plain': preset('The metadata says that the portal accepts PKCE only with the method plain.', {
     code_challenge_methods_supported: ['plain'],
   }),
-  'iss-not-promised': preset('The metadata does not promise iss in the redirects of the portal.', {
+  'iss-not-promised': preset('The metadata does not say that the portal adds iss to its redirects.', {
     authorization_response_iss_parameter_supported: null,
   }),
 }

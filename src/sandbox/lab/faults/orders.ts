@@ -35,12 +35,17 @@ export interface RequestSource {
 
 export type OrderedFaults = ReturnType<typeof createOrderedFaults>
 
-/** `hashState` makes the hash by which a request of the login is recognised. Only this hash is kept, never the state. */
+/**
+ * `hashState` hashes the state of the login. The order keeps only this hash, and recognises the requests of the login
+ * by it.
+ */
 export function createOrderedFaults({ clock, hashState }: { clock: () => Date; hashState: (state: string) => string }) {
   /** Oldest first. */
   let all: OrderedFault[] = []
 
-  /** There is no timer: faults that are too old are removed before anybody can see or consume them. */
+  /**
+   * No timer removes old faults. They are removed when somebody reads the list, or when a request looks for a fault.
+   */
   function dropOld(): OrderedFault[] {
     const now = clock()
     const isOld = ({ since }: OrderedFault) => now.getTime() - since.getTime() >= waitMs
@@ -101,12 +106,13 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
     isEmpty: (): boolean => all.length === 0,
 
     /**
-     * The first of the candidates that matches this client and login. If a candidate must first let some requests pass,
-     * this request counts as one of them. The function is synchronous, so that two requests never share one fault.
+     * The first of the candidates that matches this client and login. A fault with `skip` lets some requests pass
+     * first. This request counts as one of them. The function is synchronous, so that two requests never share one
+     * fault.
      */
     take(candidates: readonly OrderedFault[], source: RequestSource, requestId: string): OrderedFault | undefined {
       for (const one of candidates) {
-        // The fault may have been removed after waitingAt was called.
+        // Check again, because somebody may have removed the fault after the call of waitingAt.
         if (one.status !== 'waiting' || !all.includes(one) || !isMeant(one, source)) continue
         one.since = clock()
         if (one.skipped < one.skip) one.skipped++

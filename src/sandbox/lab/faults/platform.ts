@@ -30,7 +30,7 @@ async function isClientSecret({ store }: Pick<Services, 'store'>, clientId: stri
   return (await listSecretHashes(store.read, clientId)).some(valid => isEqualHash(valid, hash))
 }
 
-/** Returns a token of this size: it has the claims of the given token, and `padding` as an additional claim. */
+/** Returns a token of this size. It has the claims of the given token, and an additional claim `padding`. */
 export async function enlargeAccessToken(
   { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
   token: string,
@@ -80,7 +80,7 @@ export async function endAccessTokenIn(
 /** How many opaque tokens are kept. The platform refuses older opaque tokens. */
 const mostOpaqueTokens = 1000
 
-/** Opaque texts in place of access tokens, as a platform without JWTs would issue. */
+/** Opaque texts that replace access tokens. A platform without JWTs would issue such tokens. */
 export function createOpaqueTokens() {
   const tokens = new Map<string, string>()
   const random = (bytes: number) => randomBytes(bytes).toString('base64url')

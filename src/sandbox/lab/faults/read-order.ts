@@ -7,7 +7,10 @@ import { type Place, places } from './places.ts'
 
 const mostTimes = 1000
 const longestText = 200
-/** In bytes. In an order, one byte of the ordered body takes at most six bytes as JSON, and three bytes as a form. */
+/**
+ * In bytes. An order can contain a body. One byte of this body takes up to six bytes in a JSON order, and up to three
+ * bytes in a form.
+ */
 export const longestOrder = 7 * longestBody
 const textOrNull = { type: ['string', 'null'], minLength: 1, maxLength: longestText } as const
 
@@ -34,18 +37,18 @@ export const orderBody = {
       type: 'string',
       enum: ['before', 'after'],
       description:
-        'With place and kind: whether the fault happens before or after the platform has acted. The default is before, unless the kind needs the ' +
+        'Whether the fault happens before or after the platform has acted. Send this only with place and kind. The default is before, unless the kind needs the ' +
         'platform’s own answer.',
     },
     clientId: {
       ...textOrNull,
       description:
-        'Only requests of this client match. If a request proves its client, a claimed client id is ignored.',
+        'Only requests of this client match. If a request proves its client with a secret or a token, the client id that it claims does not count.',
     },
     state: {
       ...textOrNull,
       description:
-        'Only requests of the login that was started with this state match, including the renewals and API calls of this login.',
+        'Only requests of the login with this state match. The renewals and API calls of this login match, too.',
     },
     skip: {
       type: 'integer',

@@ -100,7 +100,7 @@ function change(does: string, to: Change): Kind {
   }
 }
 
-/** If the answer redirects to an address that contains a code: this address. Otherwise undefined. */
+/** The address in the redirect, if this address contains a code. Otherwise undefined. */
 export function findRedirectBack({ headers, body }: Pick<Answer, 'headers'> & { body: unknown }): string | undefined {
   const isInBody = typeof body === 'string' && body.startsWith('{"redirectUrl":')
   const address = headers.location ?? (isInBody ? (JSON.parse(body) as { redirectUrl: string }).redirectUrl : undefined)

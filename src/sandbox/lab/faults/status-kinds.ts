@@ -23,7 +23,7 @@ const statuses = [400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 422, 42
 
 const bodyTypes = ['text/html; charset=utf-8', 'application/json; charset=utf-8', 'text/plain; charset=utf-8']
 
-/** The codes of RFC 6749 5.2, and of 4.1.2.1 where 5.2 has no code. */
+/** The codes are from RFC 6749 5.2. If 5.2 has no code, they are from 4.1.2.1. */
 const errorCodes: Record<number, string> = {
   401: 'invalid_client',
   403: 'unauthorized_client',
@@ -32,7 +32,7 @@ const errorCodes: Record<number, string> = {
 }
 
 const error = textUpTo(100, {
-  about: 'The error code in the body (RFC 6749 5.2); without it, the usual code for the status.',
+  about: 'The error code in the body (RFC 6749 5.2). Without this option, the body has the usual code for the status.',
 })
 
 /** Any text is possible, but a header takes only Latin-1 without control characters. */
@@ -54,7 +54,7 @@ const retryAfter: Option = {
 export function statusKinds(dialect: Dialect): Kinds {
   return {
     status: {
-      does: 'The status that you give, with the JSON of this call’s errors.',
+      does: 'The answer has the status that you give, and an error body in JSON as this call sends it.',
       when: ['before', 'after'],
       options: {
         status: wholeNumberFrom(400, 599, { about: 'The status.' }),
@@ -65,7 +65,7 @@ export function statusKinds(dialect: Dialect): Kinds {
       run: ({ options }) => refuse(options.status as number, dialect, options),
     },
     answer: {
-      does: 'The status, the body and the content type that you give, after a delay if you like.',
+      does: 'The answer has the status, the body and the content type that you give. You can also give a delay.',
       when: ['before', 'after'],
       options: {
         status: wholeNumberFrom(200, 599, { about: 'The status.' }),
@@ -85,7 +85,7 @@ export function statusKinds(dialect: Dialect): Kinds {
 function presetOf(status: number): Preset {
   // A 5xx answer may mean that the request was carried out anyway.
   const when: Kind['when'] = status >= 500 || status === 408 ? ['before', 'after'] : ['before']
-  const does = `${status} ${STATUS_CODES[status]}, with the JSON of this call’s errors.`
+  const does = `${status} ${STATUS_CODES[status]}, with an error body in JSON as this call sends it.`
   return { does, fixed: { status }, when }
 }
 

@@ -58,7 +58,7 @@ export const tokenKinds: Kinds = {
     ...tokens,
     state: randomBytes(32).toString('base64url'),
   })),
-  'unknown-member': change('There is an additional member that no document names.', tokens => ({
+  'unknown-member': change('The answer has an additional member that the platform does not define.', tokens => ({
     ...tokens,
     unknown_member: { of: ['this', 'answer'] },
   })),
@@ -69,13 +69,13 @@ export const tokenKinds: Kinds = {
     run: ({ answer, options }) => ({ ...answer, status: Number(options.status) }),
   },
   'large-access-token': {
-    does: 'The access token has the size that you give, and works.',
+    does: 'The access token works, and has the size that you give.',
     when: ['after'],
     options: { kilobytes: wholeNumberFrom(1, 64, { about: 'The size in KB.', unit: 'KB' }) },
     presets: Object.fromEntries(
       sizes.map(kilobytes => [
         `access-token-${kilobytes}-kb`,
-        { does: `The access token has ${kilobytes} KB, and works.`, fixed: { kilobytes } },
+        { does: `The access token works, and has ${kilobytes} KB.`, fixed: { kilobytes } },
       ]),
     ),
     async run({ answer, options, enlargeToken }) {
@@ -85,7 +85,7 @@ export const tokenKinds: Kinds = {
     },
   },
   'early-end-of-access-token': {
-    does: 'The access token ends after the seconds that you give, whatever expires_in says.',
+    does: 'The access token ends after the number of seconds that you give, even if expires_in is longer.',
     when: ['after'],
     options: { seconds: wholeNumberFrom(1, 86_400, { about: 'How long the access token works.', unit: 'seconds' }) },
     async run({ answer, options, endTokenIn }) {
@@ -104,12 +104,12 @@ export const tokenKinds: Kinds = {
     },
   },
   'opaque-access-token': {
-    does: 'The access token is a random text, not a JWT, and works.',
+    does: 'The access token works, but is a random text and not a JWT.',
     when: ['after'],
     options: { form: oneOf(['plain', 'dotted'], { about: 'Its form.', default: 'plain' }) },
     presets: {
       'dotted-access-token': {
-        does: 'The access token is three random texts with dots between them, and works.',
+        does: 'The access token works, but is not a JWT: it is three random texts with dots between them.',
         fixed: { form: 'dotted' },
       },
     },

@@ -83,7 +83,7 @@ function answerOf(step: RecordedStep): Message & { mark: string; status: string;
   }
 }
 
-/** A fault that was ordered is marked as such, unless the platform has also refused the request. */
+/** The diagram marks an ordered fault, unless the platform has also refused the request. */
 function markOf({ reason, fault, response }: RecordedStep): string {
   if (reason) return '✗'
   if (fault) return '⚡'
@@ -113,8 +113,8 @@ function pauseBefore(step: RecordedStep, previous: RecordedStep | undefined): st
 }
 
 /**
- * The laboratory sees only requests to the portal and the API. Another message is drawn only if one of these requests
- * proves it.
+ * The laboratory sees only requests to the portal and the API. The diagram shows another message only if one of these
+ * requests proves that it was sent.
  */
 function inferredBefore(step: RecordedStep, earlier: RecordedStep[]): Message | undefined {
   if (step.kind !== 'authorize' || earlier.some(({ kind }) => kind === 'authorize')) return undefined

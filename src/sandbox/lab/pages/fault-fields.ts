@@ -81,7 +81,7 @@ function optionField(
   }
 }
 
-/** A text of more than one line has a larger field. */
+/** A text that can have several lines gets a larger field. */
 const longestLine = 200
 
 function typeOf(schema: OptionSchema): FieldType {
@@ -102,7 +102,10 @@ function inWords(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Converts a sent form into an order. A value that cannot be read stays unchanged, so that the order is refused with this field. */
+/**
+ * Converts a sent form into an order. If a value cannot be read, it stays unchanged. The check of the order then
+ * refuses it and names its field.
+ */
 export function readForm(fault: Fault | undefined, sent: Sent): Record<string, unknown> {
   const { clientId, skip, times, always } = sent
   // Requests for the metadata and the keys do not name a client.
@@ -120,7 +123,9 @@ export function readForm(fault: Fault | undefined, sent: Sent): Record<string, u
   }
 }
 
-/** An empty field leaves its option out. But for a text with a default, an empty field means the empty text. */
+/**
+ * An empty field leaves its option out. If the option is a text with a default, an empty field means the empty text.
+ */
 function isLeftOut(text: string, { schema, default: usual }: Option): boolean {
   return text === '' && !(schema.type === 'string' && usual !== undefined)
 }

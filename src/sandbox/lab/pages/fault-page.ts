@@ -134,7 +134,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
       })
   }
 
-  /** The address of each step that is still kept. */
+  /** The addresses of the steps that the laboratory still keeps. */
   function stepsWith(ids: string[]) {
     const wanted = new Set(ids)
     const found = new Map<string, { href: string; number: number }>()
@@ -146,7 +146,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
   }
 }
 
-/** With a client: its faults, and the faults for all clients. */
+/** If the page is for one client, it lists the faults of this client and the faults for all clients. */
 function shownTo({ clientId }: View) {
   return (one: OrderedFault) => clientId === undefined || one.clientId === undefined || one.clientId === clientId
 }
@@ -168,7 +168,7 @@ function describeEntry(fault: Fault, { open, sent, problems, problem, ordered }:
   }
 }
 
-/** A problem of a field that the form does not have. */
+/** The order has a problem in a field that the form does not have. */
 function otherProblem(problems: FieldMessages): string | undefined {
   const { fault, clientId, options } = problems
   return fault?.[0] ?? clientId?.[0] ?? options?.[0]

@@ -1,4 +1,5 @@
-// The list of logins: filters, search and pages. All its state is in the address, except the text of a search.
+// The list of logins: filters, search and pages. The address of the page contains everything that the visitor has
+// chosen, except the text of a search.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describeSummary, faultsOf, type LoginReader } from '../explain/describe-login.ts'
 import {

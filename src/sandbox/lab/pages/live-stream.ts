@@ -4,10 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LabError } from '../lab-error.ts'
 import type { Cursor, Logins } from '../record/logins.ts'
 
-/** A limit, because pages stay open in forgotten tabs. */
+/** The number of streams is limited, because people forget tabs with open pages. */
 const mostPages = 50
 const heartbeatMs = 15_000
-/** Steps within this time become one event. So a client with many requests does not cause more page loads. */
+/** Steps within this time become one event. A client with many requests therefore does not cause more page loads. */
 const gatherMs = 200
 
 export function liveStream(logins: Logins) {
@@ -26,7 +26,7 @@ export function liveStream(logins: Logins) {
   }
 
   function tell(events: PassThrough, cursor: Cursor): void {
-    // A page that reads nothing gets all changes later, in one event.
+    // If a page does not read its stream, it gets all changes later in one event.
     if (!events.writable || events.writableNeedDrain) return
     const changes = logins.changesSince(cursor)
     open.set(events, changes.cursor)

@@ -12,7 +12,8 @@ interface DeliveredMail extends Mail {
   at: Date
 }
 
-// The limit is per address. Otherwise a stranger who requests mail for many accounts could push out another person's link.
+// The limit is per address. The number is limited for each address. Otherwise a stranger who requests mail for many
+// accounts could push out another person's link.
 const mostForOneAddress = 10
 const mostKept = 1000
 const mostShown = 100

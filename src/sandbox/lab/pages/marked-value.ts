@@ -1,4 +1,4 @@
-// A value as a page shows it: where it differs from another value, and where a line may break.
+// Prepares a value for a page: marks where it differs from another value, and where a line may break.
 
 export interface MarkedPart {
   /** The pieces of the text. A line may break between two pieces. */

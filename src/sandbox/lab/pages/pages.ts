@@ -17,8 +17,8 @@ export function pageRoutes({ namesOf, ...reader }: PageSources) {
   const { logins, addresses } = reader
   return {
     /**
-     * Error pages and refused calls of the portal link to this address, which names a step: when they are sent, the id of
-     * the login is not known yet.
+     * Error pages and refused calls of the portal link to this address. It contains the id of a step, because the id of
+     * the login is not known yet when the portal sends them.
      */
     async showRequest(request: FastifyRequest, reply: FastifyReply) {
       const found = logins.findStep((request.params as { id: string }).id)

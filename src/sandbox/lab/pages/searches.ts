@@ -1,4 +1,4 @@
-// Results of searches, for the pages that show them. The text of a search may be a secret, so it is not kept.
+// Keeps the results of searches for the pages that show them. The text of a search may be a secret, so it is not kept.
 import { randomUUID } from 'node:crypto'
 
 const mostKept = 50

@@ -8,7 +8,7 @@ export const mostStepValues = 200
 /** The most bytes of a hidden value in JSON: two short hashes, two numbers and a boolean. */
 const hiddenBytes = 100
 
-/** Counts down how much may still be kept of a step. */
+/** Counts how many bytes and values of a step may still be kept. */
 export type Allowance = ReturnType<typeof createAllowance>
 
 export function createAllowance({ bytes = mostStepBytes, values = mostStepValues } = {}) {
@@ -45,8 +45,8 @@ export function sizeInJson(value: unknown): number {
 }
 
 /**
- * The beginning of a text, limited to a number of bytes that it takes between its quotes in JSON. The result is a copy,
- * because a slice would keep the whole text in memory.
+ * Returns as much of the beginning of a text as fits into a number of bytes in JSON, without the quotation marks. The
+ * result is a copy, because a slice would keep the whole text in memory.
  */
 export function beginningOf(text: string, mostBytes: number): string {
   const start = text.slice(0, mostBytes)

@@ -1,5 +1,5 @@
-// Counts what the logins of a client have in common while steps are recorded. So a notice does not have to read all other
-// logins.
+// While the laboratory records steps, this file counts which values several logins of a client have in common. A notice
+// then does not have to read all other logins.
 
 import {
   challengeOf,
@@ -41,7 +41,7 @@ type Login = Pick<RecordedLogin, 'id' | 'clientId' | 'steps' | 'leftOut'>
 
 const fewestInLoop = 3
 const loopMs = 60_000
-/** How far before and after a login to look for its neighbours. */
+/** The time before and after a login in which its neighbours are searched. */
 const mostNeighbours = 25
 
 interface Completed {
@@ -55,10 +55,12 @@ interface SignIn {
 }
 
 export function createLoginComparison() {
-  /** The marks of each login, such as its state; `counts` says how many logins have each mark. */
+  /** The values of each login that are compared, such as its state. `counts` says how many logins have each value. */
   const marksOfLogin = new Map<string, Set<string>>()
   const counts = new Map<string, number>()
-  /** By client and user. `newest` holds the two newest sign-ins, or undefined if they must be searched again. */
+  /**
+   * By client and user. `newest` contains the two newest sign-ins. If it is undefined, they must be searched again.
+   */
   const signIns = new Map<string, { byLogin: Map<string, SignIn>; newest?: SignIn[] | undefined }>()
   const userOfLogin = new Map<string, string>()
   /** Logins that gave tokens, by client and portal session. Later steps are added to the same objects. */
@@ -107,7 +109,7 @@ export function createLoginComparison() {
   }
 
   /**
-   * The login and its neighbours in one portal session, from the first to the last. In none of these logins did the
+   * The login and its neighbours in one portal session, from the first to the last. After none of these logins did the
    * client make a later call.
    */
   function unusedAround(login: Login): Completed[] {
@@ -162,8 +164,8 @@ export function createLoginComparison() {
       return {
         haveState: hash => others('state', hash) > 0,
         haveChallenge: hash => others('challenge', hash) > 0,
-        // Every login with this state also has this beginning. So if more logins have the beginning than the state, some
-        // of them have another state with the same beginning.
+        // Every login with this state also has its beginning. If the beginning occurs in more logins than the state,
+        // some logins have another state with the same beginning.
         haveStateLike: ({ hash, beginning }) => count('beginning', beginning) > count('state', hash),
         signedInAfter: (userId, time) =>
           newestSignIns(markOf(login, 'user', userId)).some(
@@ -176,9 +178,9 @@ export function createLoginComparison() {
 }
 
 /**
- * A client that calls the API, renews or signs out has received its session. Asking who signed in does not prove this,
- * because a client does it in the callback. After an ordered fault a client should start again, so such a login is no sign
- * of a loop.
+ * A client that calls the API, renews or signs out has received its session. The call that asks who signed in does not
+ * prove this, because a client makes it in the callback. After an ordered fault a client should start the login again,
+ * so such a login does not count as part of a loop.
  */
 function isUsed({ steps, leftOut }: Login): boolean {
   const uses: RecordedStep['kind'][] = ['api', 'refresh', 'revoke']

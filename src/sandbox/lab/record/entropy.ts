@@ -1,7 +1,10 @@
 // Estimates how many random bits a value can have. The estimates are upper bounds, because nobody can see whether a text is
 // random.
 
-/** A UUID of version 4: six of its 128 bits are fixed. Without hyphens, any 32 hexadecimal digits may look like a UUID. */
+/**
+ * A UUID of version 4: six of its 128 bits are fixed. The hyphens are required, because without them any 32 hexadecimal
+ * digits could be a UUID.
+ */
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
 const uuidBits = 122
 const fewLetters = 4
@@ -17,11 +20,11 @@ export function isUuid(text: string): boolean {
 export function bitsOf(text: string): number {
   if (isUuid(text)) return uuidBits
   const letters = countLetters(text, fewLetters + 1)
-  // A random text of this length would have more different letters.
+  // The letters are too few: a random text of this length would have more different ones.
   return text.length * Math.log2(letters <= fewLetters && text.length >= 8 ? Math.max(letters, 1) : alphabetSize(text))
 }
 
-/** The estimate from several values that were made in the same way: only positions that differ between the values count. */
+/** The estimate from several values of the same origin. Only positions at which the values differ count. */
 export function changingBitsOf(texts: string[]): number {
   const length = Math.min(...texts.map(text => text.length))
   const columns = Array.from({ length }, (_, at) => texts.map(text => text[at]).join(''))

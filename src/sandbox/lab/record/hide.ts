@@ -5,7 +5,10 @@ import { beginningOf, createAllowance } from './allowance.ts'
 import { bitsOf } from './entropy.ts'
 import type { HiddenState, Value, Values } from './recorded.ts'
 
-/** Names whose values are readable. All other values are hidden, because a client under construction may misspell a name. */
+/**
+ * Names whose values are readable. Only values with these names stay readable. All others are hidden, because a client
+ * under development may misspell the name of a secret.
+ */
 const readableNames = new Set(
   [
     ...['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url', 'scope', 'code_challenge_method'],
@@ -39,7 +42,8 @@ export type Hide = ReturnType<typeof createHide>
 /** Each process has a random key, so a hash that somebody wrote down is of no use after a restart. */
 export function createHide(bytes: Buffer = randomBytes(32)) {
   const key = bytes.toString('base64url')
-  // A plain hash, because a step has about ten hidden values. HMAC is not needed: a truncated hash allows no length extension.
+  // The hash must be fast, because a step has about ten hidden values. HMAC is not needed: a truncated hash allows no
+  // length extension.
   const hash = (text: string) => digest('sha256', key + text, 'base64url').slice(0, 10)
 
   /** Only notices about the state of a login need to know how hard a value is to guess. For other values this is not computed. */
@@ -63,8 +67,8 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
     value: hideUnlessReadable,
 
     /**
-     * Headers, a query or the fields of a body. A field inside another field is named `outer.inner`. The first value
-     * for which the allowance has no room is left out, and so are all values after it, because hashing them takes time.
+     * Headers, a query or the fields of a body. A field inside another field is named `outer.inner`. If the allowance
+     * has no room for a value, this value and all values after it are left out, because hashing them would take time.
      */
     values(fields: Iterable<[string, unknown]>, at: Date, allowance = createAllowance()): Values {
       // A name may be anything, even `__proto__`.
@@ -83,7 +87,7 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
 
 const deepest = 4
 
-/** A generator, so that no value is made after the allowance is used up. */
+/** This is a generator. After the allowance is used up, it makes no more values. */
 function* flatten(fields: Iterable<[string, unknown]>, prefix = '', depth = 0): Generator<[string, string]> {
   for (const [name, value] of fields) {
     const path = prefix + name.slice(0, 100)

@@ -5,7 +5,7 @@ import { firstOf, identityOf, type RecordedLogin, type RecordedStep, type Values
 
 export type Logins = ReturnType<typeof createLogins>
 
-/** Selects logins. `state` is the hash of a state; `after` is the number of the last step that the caller has seen. */
+/** Selects logins. `state` is the hash of a state. `after` is the number of the last step that the caller knows. */
 export interface LoginFilter {
   clientId?: string | undefined
   state?: string | undefined
@@ -22,7 +22,7 @@ export interface Bounds {
   logins: number
   /** The most steps of one login. */
   steps: number
-  /** The most bytes of one login: its steps as JSON, and the keys that find it. */
+  /** The largest size of one login in bytes: its steps as JSON, and the keys by which later steps find it. */
   bytes: number
 }
 
@@ -38,7 +38,7 @@ type Kept = RecordedLogin & {
   lastStep: number
   /** The number of the login. Logins are counted when they begin. */
   number: number
-  /** Whether a code was exchanged. After that, a request with the same start parameters begins another login. */
+  /** Whether a code was exchanged. After this time, a request with the same start parameters begins another login. */
   isExchanged: boolean
 }
 
@@ -123,7 +123,10 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     return login
   }
 
-  /** The oldest login of the client with the most logins. So a busy client pushes out only its own logins. */
+  /**
+   * Returns the oldest login of the client that has the most logins. A busy client therefore pushes out only its own
+   * logins.
+   */
   function oldestOfTheMost(): Kept {
     let most = new Set<Kept>()
     for (const share of shares.values()) if (share.size > most.size) most = share
@@ -221,8 +224,8 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     cursor: (): Cursor => ({ steps: stepsSoFar, logins: loginsSoFar }),
 
     /**
-     * The changes since then: the ids of the logins with a new step, and how many new logins were already forgotten. If the
-     * cursor is from an earlier run of the sandbox, everything is new.
+     * The changes since the cursor: the ids of the logins with a new step, and the number of new logins that the
+     * laboratory has already dropped. If the cursor is from an earlier run of the sandbox, everything is new.
      */
     changesSince(cursor: Cursor): { changed: string[]; dropped: number; isRestarted: boolean; cursor: Cursor } {
       const isRestarted = cursor.steps > stepsSoFar || cursor.logins > loginsSoFar
@@ -250,14 +253,14 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   }
 }
 
-/** How many steps were left out in total, not counting the steps after the last kept step. */
+/** The number of steps that were left out, without those after the last kept step. */
 export function leftOutSoFar({ steps }: Pick<RecordedLogin, 'steps'>): number {
   return steps.reduce((sum, { leftOutBefore }) => sum + leftOutBefore, 0)
 }
 
 /**
- * A step belongs to the client that the platform has identified, even if the step contains a code, token or state of
- * another client.
+ * A step belongs to the client that the platform has identified. The step may contain a code, token or state of another
+ * client, but this does not count.
  */
 function isOfAnotherClient({ about: { provenClientId } }: RecordedStep, { clientId }: RecordedLogin): boolean {
   return provenClientId !== undefined && clientId !== undefined && provenClientId !== clientId

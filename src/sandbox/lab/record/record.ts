@@ -38,14 +38,15 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
     values: mostStepValues - 2 * checks.length,
   })
   const hideAll = (fields: Iterable<[string, unknown]>) => hide.values(fields, at, allowance)
-  // Fields that identify the login and its outcome come first, so that a long body cannot take their room.
+  // The fields that identify the login and its outcome come first. Otherwise a long body could use up the room for
+  // them.
   const start = startPath === undefined ? query : splitUrl(startPath).query
   if (startPath !== undefined || step.kind === 'authorize')
     recorded.start = hideAll([...start].filter(([name]) => startNames.includes(name)))
   recorded.request.query = hideAll(query)
   recorded.request.headers = hideAll(readHeaders(request.headers))
   recorded.response.location = hideAll(readLocation(response.headers.location))
-  // Successful answers of the API are long, and say nothing about the login.
+  // The bodies of successful API answers are left out: they are long, and say nothing about the login.
   recorded.response.body = hideAll(step.listener === 'api' && !step.reason ? [] : fieldsOf(response.body))
   recorded.request.body = hideAll(fieldsOf(request.body))
   recorded.response.headers = hideAll(readHeaders(response.headers))
@@ -92,8 +93,8 @@ const leftOut = new Set([
 const leftOutFamilies = ['cross-origin-', 'sec-ch-']
 
 /**
- * Removes the scheme before a token, so that the token has the same hash wherever it is sent. The token comes first, because
- * it shows which login a call belongs to.
+ * Removes the scheme before a token, so that the token has the same hash wherever it is sent. The header with the token
+ * comes first, because the token shows which login a call belongs to.
  */
 function readHeaders(headers: Record<string, string>): [string, string][] {
   const { authorization, referer, ...others } = headers
@@ -106,7 +107,10 @@ function readHeaders(headers: Record<string, string>): [string, string][] {
   return kept
 }
 
-/** Where the browser is sent, and with which parameters. A path of the portal is left out: the next step shows it. */
+/**
+ * Where the browser is sent, and with which parameters. A redirect to a path of the portal is left out, because the
+ * next step shows this path.
+ */
 function readLocation(location: string | undefined): [string, string][] {
   if (location === undefined || !URL.canParse(location)) return []
   const { origin, pathname, searchParams } = new URL(location)

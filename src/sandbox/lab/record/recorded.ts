@@ -33,7 +33,9 @@ export interface Hidden {
 export interface HiddenState extends Hidden {
   /** The most random bits that the state can have, estimated from the length and the alphabet. */
   bits: number
-  /** The hash of the first half, because values that begin alike can be guessed. Empty for short values. */
+  /**
+   * The hash of the first half. If several states begin in the same way, they can be guessed. Empty for short values.
+   */
   beginning: string
   /** Whether the value is the time of the request, in seconds or milliseconds since 1970. */
   isTime: boolean
@@ -79,7 +81,10 @@ export interface RecordedStep {
 
 export interface RecordedLogin {
   id: string
-  /** The identified client, or else the claimed client. Undefined if no step has named a client. */
+  /**
+   * The client that the platform has identified. Without one, the client that a step claims. Undefined if no step names
+   * a client.
+   */
   clientId: string | undefined
   /** The steps, in the order in which they arrived. */
   steps: RecordedStep[]
@@ -93,7 +98,7 @@ export function firstOf(values: Values, name: string): Value | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 
-/** A text for comparing two values, whether they are shown or hidden. */
+/** Returns a text with which two values can be compared, even if they are hidden. */
 export function identityOf(value: Value | undefined): string | undefined {
   return typeof value === 'object' ? value.hash : value
 }
@@ -114,8 +119,8 @@ export function challengeOf({ request }: RecordedStep): string | undefined {
 }
 
 /**
- * Whether the answer has tokens. Before the platform has acted, an ordered fault may answer 200 without
- * tokens.
+ * Whether the answer has tokens. The status alone is not enough: an ordered fault may answer 200 without tokens before
+ * the platform has acted.
  */
 export function gaveTokens({ kind, response, fault }: RecordedStep): boolean {
   const hasActed = fault?.acted !== 'before' || response.body.access_token !== undefined

@@ -49,7 +49,7 @@ export const clientSchemas = {
       redirectUris: listOf(text),
       groupId: text,
       userId: { ...text, description: 'The person who made the application.' },
-      person: { ...ref('Person'), description: 'The person, if one was made for the application.' },
+      person: { ...ref('Person'), description: 'The person, if the call made one.' },
       tokens: listOf(object({ id: text, token: text })),
       lifetimes: ref('Lifetimes'),
       settings: {
@@ -113,7 +113,7 @@ export function applicationCall(services: ApplicationServices) {
 function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: ApplicationBody) {
   const uris = redirectUri === undefined ? redirectUris : [redirectUri, ...redirectUris]
   if (uris.length === 0) throw new LabError(422, { redirectUri: ['Name at least one redirect URI.'] })
-  // A URI with a comma would be read as two.
+  // A comma in a redirect URI would split it into two URIs.
   if (uris.some(uri => uri.includes(',')))
     throw new LabError(422, { redirectUri: ['A redirect URI cannot contain a comma.'] })
   return dataOfClient({ name, redirectUris: uris })

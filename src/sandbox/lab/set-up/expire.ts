@@ -40,7 +40,9 @@ type ExpireBody = FromSchema<typeof expireBody>
 
 /** The schema of the answer, by name. */
 export const expiredSchemas = {
-  Expired: object({ expired: { type: 'integer', minimum: 0, description: 'How many have expired.' } }),
+  Expired: object({
+    expired: { type: 'integer', minimum: 0, description: 'How many tokens, codes or sessions have expired.' },
+  }),
 }
 
 type ExpireServices = Pick<SetUpServices, 'addresses' | 'store' | 'keyRing' | 'clock'>
@@ -55,7 +57,10 @@ export function expireCall(services: ExpireServices) {
         'Expires one token, code or session by its value, or all tokens, codes and sessions of a person. The sandbox then refuses them as expired. Expiring an ' +
         'access token also expires the earlier ones of the same login. Refresh tokens keep working.',
       body: expireBody,
-      response: { 200: answer('How many have expired.', 'Expired'), ...refuse(404, 413, 415) },
+      response: {
+        200: answer('How many tokens, codes or sessions have expired.', 'Expired'),
+        ...refuse(404, 413, 415),
+      },
     },
     async handler({ body }: FastifyRequest<{ Body: ExpireBody }>) {
       const { what, value, clientId } = body

@@ -1,4 +1,4 @@
-// Finds the person that a call is about. Only people whom the laboratory or the seeds made can be named.
+// Finds the person that a call is about. A call can name only people whom the laboratory or the seeds made.
 import type { Services } from '../../services.ts'
 import { findMadePerson, type MadePerson } from '../../store/for-lab/marks.ts'
 import { isId } from '../../values/is-id.ts'

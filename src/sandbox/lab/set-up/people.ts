@@ -79,7 +79,7 @@ export async function makePerson({ store, passwords, clock }: PersonServices, gi
     const userId = await createUser(db, { ...person, passwordHash }, clock())
     if (!userId) return undefined
     await markAsMade(db, 'users', userId, suite)
-    // An earlier person with this address may have been locked out.
+    // Delete the count of failures: an earlier person with this address may have been locked out.
     await forgetFailures(db, accountBucket(person.email))
     return userId
   })

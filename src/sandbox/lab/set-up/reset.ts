@@ -54,8 +54,8 @@ export function resetCall(
       operationId: 'reset',
       summary: 'Remove the records that were made for a test suite',
       description:
-        'Removes the people, groups and applications of the suite, with all tokens and consents of these people. Also removes the groups and applications that these people made, in any group. ' +
-        'Records of other suites stay. An application that somebody else made stays, too, and its group passes to a member who stays.',
+        'Removes the people, groups and applications of the suite, with all tokens and consents of these people. Also removes all groups and applications that these people made. ' +
+        'Records of other suites stay. If somebody outside the suite made an application, the application stays, and a member who stays becomes the maker of its group.',
       body: resetBody,
       response: { 200: answer('How many were removed.', 'Reset'), ...refuse(413, 415) },
     },
@@ -66,7 +66,8 @@ export function resetCall(
       const removed = await removeMade(store, all ? undefined : (suite ?? ''), clock())
       const seeded = all || seeds ? await resetSeeded(store, clock()) : []
       if (all || seeds) await applySeeds()
-      // All suites on a machine share its address. So one suite must not reset the failures that were counted for this address.
+      // The portal counts failures for the address of the machine, which all suites on it share. One suite must
+      // therefore not reset this count.
       if (all) await store.write(forgetAllFailures)
       const applications = [...removed.applications, ...seeded]
       lifetimes.forget(applications)

@@ -24,7 +24,7 @@ const signInBody = {
     ...personProperties,
     clientId: storableText(1, 64, {
       description:
-        'The client for which the call issues tokens. If clientId is left out, the answer has an access token like those from the portal’s page.',
+        'The client for which the call issues tokens. If clientId is left out, the answer has an access token of the kind that people make on the portal’s page.',
     }),
     url: storableText(1, 8192, {
       description:
@@ -48,7 +48,7 @@ export const signedInSchemas = {
 
 type SignInServices = Pick<SetUpServices, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'askPortal'>
 
-/** `explain` says in a sentence why the request with this id failed. */
+/** The function `explain` returns a sentence that says why the request with this id failed. */
 export function signInCall(services: SignInServices, explain: (requestId: string) => string | undefined) {
   return {
     schema: {
@@ -134,7 +134,8 @@ async function finishLogin(
   const { client_id: clientId } = Object.fromEntries(new URLSearchParams(path.slice(1)))
   await store.transaction(async db => {
     await createPortalSession(db, { idHash, userId, now, expiresAt: new Date(now.getTime() + 60_000) })
-    // Only a possible client id is stored. For any other id, the portal reports that there is no such client.
+    // Store the consent only if the text can be a client id. For any other text, the portal reports that there is no
+    // such client.
     if (isId(clientId)) await rememberConsent(db, userId, clientId, now)
   })
   const headers = { cookie: `${sessionCookieName}=${sessionId}`, 'x-request-id': requestId }

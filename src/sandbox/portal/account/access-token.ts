@@ -50,7 +50,8 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     const groups = await listGroupsOf(store.read, userId)
     const { accessToken, expiresAt } = await makePortalToken(services, { id, userId, proof, tokenName: name })
     request.log.info({ code: 'token-made', userId }, 'a user made an access token')
-    // Only a group that the visitor has made: the example command must not create an application in a group of other people.
+    // The example command contains only a group that the visitor has made, because it must not create an application in
+    // a group of other people.
     const group = groups.find(({ isMaker }) => isMaker)
     return showAccountPage(reply, 'account/token-shown', {
       title: 'Your access token',

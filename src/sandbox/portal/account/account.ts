@@ -18,7 +18,10 @@ export function visitorOf(request: FastifyRequest): SignedInUser {
   return request.getDecorator<SignedInUser>(visitorName)
 }
 
-/** Visitors who are not signed in get the page to sign in, which leads back here. So each path needs a GET route. */
+/**
+ * Visitors who are not signed in get the page to sign in, which leads back to the same path. Each path therefore needs
+ * a GET route.
+ */
 export function requireVisitor(scope: FastifyInstance, services: Pick<Services, 'store' | 'keyRing' | 'clock'>): void {
   scope.decorateRequest(visitorName, null)
   scope.addHook('onRequest', async (request, reply) => {

@@ -21,8 +21,8 @@ import {
 
 const path = '/account/applications'
 export const madePath = `${path}#made`
-// How many entries each list shows, because a person reads it. A withdrawn or removed entry disappears and a renewed one
-// moves to the end, so the visitor can reach all entries.
+// How many entries each list shows: not more than a person reads. Withdrawn and removed entries disappear, and renewed
+// entries move to the end, so the visitor can reach all entries.
 const mostShown = 100
 
 interface OneClient {
@@ -89,7 +89,7 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
   async function confirmRemoval(request: FastifyRequest, reply: FastifyReply) {
     const ids = request.query as Record<string, unknown>
     const made = await findMade(store.read, { userId: visitorOf(request).id, ids, now: clock() })
-    // A visitor who sends the form after the session has ended also comes here.
+    // If a visitor sends the form after the session has ended, the sign-in also leads to this page.
     if (!made) return reply.redirect(madePath, 303)
     return showAccountPage(reply, 'account/remove-made', {
       title: made.what === 'application' ? `Remove ${made.applicationName}?` : 'End these secrets?',

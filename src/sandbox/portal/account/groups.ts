@@ -176,7 +176,8 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
         return goTo(groupPath, { about: 'invitation cancelled' })
       }
       case 'remove-member': {
-        // Show the name of members only. Otherwise the form would show the name of any user whose ID is entered.
+        // Show the name of members only. The page does not show the name. Otherwise a visitor could enter any user ID
+        // and read the name of its owner.
         const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
         await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'membership' }), ['link-unknown'])
         log('member-removed')
@@ -256,8 +257,8 @@ export const problemsOfGroups: Partial<Record<Reason, string>> = {
 }
 
 /**
- * Does the work. Resolves to a sentence for the page if the work was refused, and otherwise to undefined. `isDone` lists
- * the reasons which mean that the same form was sent before and the work is already done.
+ * Does the work. Resolves to a sentence for the page if the work was refused, and otherwise to undefined. `isDone`
+ * lists reasons for which the work is already done, because the same form was sent before.
  */
 async function findProblem(work: () => Promise<unknown>, isDone: Reason[] = []): Promise<string | undefined> {
   try {

@@ -23,7 +23,8 @@ export function passwordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'p
     const { password = '', newPassword = '' } = fields
     const { email } = visitorOf(request)
     const source = services.sourceOf(request)
-    // Failures count as they do at sign-in: nobody may guess the password in a browser that was left signed in.
+    // Wrong passwords count as they do at sign-in. Otherwise somebody could guess the password in a browser in which
+    // the user is still signed in.
     const checked = await catchRefusal(
       checkPassword(services, { email, password, source, mark: readMark(services, request) }),
     )

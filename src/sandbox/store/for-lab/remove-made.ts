@@ -43,8 +43,8 @@ export async function removeMade(store: Store, suite: string | undefined, now: D
 type Made = ReturnType<typeof selectMade>
 
 /**
- * Queries for the ids to remove. The queries are unions, because no index can be used for an "or". `isOfSuite` is a
- * condition for a marked table.
+ * Queries for the ids to remove. The queries are unions, because the databases use no index for an "or". `isOfSuite` is
+ * a condition for a marked table.
  */
 function selectMade(suite: string | undefined) {
   const isOfSuite = suite === undefined ? sql<boolean>`suite is not null` : sql<boolean>`suite = ${suite}`
@@ -80,8 +80,8 @@ function selectMade(suite: string | undefined) {
 }
 
 /**
- * Ends clients, sessions and tokens at once. `ended`: the applications that existed until now. `gone`: the applications to
- * sweep, because their group can be removed only after them.
+ * Ends clients, sessions and tokens at once. `ended`: the applications that existed until now. `gone` lists the
+ * applications to sweep now, because their group can be removed only after them.
  */
 async function endAll(store: Store, made: Made, now: Date): Promise<{ ended: string[]; gone: string[] }> {
   return store.transaction(async db => {
@@ -98,7 +98,7 @@ async function endAll(store: Store, made: Made, now: Date): Promise<{ ended: str
   })
 }
 
-/** Also removes its memberships and invitations. False if it has an application of somebody who stays. */
+/** Also removes its memberships and invitations. False if the group has an application of a person who stays. */
 async function removeGroup(store: Store, id: string): Promise<boolean> {
   return store.transaction(async db => {
     await lockGroup(db, id)

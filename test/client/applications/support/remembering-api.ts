@@ -1,4 +1,5 @@
-// Scripts of an application API with a memory: its list has new applications, and no longer has removed ones.
+// Scripts of an application API that remembers: its list contains new applications, and no longer contains removed
+// ones.
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { type Received, type Script, send } from '../../support/scripted-platform.ts'

@@ -91,7 +91,7 @@ t.test(
   },
 )
 
-t.test('F-21: after the clock is set back a day, requests do not share one renewal for a day', async t => {
+t.test('F-21: if the clock is set back a day, the result of a renewal is not shared for a day', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   const copy = browser.copy()
   clock.advance(3601)

@@ -72,19 +72,22 @@ t.test(
   },
 )
 
-t.test('CK-03: a longer access token fails the login, and a longer refresh token is not kept', async t => {
-  const { browser } = await buildWithToken(t, longestToken + 1)
-  const page = await signIn(browser)
-  t.equal(page.statusCode, 502)
-  t.match(page.body, signInTexts.loginErrors.token_too_long)
+t.test(
+  'CK-03: with a longer access token the login fails, and the client does not keep a longer refresh token',
+  async t => {
+    const { browser } = await buildWithToken(t, longestToken + 1)
+    const page = await signIn(browser)
+    t.equal(page.statusCode, 502)
+    t.match(page.body, signInTexts.loginErrors.token_too_long)
 
-  const { browser: other, platform, token: access_token } = await buildWithToken(t, 200)
-  const refresh_token = ofLength(longestRefreshToken + 1)
-  platform.answer('POST /api/exchangeToken', giveTokens({ access_token, refresh_token }))
-  t.equal((await signIn(other)).statusCode, 200)
-  t.ok(other.cookie('__Host-session'))
-  t.notMatch(other.cookieHeader(), '__Host-refresh-')
-})
+    const { browser: other, platform, token: access_token } = await buildWithToken(t, 200)
+    const refresh_token = ofLength(longestRefreshToken + 1)
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token, refresh_token }))
+    t.equal((await signIn(other)).statusCode, 200)
+    t.ok(other.cookie('__Host-session'))
+    t.notMatch(other.cookieHeader(), '__Host-refresh-')
+  },
+)
 
 for (const length of [3800, 8 * 1024, 40 * 1024]) {
   t.test(`CK-03: a token of ${length} characters is refused with a page that says why`, async t => {
@@ -122,21 +125,24 @@ t.test('CK-03: a second cookie of an earlier session is not read as part of a sh
   t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the session must not be renewed')
 })
 
-t.test('CK-03: a session that fills one cookie exactly ignores a second cookie of an earlier session', async t => {
-  const { browser, platform } = await buildWithToken(t, 3300)
-  await signIn(browser)
-  const lengthWith = async (length: number) => {
-    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: ofLength(length) }))
-    t.equal(setCookieLine(await signIn(browser), '__Host-session-2='), undefined)
-    return browser.cookie('__Host-session')!.length
-  }
-  // Three bytes of the payload become four characters of the cookie.
-  const length = 2000 + 3000 - Math.floor(((await lengthWith(2000)) * 3) / 4)
-  t.equal(await lengthWith(length), 4000)
-  t.ok(browser.cookie('__Host-session-2'), 'the cookie of the earlier session must still be there')
-  for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
-  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
-})
+t.test(
+  'CK-03: if a session exactly fills one cookie, the client ignores a second cookie of an earlier session',
+  async t => {
+    const { browser, platform } = await buildWithToken(t, 3300)
+    await signIn(browser)
+    const lengthWith = async (length: number) => {
+      platform.answer('POST /api/exchangeToken', giveTokens({ access_token: ofLength(length) }))
+      t.equal(setCookieLine(await signIn(browser), '__Host-session-2='), undefined)
+      return browser.cookie('__Host-session')!.length
+    }
+    // Three bytes of the payload become four characters of the cookie.
+    const length = 2000 + 3000 - Math.floor(((await lengthWith(2000)) * 3) / 4)
+    t.equal(await lengthWith(length), 4000)
+    t.ok(browser.cookie('__Host-session-2'), 'the cookie of the earlier session must still be there')
+    for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+  },
+)
 
 t.test(
   'CK-03: if one of two session cookies is missing, there is no session, and the other cookie is deleted',

@@ -39,7 +39,7 @@ function rotatingPortal({ clock }: Signed, graceSeconds: number) {
 }
 
 t.test(
-  'RF-02: just after the access token has expired, two replicas show twenty pages that are opened at once',
+  'RF-02: if twenty pages are opened at once just after the access token has expired, two replicas show all of them',
   async t => {
     const test = await buildSignedIn(t)
     const { browser, client, platform, clock, renewals } = test
@@ -169,7 +169,7 @@ for (const [when, seconds, tokens] of [
   ['expired', 3601, ['first', 'successor-1']],
 ] as const)
   t.test(
-    `if the API refuses the renewed access token, too, the session ends, and its cookies are deleted (old token ${when})`,
+    `if the API also refuses the renewed access token, the session ends, and its cookies are deleted (old token ${when})`,
     async t => {
       const test = await buildSignedIn(t)
       const { browser, platform, clock, renewals } = test

@@ -114,7 +114,7 @@ t.test('RF-10: the client renews an access token shortly before it expires, and 
 })
 
 t.test(
-  'RF-10: if access tokens expire after five seconds, each request renews at most once, and there is at most one renewal in two seconds',
+  'RF-10: with access tokens that expire after five seconds, a request renews at most once, and the client at most once in two seconds',
   async t => {
     const { browser, clock, platform, renewals } = await buildSignedIn(t)
     let count = 0
@@ -171,7 +171,7 @@ t.test(
 )
 
 t.test(
-  'RF-08: the answer to a renewal may contain any state or no state, because the request contains no state',
+  'RF-08: the client accepts any state in the answer to a renewal, because the request contains no state',
   async t => {
     for (const state of ['of-nobody', undefined]) {
       const { browser, clock } = await buildSignedIn(t, giveTokens({ state }))

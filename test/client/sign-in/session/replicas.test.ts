@@ -31,7 +31,7 @@ async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
   return log
 }
 
-t.test('CK-12: each step of a visit works on another replica than the step before', async t => {
+t.test('CK-12: a visit works if each step goes to another replica than the step before', async t => {
   const key = newKey()
   const test = await buildWithKeys(t, key)
   const { browser } = test

@@ -157,7 +157,7 @@ for (const [what, order] of [
   ['first with a valid value', (good: string) => `__Host-session=${good}; __Host-session=bad`],
 ] as const) {
   t.test(
-    `CK-10: a session cookie that comes twice, ${what}, leads to the page or the login, without a loop`,
+    `CK-10: if a request has two session cookies (${what}), the client shows the page or the login, without a loop`,
     async t => {
       const test = await buildSignedIn(t)
       const response = await pageWith(test, order(test.session))

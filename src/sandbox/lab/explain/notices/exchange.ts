@@ -17,7 +17,8 @@ export const exchangeNotices: Notice[] = [
       steps.filter((step, index) => {
         const before = steps.slice(0, index)
         const declined = before.findLastIndex(isDeclined)
-        // Ignore the refusal if the visitor starts again, because the visitor may then allow the application.
+        // If the visitor starts again after declining, ignore the earlier answer: the visitor may now allow the
+        // application.
         return step.kind === 'exchange' && declined !== -1 && !before.slice(declined + 1).some(goesOnAtPortal)
       }),
   },
@@ -57,11 +58,11 @@ export const exchangeNotices: Notice[] = [
     find: ({ steps }) =>
       steps.flatMap((step, index) => {
         const [, place] = /^(redirect|exchange)-state-(?!twice)/.exec(step.fault?.name ?? '') ?? []
-        // Revoking tokens that are not needed is right.
+        // A revocation is not a mistake: the client revokes tokens that it does not need.
         const continues = place === 'redirect' ? ['exchange'] : ['api', 'me', 'refresh']
         const later = steps.slice(index + 1)
         const again = later.findIndex(goesOnAtPortal)
-        // If the browser starts again, a later exchange belongs to the new redirect.
+        // If the browser starts the login again, an exchange after that belongs to the new redirect.
         return place
           ? later.slice(0, again === -1 ? undefined : again).filter(({ kind }) => continues.includes(kind))
           : []
@@ -133,7 +134,7 @@ function goesOnAtPortal({ kind, reason }: RecordedStep): boolean {
   return kind === 'authorize' && !reason
 }
 
-/** A state in the address is accepted here, because another notice is about its wrong place. */
+/** Do not report a state in the address here: another notice is about fields in the wrong place. */
 function sentState({ request }: RecordedStep): string | undefined {
   const state = firstOf(request.body, 'state') ?? firstOf(request.query, 'state')
   return typeof state === 'object' && state.length === 0 ? undefined : identityOf(state)

@@ -4,8 +4,8 @@ import type { OtherLogins } from '../../record/compare-logins.ts'
 import type { RecordedLogin, RecordedStep, StepReason } from '../../record/recorded.ts'
 
 /**
- * `error`: because of the mistake, a login is refused or can be taken over. `warning`: the mistake makes a theft or a
- * failure more likely. `info`: this portal accepts the mistake, but other portals may refuse it.
+ * `error`: the mistake makes a login fail, or lets an attacker take over a login. `warning`: the mistake makes a theft
+ * or a failure more likely. `info`: this portal accepts the mistake, but other portals may refuse it.
  */
 export const severities = ['error', 'warning', 'info'] as const
 export type Severity = (typeof severities)[number]
@@ -33,7 +33,7 @@ export function isServerCall({ kind }: RecordedStep): boolean {
   return kind === 'exchange' || kind === 'refresh' || kind === 'revoke' || kind === 'api'
 }
 
-/** Makes the `find` of a notice that needs only the reason of a refusal. */
+/** Makes the function `find` of a notice that depends only on the reason of a refusal. */
 export function refusedFor(...reasons: StepReason[]): (login: Pick<RecordedLogin, 'steps'>) => RecordedStep[] {
   return ({ steps }) => steps.filter(({ reason }) => reason !== undefined && reasons.includes(reason))
 }

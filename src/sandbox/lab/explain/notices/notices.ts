@@ -11,7 +11,9 @@ export const notices: readonly Notice[] = [...startNotices, ...exchangeNotices, 
 /** A notice of one login, with the ids of the steps that show it. */
 export type Noticed = Omit<Notice, 'find'> & { steps: string[] }
 
-/** Everything noticed about a login, errors first. The search does not take longer if there are many other logins. */
+/**
+ * Everything noticed about a login, errors first. The time of the search does not depend on the number of other logins.
+ */
 export function findNotices(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins): Noticed[] {
   const found = notices.flatMap(({ find, ...words }) => {
     const steps = find(login, others)

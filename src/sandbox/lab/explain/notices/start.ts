@@ -6,7 +6,10 @@ import { asFor, type Notice, refusedFor } from './notice.ts'
 /** RFC 6749 10.10. */
 const enoughBits = 128
 
-/** Makes the `find` of a notice about the state. That function returns the start steps whose state `isWrong` finds wrong. */
+/**
+ * Makes the function `find` of a notice about the state. It returns the start steps for whose state `isWrong` returns
+ * true.
+ */
 function startsWithState(isWrong: (state: HiddenState, others: OtherLogins) => boolean): Notice['find'] {
   return (login, others) =>
     stepsOf(login, 'authorize').filter(step => {

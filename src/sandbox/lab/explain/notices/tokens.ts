@@ -5,7 +5,8 @@ import { guidanceOf } from '../guidance.ts'
 import { asFor, isServerCall, type Notice, refusedFor } from './notice.ts'
 
 /**
- * Two renewals with one token within this time count as sent together. A client that has restarted in between needs longer.
+ * If two renewals with one token come within this time, the client sent them together. After a restart, a client would
+ * need longer to send the second one.
  */
 const togetherMs = 1_000
 
@@ -49,7 +50,7 @@ export const tokenNotices: Notice[] = [
       refusedFor('token-expired')(login).filter(step => {
         const given = login.steps.findLast(other => other.at < step.at && gaveTokens(other))
         const seconds = Number(given && firstOf(given.response.body, 'expires_in'))
-        // The token ended earlier than its client was told: because of an ordered fault, or because a test let it expire.
+        // Whether the token ended before the time in expires_in: an ordered fault ended it, or a test let it expire.
         return !given || Number.isNaN(seconds) || step.at.getTime() - given.at.getTime() >= seconds * 1000
       }),
   },
@@ -83,7 +84,7 @@ export const tokenNotices: Notice[] = [
     reference: 'RFC 7009; RFC 9700 4.14.2',
     find(login, others) {
       const given = firstSignIn(login)
-      // A client that has lost its session cannot revoke its tokens.
+      // A client that has lost its session no longer has the tokens, so it cannot revoke them.
       if (others.timesInLoop() > 0) return []
       if (given?.about.userId === undefined || stepsOf(login, 'revoke').length > 0) return []
       const lastUse = login.steps.at(-1)!.at
@@ -135,7 +136,7 @@ function isTogether(first: RecordedStep, second: RecordedStep): boolean {
   return isSoon && !isRetry
 }
 
-/** Whether no answer with tokens reached the client, as far as the sandbox can see. */
+/** True if, as far as the sandbox can see, the client has received no answer with tokens. */
 function isAnswerLost({ response: { status }, fault }: RecordedStep): boolean {
   return status !== 200 || fault !== undefined
 }
