@@ -180,7 +180,9 @@ export const creating: CheckDefinition[] = [
     needs,
     async run(context) {
       const createAndOpen = async (hasHead: boolean) => {
-        const { browser, person, form, values } = await openCreateForm(context)
+        // The client may take a second form with equal values for a repetition of the first.
+        const name = `Created ${hasHead ? 'before HEAD' : 'without HEAD'}`
+        const { browser, person, form, values } = await openCreateForm(context, name)
         const fields = [
           ...form.fields.filter(([name]) => !(name in values)),
           ...(Object.entries(values) as [string, string][]),
