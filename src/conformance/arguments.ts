@@ -3,48 +3,49 @@ import { parseArgs } from 'node:util'
 
 export const usage = `npm run conformance -- --client URL [options]
 
-  --client URL         the client's origin, such as http://localhost:3000
-  --start CMD          starts the client, with its settings in the environment
-  --env NAME={VALUE}   another variable for it: {LOGIN_URL} {API_URL} {CLIENT_ID} {CLIENT_SECRET} {REDIRECT_URI}
-                       {CLIENT_URL} {PORT} {RANDOM}; may be given more than once
-  --wait SECONDS       how long to wait for the client to answer (60)
+  --client URL         the origin of the client, such as http://localhost:3000
+  --start CMD          a command that starts the client; its environment contains the settings of the client
+  --env NAME={VALUE}   one more variable for the client: {LOGIN_URL} {API_URL} {CLIENT_ID} {CLIENT_SECRET}
+                       {REDIRECT_URI} {CLIENT_URL} {PORT} {RANDOM}; you can repeat this option
+  --wait SECONDS       how long the suite waits for the first answer of the client (60)
 
-Where things are at the client; what it does not have is given as an empty text, such as --create ""
-  --login PATH         where a login begins (/login)
-  --callback PATH      where the portal sends the browser back to (/exchangeToken)
-  --page PATH          a page behind the login that calls the API (/applications)
-  --logout "POST PATH" how one signs out (POST /logout)
+The paths of the client. If the client lacks a feature, give an empty value, such as --create ""
+  --login PATH         the path that begins a login (/login)
+  --callback PATH      the path to which the portal sends the browser back (/exchangeToken)
+  --page PATH          a page that needs a login and calls the API (/applications)
+  --logout "POST PATH" method and path of the request that signs out (POST /logout)
   --create PATH        the page with the form that creates an application (/applications/new)
-  --return-to NAME     the parameter of the login path that says where to come back to (returnTo)
+  --return-to NAME     the parameter of the login path that contains the page to return to (returnTo)
   --replica URL        another instance of the client
 
 For a client whose pages need JavaScript
-  --browser chromium   also runs the checks of the group real-browser, in a real Chromium that playwright-core drives;
-                       or the path of its program
+  --browser chromium   also runs the checks of the group real-browser in a real Chromium, with playwright-core;
+                       in place of "chromium" you can give the path of the program
 
-What is checked and reported
-  --only REGEX         only checks whose id or group matches
-  --expect-fail FILE   known failures: on each line an id and a reason
-  --watch              goes on: repeats what failed whenever the client is started anew, or at Enter
-  --strict             a SHOULD and advice that are not kept fail, too
-  --allow-undecided    exit code 0 although checks stayed undecided
-  --json FILE  --junit FILE  --html FILE   reports
-  --list               prints the checks, as Markdown
-  --help               prints this
+Checks and reports
+  --only REGEX         runs only the checks whose id or group matches
+  --expect-fail FILE   known failures: each line has the id of a check and a reason
+  --watch              repeats the failed checks when the client restarts, or when you press Enter
+  --strict             a broken SHOULD and ignored advice fail, too
+  --allow-undecided    exit code 0 even if checks stay undecided
+  --json FILE  --junit FILE  --html FILE   writes reports
+  --list               prints all checks as Markdown
+  --help               prints this text
 
-Where the platform is
-  --portal-port N  --api-port N  --lab-port N   the ports on which it listens (4100, 4101, 4102, or free ones)
-  --host HOST          the address on which it listens (localhost: every loopback address)
-  --portal-url URL  --api-url URL   where it is reached, where that differs
-  --client-at HOST:PORT   where the client is reached, where that is not what --client says (in a container)
+The addresses of the platform
+  --portal-port N  --api-port N  --lab-port N   the ports of the platform (4100, 4101, 4102, or free ports)
+  --host HOST          the address on which the platform listens (localhost: every loopback address)
+  --portal-url URL  --api-url URL   the public addresses of the platform, if they differ from the ports above
+  --client-at HOST:PORT   where the suite reaches the client, if not at the address of --client (in a container)
 
-CLIENT_ID and CLIENT_SECRET in the environment are taken for the client's; otherwise both are random.
+The client gets CLIENT_ID and CLIENT_SECRET of the environment. If they are not set, the suite makes random values.
 
 Exit codes
-  0   nothing failed, and every check came to a result
-  1   a MUST failed (with --strict also a SHOULD or advice), a client that ends, hangs or breaks a connection included; or a known failure passes now
-  2   the suite could not run, or one of its own checks crashed
-  3   nothing failed, but some checks stayed undecided; 0 with --allow-undecided
+  0   no check failed, and every check has a result
+  1   a check of a MUST failed (with --strict also of a SHOULD or of advice), or a known failure now passes;
+      a check also fails if the client ends, hangs or breaks a connection
+  2   the suite could not run, or a check crashed because of a mistake in the suite
+  3   no check failed, but some checks stayed undecided (with --allow-undecided: 0)
 `
 
 /** The message names every problem. */

@@ -6,8 +6,8 @@ import type { RuleId } from './rules/rules.ts'
 export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided'
 
 /**
- * What a check needs to make sense. An option of the command provides each of them. `process` is a client that --start
- * has started: the check can read its output.
+ * What a check needs, and which option of the command provides it. `process` is a client that --start has
+ * started. The check can read its output.
  */
 export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'browser' | 'process'
 
@@ -38,7 +38,7 @@ export interface Check {
 /** A check as the list of its group defines it. checks.ts adds the group. */
 export type CheckDefinition = Omit<Check, 'group'>
 
-/** The client did something that it must not do. `evidence` is shown, with its secrets hidden. */
+/** The client did something that it must not do. Reports show the `evidence` without its secrets. */
 export class Failed extends Error {
   readonly evidence: string[]
   /** How to fix this finding, if the general fix of the check does not fit. */
@@ -71,7 +71,7 @@ export interface Obstacle {
   isUnanswered: boolean
 }
 
-/** The check needs a login, but even a plain one does not work. */
+/** The check needs a login, but even a plain login does not work. */
 export class NotRun extends Error {
   readonly failure: Failed
   readonly obstacle: Obstacle

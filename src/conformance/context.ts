@@ -63,7 +63,8 @@ export function createContext({
   pause = ms => wait(ms),
   waitFor = promise => promise,
 }: ContextOptions) {
-  // Other checks leave requests open, and each of them can make `settle` wait for 200 ms. Meanwhile, other checks can run.
+  // Other checks leave requests open, and each of these requests can make `settle` wait for 200 ms. Other checks
+  // can run during this time.
   const platform: Platform = { ...wholePlatform, settle: ms => waitFor(wholePlatform.settle(ms), 20) }
   /** The requests of this check's browsers, with their responses. */
   const exchanges: Exchange[] = []
@@ -135,7 +136,7 @@ export function createContext({
     platform,
     clientProcess,
 
-    /** Resolves after that time. Other checks can run while the check waits. */
+    /** Resolves after this time. Other checks can run while the check waits. */
     pause,
 
     /**
@@ -155,7 +156,7 @@ export function createContext({
 
     /** A window of the real browser, without cookies. The window closes when the check ends. */
     async window(): Promise<Window> {
-      if (!chromium) throw new NotApplicable('no real browser was asked for (--browser chromium)')
+      if (!chromium) throw new NotApplicable('no real browser was named (--browser chromium)')
       const window = await openWindow(chromium, { patienceMs: settings.patienceMs, onExchange: note })
       windows.push(window)
       return window

@@ -31,8 +31,8 @@ export function expectWithFix(
 export function expectServed(page: Page, message: string): void {
   const fix =
     page.status === 0
-      ? 'Answer every request, including this one: see the output of the client at that moment.'
-      : 'The client itself failed: see its output at that moment, and answer this case with a page.'
+      ? 'Answer every request, including this one. The output of the client at that moment can show the error.'
+      : 'The client itself failed. Its output at that moment can show the error. Answer this case with a page.'
   expectWithFix(fix, page.status > 0 && page.status < 500, message, page)
 }
 

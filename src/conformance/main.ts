@@ -79,8 +79,11 @@ async function runAndReport(settings: Settings, picked: Check[]): Promise<number
     const { toRepeat, ...reported } = report(results)
     exitCode = reported.exitCode
     const next = toRepeat.length > 0 ? toRepeat : picked
-    const what = toRepeat.length > 0 ? `${next.length} checks are repeated` : 'All checks run again'
-    say(`\n${what} when the client is started anew${isTerminal ? ', or at Enter' : ''}. Ctrl+C ends.\n`)
+    const some = next.length === 1 ? '1 check runs again' : `${next.length} checks run again`
+    const what = toRepeat.length > 0 ? some : 'All checks run again'
+    say(
+      `\n${what} when the client restarts${isTerminal ? ', or when you press Enter' : ''}. Ctrl+C ends the command.\n`,
+    )
     await untilNextRound(client, stop.signal)
     if (stop.signal.aborted) return undefined
     roundAt = new Date()

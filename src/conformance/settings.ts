@@ -129,9 +129,9 @@ export function whyMissing(settings: Settings, need: Need): string | undefined {
     page: [settings.page, 'no page behind the login was named (--page)'],
     logout: [settings.logout, 'no way to sign out was named (--logout)'],
     create: [settings.create, 'no page that creates an application was named (--create)'],
-    returnTo: [settings.returnTo, 'no parameter was named that says where to come back to (--return-to)'],
+    returnTo: [settings.returnTo, 'no parameter for the page after the login was named (--return-to)'],
     replica: [settings.replica, 'no other instance was named (--replica)'],
-    browser: [settings.browser, 'no real browser was asked for (--browser chromium)'],
+    browser: [settings.browser, 'no real browser was named (--browser chromium)'],
     process: [settings.start, 'the client was not started by this command (--start)'],
   }
   const [has, why] = answers[need]

@@ -34,11 +34,11 @@ t.test('with --watch, the failed checks run again when the client is restarted',
     output = ''
     return seen
   }
-  const first = await until(/Ctrl\+C ends\./)
+  const first = await until(/Ctrl\+C ends the command\./)
   t.match(first, '1 passed, 1 failed')
-  t.match(first, '1 checks are repeated when the client is started anew')
+  t.match(first, '1 check runs again when the client restarts')
   writeFileSync(file, startsLogins(`{ response.writeHead(400); return response.end('no') }`))
-  const second = await until(/Ctrl\+C ends\./)
+  const second = await until(/Ctrl\+C ends the command\./)
   t.match(second, '2 passed, 0 failed')
   t.match(second, 'All checks run again')
   child.kill('SIGINT')

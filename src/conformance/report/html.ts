@@ -44,9 +44,10 @@ export function toHtml(report: Report): string {
 <h1>Conformance of ${escapeHtml(client)}</h1>
 <p><strong>${countLine(results, expected.keys())}</strong></p>
 ${adviceLine(results).map(text => `<p>${text}</p>`)}
-<p>Suite ${escapeHtml(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. A check plays the browser
-and the platform around the client, and judges by what both see. What failed is a MUST, what is warned of a SHOULD; with --strict both
-fail. Each says why it matters, and which sentence demands it. Advice is counted apart. Secrets stand here as hashes: equal ones are equal values.</p>
+<p>Suite ${escapeHtml(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. Each check plays the
+browser and the platform around the client, and looks at the requests and answers that reach them. A client that breaks a MUST fails, and a
+client that breaks a SHOULD gets a warning; with --strict both fail. Advice is counted separately. Each finding says why it matters, and which
+rule it tests. This report shows a hash in place of each secret. Equal hashes mean equal values.</p>
 ${whatToFix(wrong, open, report)}
 ${advised.length > 0 ? `<h2>Advice</h2>\n${advised.map(result => article(result, report)).join('\n')}` : ''}
 ${sections.join('\n')}

@@ -26,8 +26,8 @@ export function failurePages({ place, call, needs, meet }: Failing, failures: st
         id: `${place}-${failure}-status`,
         title: `When ${call} fails (${failure}), the status of the page is not 500`,
         rule: 'gateway-status',
-        why: 'Status 500 means a fault of the client itself. It alarms the developers of the client, although the platform has failed.',
-        fix: 'Answer failures of the platform with 502 or 503 and a page, and keep 500 for your own mistakes.',
+        why: 'Status 500 means a mistake in the client. It alarms the developers of the client, although the platform has failed.',
+        fix: 'Answer failures of the platform with 502 or 503 and a page, and use 500 only for mistakes in the client.',
         ...(needs && { needs }),
         async run(context) {
           const page = await meet(context, failure)

@@ -40,7 +40,7 @@ export function requestText(
   return `${method} ${target} HTTP/${version}\r\n${lines.join('\r\n')}\r\n\r\n${body}`
 }
 
-/** Milliseconds. The time limit for a normal request while the client handles an odd request. */
+/** Milliseconds. The time limit for a normal request while the client handles an unusual request. */
 const longestPlainMs = 5000
 
 /** Fails if the client does not answer a normal request. */
@@ -83,7 +83,7 @@ function isOwnFault({ status }: RawAnswer): boolean {
   return status >= 500 && status !== 501 && status !== 505
 }
 
-/** Fails if an answer has a status that means a fault of the client. Another check reports requests without an answer. */
+/** Fails if the status of an answer means a mistake in the client. Another check reports requests without an answer. */
 export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promise<void> {
   const answers = await sendOdd(context, all).catch(error => {
     throw error instanceof Failed
