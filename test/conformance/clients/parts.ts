@@ -206,6 +206,10 @@ export const right = {
       const endsAt = parts.loginEnd(visit)
       const seconds = Math.max(1, Math.floor((endsAt - Date.now()) / 1000))
       parts.setCookie(visit, parts.refreshCookie, { refreshToken, endsAt }, parts.refreshAttributes(seconds))
+    } else if (visit.url.pathname === '/exchangeToken') {
+      // The refresh token of an earlier visitor must not continue this session. The callback has no Strict cookies, so the
+      // client cannot know whether there is one.
+      visit.setCookies.push(`${parts.refreshCookie}=; ${parts.refreshAttributes(0)}`)
     }
     return session
   },

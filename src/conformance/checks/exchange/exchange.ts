@@ -5,9 +5,10 @@ import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
+import { tokensSentIn } from '../../correlation.ts'
 import { describePage, expect, expectWithFix } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
-import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { beginLogin, followCallback, typedAddress } from '../../steps/callback.ts'
 import { cookiesOf, readableTextsIn, readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { tokenAnswers } from './token-answers.ts'
@@ -386,6 +387,18 @@ export const exchange: CheckDefinition[] = [
           'The call contained a cookie or a header that the browser sent.',
           step,
         )
+      // A token of another visitor in the request of the browser must not replace the token of the session.
+      const other = await context.otherPerson()
+      const foreign = await context.platform.tokenOf(other)
+      const known = new Set(context.arrived())
+      await context.request(context.settings.page, {
+        headers: { ...typedAddress, cookie: cookies.join('; '), authorization: `Bearer ${foreign}` },
+      })
+      await context.platform.settle()
+      const taken = context
+        .arrived('api', 'me')
+        .filter(step => !known.has(step) && tokensSentIn(step).includes(foreign))
+      expect(taken.length === 0, "The call contained the token of the browser's own Authorization header.", ...taken)
     },
   },
   {

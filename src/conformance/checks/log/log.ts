@@ -458,12 +458,12 @@ function expectNoLine(context: CheckContext, mark: string): void {
   expect(line === undefined, 'The log contains a line that a visitor wrote into an address.', `${line}`)
 }
 
-/** An application with the given description, if the form has such a field. */
+/** An application with the given name, and with the same description if the form has such a field. */
 async function create(
   context: CheckContext,
   description = '',
 ): Promise<{ open: OpenForm; made: Record<string, unknown> }> {
-  const open = await openCreateForm(context)
+  const open = await openCreateForm(context, description || undefined)
   if (open.form.fields.some(([name]) => name === 'description')) open.values.description = description
   await submitCreate(context, open)
   const [step] = await created(context, open.person)

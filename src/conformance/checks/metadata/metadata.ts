@@ -488,6 +488,27 @@ export const metadata: CheckDefinition[] = [
     },
   },
   {
+    id: 'metadata-no-sign-out-link',
+    title: "If the metadata lists no end_session_endpoint, no page links to the portal's sign-out",
+    rule: 'portal-sign-out-link',
+    why: 'The specification of the platform has no such page. The link would lead to an address that may not exist, and the visitor would believe that the portal has signed them out.',
+    fix: "Show a link to the portal's sign-out only if the last document that you could read lists an end_session_endpoint.",
+    needs: ['process', 'page', 'logout'],
+    ...alone,
+    async run(context) {
+      await startUnder(context, 'metadata-members', { members: { end_session_endpoint: null } })
+      const browser = context.browser()
+      const landed = await context.signIn(browser)
+      const out = await signOut(context, browser, landed)
+      const pages = [landed, out, await context.visitUntilPortal(browser, '/')]
+      for (const page of pages) {
+        const addresses = [...page.links.map(({ url }) => url), ...page.forms.map(({ action }) => action)]
+        const link = addresses.find(url => url.split(/[?#]/)[0] === `${context.platform.portalUrl}/sign-out`)
+        expect(link === undefined, `${describePage(page)} has a link to ${link}.`, page)
+      }
+    },
+  },
+  {
     id: 'metadata-iss-promised',
     title: 'If the metadata promises iss in every callback, the client refuses a callback without iss',
     rule: 'iss-promised',

@@ -137,14 +137,53 @@ export const name: CheckDefinition[] = [
       await needsName(context)
       const usual = await beginLogin(context)
       const fast = waitedMs(await followCallback(context, usual.browser, usual.callback))
-      const { browser, callback } = await beginLogin(context)
-      await context.order('me-late', { times: 'always', options: { seconds: 3 } })
-      const landed = await followCallback(context, browser, callback)
-      const longer = waitedMs(landed) - fast
-      await context.platform.settle(3500)
-      if (!context.arrived('me').some(({ fault }) => fault?.name === 'me-late'))
-        throw new Undecided('In this login the client did not ask for the name.')
-      expect(longer < 2200, `The login took ${(longer / 1000).toFixed(1)} seconds longer than usual.`, landed)
+      for (const [fault, options, what] of [
+        ['me-late', { seconds: 3 }, 'needed 3 seconds for the name'],
+        ['me-drip', { seconds: 0.5 }, 'sent the name one byte at a time'],
+      ] as const) {
+        const { browser, callback } = await beginLogin(context)
+        await context.order(fault, { times: 'always', options })
+        const landed = await followCallback(context, browser, callback)
+        const longer = waitedMs(landed) - fast
+        await context.platform.settle(3500)
+        if (fault === 'me-late' && !context.arrived('me').some(step => step.fault?.name === fault))
+          throw new Undecided('In this login the client did not ask for the name.')
+        expect(
+          longer < 2200,
+          `When the portal ${what}, the login took ${(longer / 1000).toFixed(1)} seconds longer.`,
+          landed,
+        )
+      }
+    },
+  },
+  {
+    id: 'name-asked-once',
+    title: 'The client asks for the name once at a login, also if the call fails, and not again at a renewal',
+    rule: 'name-once',
+    why: 'The name is only for display. Each further call makes the visitor wait, and a second call after a failure makes an overload worse.',
+    fix: 'Ask for the name once after the exchange, do not repeat the call, and keep the name with the session. A renewal does not change the name.',
+    needs,
+    async run(context) {
+      await needsName(context)
+      for (const fault of ['me-500', 'me-html']) {
+        const { browser, callback } = await beginLogin(context)
+        await context.order(fault, { times: 'always' })
+        const before = new Set(context.arrived('me'))
+        const stopAt = ({ href }: URL) => href !== callback.href
+        await followCallback(context, browser, callback, stopAt)
+        await context.platform.settle()
+        await context.dropFaults()
+        const calls = context.arrived('me').filter(step => !before.has(step))
+        expect(calls.length <= 1, `With ${describeFault(fault)} one callback made ${calls.length} calls.`, ...calls)
+      }
+      const { browser, person } = await context.signedIn()
+      await visitPage(context, browser)
+      const plain = (await visitPage(context, browser)).steps.filter(({ kind }) => kind === 'me')
+      await context.platform.endAccessTokens(person)
+      const { steps } = await visitPage(context, browser)
+      const calls = steps.filter(({ kind }) => kind === 'me')
+      if (!steps.some(({ kind }) => kind === 'refresh')) return
+      expect(calls.length <= plain.length, 'The client asks for the name again at a renewal.', ...calls)
     },
   },
   ...[302, 307].map(

@@ -281,6 +281,33 @@ export const nextVisitor: CheckDefinition[] = [
     },
   },
   {
+    id: 'next-visitor-without-name',
+    title: 'If the call for the name fails for the next person, no page shows the name of the former visitor',
+    rule: 'next-visitor',
+    why: 'A client that keeps the name in its own cookie shows an old name if a login does not replace or delete this cookie.',
+    fix: 'Keep the name together with the session. At each login, replace or delete the earlier name.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person, page: landed } = await context.signedIn()
+      const shown = await lookAround(context, browser, landed)
+      if (!shown.some(page => allText(page).split(/\W+/).includes(person.firstName)))
+        throw new NotApplicable('no page shows the name of the visitor')
+      const copy = browser.copy()
+      if (context.settings.logout) await signOut(context, browser, landed)
+      for (const one of context.settings.logout ? [browser, copy] : [copy]) {
+        const next = await context.otherPerson()
+        const callback = await context.authorize(await context.startLogin(one), next)
+        await context.order('me-500', { times: 'always' })
+        const page = await followCallback(context, one, callback)
+        const pages = await lookAround(context, one, page)
+        await context.dropFaults()
+        if (!(await context.isSignedIn(one, { person: next })))
+          throw new Undecided('The next person could not sign in.')
+        expectNobody(pages, person)
+      }
+    },
+  },
+  {
     id: 'next-visitor-form-no-store',
     title: 'The client forbids browsers to store a page with a form of the visitor',
     rule: 'PG-11',

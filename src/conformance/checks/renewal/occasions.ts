@@ -5,7 +5,7 @@ import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { openCreateForm } from '../../steps/create-form.ts'
+import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { expectBack } from '../../steps/renewals.ts'
 import { asksToSignIn, endToken, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
 import { tokensOf } from '../../steps/tokens.ts'
@@ -295,28 +295,89 @@ const failures: CheckDefinition[] = [
 const short: CheckDefinition[] = [
   {
     id: 'refresh-short-tokens',
-    title: 'With tokens that live for two minutes, the client does not renew at every visit',
+    title: 'With tokens that live for two minutes or twenty seconds, the client does not renew at every visit',
     rule: 'RF-10',
     why: "If the client's renewal margin is longer than the lifetime of its tokens, every request calls the portal.",
     fix: 'Renew when the token has expired, or with a margin that is a small part of expires_in.',
     needs,
     async run(context) {
+      for (const value of [120, 20]) {
+        const { browser, callback } = await beginLogin(context)
+        await context.order('exchange-expires-in', { options: { value } })
+        await context.order('refresh-expires-in', { times: 'always', options: { value } })
+        const known = context.arrived('refresh').length
+        const began = performance.now()
+        await followCallback(context, browser, callback)
+        const visits = 4
+        for (let visit = 0; visit < visits; visit++) await visitPage(context, browser)
+        if (performance.now() - began > 10_000) throw new Undecided('The visits took longer than ten seconds.')
+        const renewals = context.arrived('refresh').slice(known)
+        expect(
+          renewals.length < visits,
+          `expires_in was ${value}, and ${visits} visits within a few seconds made ${renewals.length} renewals.`,
+          ...renewals.slice(0, 4),
+        )
+      }
+    },
+  },
+]
+
+const others: CheckDefinition[] = [
+  {
+    id: 'refresh-token-encoded',
+    title: 'A renewal sends a refresh token with the characters +, / and = unchanged',
+    rule: 'renewal-form',
+    why: 'A refresh token can contain any printable character (RFC 6749, A.17). In a form, a + means a space, so the portal does not know a token that the client has not encoded.',
+    fix: 'Encode every field of the form with the function of your language for forms. Do not join texts by hand.',
+    needs,
+    async run(context) {
+      const mark = `conformance-${Math.random().toString(36).slice(2)}`
+      const token = `${mark}+a/b+c==`
       const { browser, callback } = await beginLogin(context)
-      await context.order('exchange-expires-in', { options: { value: 120 } })
-      await context.order('refresh-expires-in', { times: 'always', options: { value: 120 } })
-      const began = performance.now()
+      await context.order('exchange-refresh-token', { options: { value: token } })
       await followCallback(context, browser, callback)
-      const visits = 4
-      for (let visit = 0; visit < visits; visit++) await visitPage(context, browser)
-      if (performance.now() - began > 10_000) throw new Undecided('The visits took longer than ten seconds.')
-      const renewals = context.arrived('refresh')
+      if (!(await context.isSignedIn(browser)))
+        throw new NotApplicable('the client signs nobody in with such a refresh token')
+      await context.platform.endAccessTokens(await context.person())
+      await visitPage(context, browser)
+      // A changed token belongs to no visitor.
+      const renewal = context.platform.steps.findLast(
+        ({ kind, request }) => kind === 'refresh' && JSON.stringify(request.body ?? '').includes(mark),
+      )
+      if (!renewal) throw new NotApplicable('the client makes no renewal with this refresh token')
+      const sent = (renewal.request.body as Record<string, unknown>).refresh_token
+      expect(sent === token, 'The renewal sends another refresh token than the portal gave.', renewal)
+    },
+  },
+  {
+    id: 'refresh-for-form',
+    title: 'When the access token has expired, the client also renews it for a form',
+    rule: 'refresh-used',
+    why: 'Filling in a form takes time, and the access token can expire in the meantime. Without a renewal, the visitor has to sign in again before the form is accepted.',
+    fix: 'Renew the session in the function that reads it, for every method.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      const person = await context.person()
+      await context.order('exchange-expires-in', shortLifeValue)
+      const drop = await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
+      await followCallback(context, browser, callback)
+      const open = await openFormIn(context, browser, person)
+      await drop()
+      await endToken(context, person)
+      const copy = browser.copy()
+      const before = new Set(context.arrived())
+      const page = await browser.submit(open.page, open.form, open.values)
+      await context.platform.settle()
+      if (context.arrived().some(step => !before.has(step) && isRenewal(step))) return
+      renewalIn(context, await visitPage(context, copy))
       expect(
-        renewals.length < visits,
-        `expires_in was 120, and ${visits} visits within a few seconds made ${renewals.length} renewals.`,
-        ...renewals.slice(0, 4),
+        false,
+        `The client made no renewal for the form, and answered with ${describePage(page)}. It renews for a page.`,
+        page,
       )
     },
   },
 ]
 
-export const occasions: CheckDefinition[] = [...forms, ...kept, ...failures, ...short]
+export const occasions: CheckDefinition[] = [...forms, ...kept, ...failures, ...short, ...others]

@@ -1,9 +1,10 @@
 // How the client renews an access token: the request, the new tokens, and the number of renewals.
+import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, Failed, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectServed, setCookiesOf } from '../../findings.ts'
+import { describePage, expect, expectServed, expectWithFix, setCookiesOf } from '../../findings.ts'
 import { describeExchange } from '../../report/describe.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm } from '../../steps/create-form.ts'
@@ -28,6 +29,9 @@ const forget = ({ pause }: CheckContext) => pause(12_000)
 
 const needs: CheckDefinition['needs'] = ['page']
 
+/** The usual expires_in. */
+const accessSeconds = 86_400
+
 /** The fields of a renewal (RFC 6749, 6). */
 const fields: [name: string, expected: (context: CheckContext, before: LabStep) => unknown][] = [
   ['grant_type', () => 'refresh_token'],
@@ -49,7 +53,8 @@ export const renewal: CheckDefinition[] = [
     async run(context) {
       const { browser } = await expiredSession(context)
       const { page, steps } = await visitPage(context, browser)
-      expect(
+      expectWithFix(
+        adviceForRenewal(page, steps),
         steps.some(isCall),
         `The visit ends with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
         page,
@@ -291,30 +296,12 @@ export const renewal: CheckDefinition[] = [
     needs,
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)
-      const before = longLived(landed)
-      const visit = await visitPage(context, browser)
-      grantedIn(renewalIn(context, visit))
-      const after = longLived(visit.page)
-      const deleted = cookiesOf(visit.page.trail).filter(({ cookie }) => cookie.isDeletion)
-      // The name of the cookie may depend on the token. If so, the new cookie replaces a cookie that the answer to the
-      // renewal deletes.
-      const replaced = before.filter(({ name }) => deleted.some(({ cookie }) => cookie.name === name))
-      const pairs = after.flatMap(one => {
-        const earlier = before.find(({ name }) => name === one.name) ?? replaced[0]
-        // A cookie with the same value contains no token, because the renewal has replaced the refresh token.
-        return earlier && earlier.value !== one.value ? [{ one, earlier }] : []
-      })
-      // There are more than two seconds between login and renewal, so an end that moves with the renewal differs from
-      // an end that is rounded to seconds.
-      const late = pairs.filter(({ one, earlier }) => one.from > earlier.to + 1500)
-      for (const { one, earlier } of late)
-        if (await isSession(context, browser, one.name))
-          throw new Failed(
-            `The cookie ${one.name} ends about ${Math.round((one.from - earlier.to) / 1000)} seconds later than before the renewal.`,
-            visit.page.trail.slice(-2).map(describeExchange),
-          )
-      if (pairs.length === 0)
-        throw new NotApplicable('no cookie that lives longer than the access token changes with a renewal')
+      await expectFixedEnd(context, browser, landed)
+      // The same for a renewal because of a 401. A renewal after less than two seconds would not show a later end.
+      const second = await context.signedIn()
+      await context.pause(2300)
+      await context.platform.endAccessTokens(second.person)
+      await expectFixedEnd(context, second.browser, second.page, accessSeconds + 60)
     },
   },
   {
@@ -390,8 +377,10 @@ export const renewal: CheckDefinition[] = [
       const { browser } = await expiredSession(context)
       const late = browser.copy()
       const before = new Set(context.arrived())
+      // The tabs show different pages of the client.
+      const paths = [context.settings.page, context.settings.create || context.settings.page]
       await Promise.all(
-        Array.from({ length: 6 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
+        Array.from({ length: 6 }, (_, index) => context.visitUntilPortal(browser.newTab(), paths[index % 2]!)),
       )
       await context.pause(100)
       const page = await context.visitUntilPortal(late, context.settings.page)
@@ -460,12 +449,43 @@ async function expectNewToken(context: CheckContext, browser: Browser, renewal: 
 }
 
 /**
- * The cookies of a navigation that live for more than a minute. Each cookie ends between the times `from` and `to`, in
+ * Fails if the cookie with the refresh token ends later after the renewal of the next visit. `landed` is the page after the
+ * login. Leaves out cookies that live for at most `moreThan` seconds.
+ */
+async function expectFixedEnd(context: CheckContext, browser: Browser, landed: Page, moreThan = 60): Promise<void> {
+  const before = longLived(landed, moreThan)
+  const visit = await visitPage(context, browser)
+  grantedIn(renewalIn(context, visit))
+  const after = longLived(visit.page, moreThan)
+  const deleted = cookiesOf(visit.page.trail).filter(({ cookie }) => cookie.isDeletion)
+  // The name of the cookie may depend on the token. If so, the new cookie replaces a cookie that the answer to the
+  // renewal deletes.
+  const replaced = before.filter(({ name }) => deleted.some(({ cookie }) => cookie.name === name))
+  const pairs = after.flatMap(one => {
+    const earlier = before.find(({ name }) => name === one.name) ?? replaced[0]
+    // A cookie with the same value contains no token, because the renewal has replaced the refresh token.
+    return earlier && earlier.value !== one.value ? [{ one, earlier }] : []
+  })
+  // There are more than two seconds between login and renewal, so an end that moves with the renewal differs from
+  // an end that is rounded to seconds.
+  const late = pairs.filter(({ one, earlier }) => one.from > earlier.to + 1500)
+  for (const { one, earlier } of late)
+    if (await isSession(context, browser, one.name))
+      throw new Failed(
+        `The cookie ${one.name} ends about ${Math.round((one.from - earlier.to) / 1000)} seconds later than before the renewal.`,
+        visit.page.trail.slice(-2).map(describeExchange),
+      )
+  if (pairs.length === 0)
+    throw new NotApplicable('no cookie that lives longer than the access token changes with a renewal')
+}
+
+/**
+ * The cookies of a navigation that live for more than the given seconds. Each cookie ends between the times `from` and `to`, in
  * milliseconds.
  */
-function longLived({ trail }: Page) {
+function longLived({ trail }: Page, moreThan: number) {
   return cookiesOf(trail).flatMap(({ cookie: { name, value, maxAge }, exchange: { startedAt, durationMs } }) => {
-    if (maxAge === undefined || maxAge <= 60) return []
+    if (maxAge === undefined || maxAge <= moreThan) return []
     const from = startedAt + maxAge * 1000
     return [{ name, value, from, to: from + durationMs }]
   })
@@ -485,6 +505,25 @@ async function renewedWithError(context: CheckContext): Promise<Browser> {
     if (skip === 1) renewalIn(context, visit)
   }
   throw new NotApplicable('no page renews and then asks for the list')
+}
+
+/** How to fix a visit that ends without a call of the API, depending on the renewal. */
+function adviceForRenewal(page: Page, steps: LabStep[]): string {
+  const renewal = steps.findLast(({ kind }) => kind === 'refresh')
+  const isRefused = steps.some(({ kind, response }) => kind === 'api' && response.status === 401)
+  if (renewal && (renewal.response.status !== 200 || !tokensOf(renewal))) {
+    const fix = renewal.reason ? ` ${guidanceOf(renewal.reason).fix}` : ''
+    return `The client sent a renewal, and the portal refused it with status ${renewal.response.status}.${fix}`
+  }
+  if (renewal && isRefused)
+    return 'The renewal worked, but the client called the API with the old access token. Use the token of the renewal for the same visit.'
+  if (renewal)
+    return 'The renewal worked, but the client made no call of the API with the new token: see its output, and the cookies that it set.'
+  if (isRefused)
+    return 'The API refused the access token with 401. Send grant_type=refresh_token with the refresh token, and repeat the call once.'
+  if (page.status === 0 || page.status >= 500)
+    return 'The client failed before it sent a renewal: see its output. The browser no longer sends a cookie after its Max-Age, so look for the refresh token in its own cookie or in the store.'
+  return 'When the access token has expired, or its cookie is gone, send grant_type=refresh_token with the refresh token of the token response. Keep the refresh token in its own cookie, which lives longer than the access token.'
 }
 
 /** A check of the first visit after the access token has expired. */

@@ -10,6 +10,7 @@ import { visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 import { formHtml, isSame, openSignOut, signOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
+import { signingOutOccasions } from './occasions.ts'
 import { revocation } from './revocation.ts'
 
 /** A form on a page of another site, or of another port of the same host. */
@@ -262,19 +263,24 @@ export const signingOut: CheckDefinition[] = [
     async run(context) {
       const plain = await context.signedIn()
       const usual = waitedMs(await signOut(context, plain.browser, plain.page))
-      const { browser, page: landed } = await context.signedIn()
-      await context.order('revoke-late', { options: { seconds: 3 } })
-      const page = await signOut(context, browser, landed)
-      const longer = waitedMs(page) - usual
-      // The sandbox records the revocation only after its answer, or after the client has closed the connection.
-      await context.platform.settle(3500)
-      if (!context.arrived('revoke').some(({ fault }) => fault?.name === 'revoke-late'))
-        throw new NotApplicable('signing out revokes nothing at the portal')
-      expect(
-        longer < 1800,
-        `Signing out took ${(longer / 1000).toFixed(1)} seconds longer when the portal needed 3 seconds for the revocation.`,
-        page,
-      )
+      for (const [fault, options] of [
+        ['revoke-late', { seconds: 3 }],
+        ['revoke-endless-body', {}],
+      ] as const) {
+        const { browser, page: landed } = await context.signedIn()
+        await context.order(fault, { options, times: 1 })
+        const page = await signOut(context, browser, landed)
+        const longer = waitedMs(page) - usual
+        // The sandbox records the revocation only after its answer, or after the client has closed the connection.
+        await context.platform.settle(3500)
+        if (fault === 'revoke-late' && !context.arrived('revoke').some(step => step.fault?.name === fault))
+          throw new NotApplicable('signing out revokes nothing at the portal')
+        expect(
+          longer < 1800,
+          `Signing out took ${(longer / 1000).toFixed(1)} seconds longer when the portal ${fault === 'revoke-late' ? 'needed 3 seconds for the revocation' : 'sent an answer without end'}.`,
+          page,
+        )
+      }
     },
   },
   {
@@ -313,10 +319,17 @@ export const signingOut: CheckDefinition[] = [
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
       await signOut(context, browser, landed)
-      const before = new Set(context.arrived('api', 'me'))
-      const page = await browser.visit(context.url(context.settings.page))
-      await context.platform.settle()
-      expect(!context.arrived('api', 'me').some(step => !before.has(step)), 'The next page is signed in.', page)
+      const { page: behind, create } = context.settings
+      for (const path of [behind, create].filter(path => path !== '')) {
+        const before = new Set(context.arrived('api', 'me'))
+        const page = await browser.visit(context.url(path))
+        await context.platform.settle()
+        expect(
+          !context.arrived('api', 'me').some(step => !before.has(step)),
+          `The next visit of ${path} is signed in.`,
+          page,
+        )
+      }
     },
   },
   {
@@ -438,4 +451,5 @@ export const signingOut: CheckDefinition[] = [
     },
   },
   ...revocation,
+  ...signingOutOccasions,
 ]

@@ -10,12 +10,12 @@ import { describePage, expect, expectServed, statusOf } from '../../findings.ts'
 import { otherLoopback } from '../../other-site.ts'
 import type { Person } from '../../platform.ts'
 import { describeExchange } from '../../report/describe.ts'
-import { ownForm, sendForm } from '../../steps/application-pages.ts'
+import { openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
 import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
-import { expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
+import { endToken, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
 /** Begins two logins in one browser, and returns the callbacks of both. */
@@ -220,6 +220,31 @@ export const tabs: CheckDefinition[] = [
     },
   },
   {
+    id: 'tabs-other-visitor-without-refresh-token',
+    title: 'If the login of another user brings no refresh token, the earlier visitor does not come back later',
+    rule: 'CL-20',
+    why: 'If the client keeps the refresh token of the earlier visitor, the next renewal signs the other user in as the earlier visitor.',
+    fix: 'At each login, replace or delete every cookie of the earlier session, also if the token response has no refresh token.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const other = await context.otherPerson()
+      const callback = await context.authorize(await context.startLogin(browser), other)
+      // The token response has no refresh token.
+      await context.order('exchange-short-session', { options: { seconds: 2 } })
+      await followCallback(context, browser, callback)
+      if (!(await context.isSignedIn(browser, { person: other })))
+        throw new NotApplicable('the client signs nobody in without a refresh token')
+      await endToken(context, other)
+      const page = await context.visitUntilPortal(browser, context.settings.page)
+      expect(
+        !(await context.isSignedIn(browser, { person })),
+        'After the access token of the other user has expired, the earlier visitor is signed in again.',
+        page,
+      )
+    },
+  },
+  {
     id: 'tabs-callback-again',
     title:
       'When a visitor who is signed in sends the used callback again, the client answers with a page and keeps the session',
@@ -358,6 +383,36 @@ export const tabs: CheckDefinition[] = [
     },
   },
   {
+    id: 'tabs-other-visitors-pages',
+    title: 'A page about an application, and the form with the groups, show nothing of another visitor',
+    rule: 'visitors-apart',
+    why: 'A client that remembers an answer of the API by its address alone shows the answer to a visitor who may not see it.',
+    fix: 'Keep no answer of the API for other visitors, or make the id of the visitor a part of its key.',
+    needs: ['page'],
+    async run(context) {
+      const secret = `Plan ${randomUUID().slice(0, 8)}`
+      const owner = await openWithApplication(context, { name: secret })
+      const pages = await openPagesAbout(context, owner)
+      const { create } = context.settings
+      if (create) pages.push(await owner.browser.visit(context.url(create)))
+      const reader = await context.signedIn({ person: await context.otherPerson() })
+      for (const { url } of pages) {
+        const page = await reader.browser
+          .newTab()
+          .visit(url, { stopAt: ({ origin }) => origin !== context.settings.client })
+        const values = page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
+        const text = [page.body, ...values].join('\n')
+        expect(!text.includes(secret), 'The page shows an application of another visitor.', page)
+        const others = context.platform.people.filter(({ id }) => id !== reader.person.id)
+        expect(
+          !others.some(({ groupId }) => text.includes(groupId)),
+          'The page shows a group of another visitor.',
+          page,
+        )
+      }
+    },
+  },
+  {
     id: 'tabs-visitors-at-once',
     title: 'When two visitors load many pages at once, each page shows only the data of its visitor',
     rule: 'visitors-apart',
@@ -471,6 +526,37 @@ export const tabs: CheckDefinition[] = [
       throw new Failed(`The other instance answered the form with status ${statusOf(answer)}, and created nothing.`, [
         describeExchange(answer),
       ])
+    },
+  },
+  {
+    id: 'replica-secret',
+    title:
+      'If one instance creates an application and another instance shows the next page, this page shows the secret',
+    rule: 'CK-12',
+    why: 'Each request can reach another instance. The API returns the secret only once, so a secret in the memory of one instance is lost for the visitor.',
+    fix: 'Hand the secret over in a sealed cookie with the key that all instances have, or in a store that they share.',
+    needs: ['replica', 'page', 'create'],
+    async run(context) {
+      const secretsOf = async (open: OpenForm) => {
+        const step = (await created(context, open.person)).at(-1)
+        const body = JSON.parse(String(step?.response.body ?? '{}')) as { client?: { clientSecrets?: string[] } }
+        return body.client?.clientSecrets ?? []
+      }
+      const open = await openCreateForm(context)
+      const answer = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
+      const secrets = await secretsOf(open)
+      if (!answer.stoppedAt || secrets.length === 0)
+        throw new NotApplicable('the form creates nothing, or is not answered with a redirect')
+      const page = await open.browser.visit(atReplica(context, new URL(answer.stoppedAt)))
+      if (secrets.some(secret => page.body.includes(secret))) return
+      const plain = await openCreateForm(context)
+      const shown = await submitCreate(context, plain)
+      const plainSecrets = await secretsOf(plain)
+      if (!plainSecrets.some(secret => shown.body.includes(secret)))
+        throw new NotApplicable(
+          'the page after the creation does not show the secret, which create-shows-secret reports',
+        )
+      expect(false, 'The page of the other instance does not show the secret.', page)
     },
   },
   {

@@ -19,6 +19,7 @@ import { portalFaults } from './portal-faults.ts'
 import { rawRequests } from './raw-requests.ts'
 import { realBrowser } from './real-browser.ts'
 import { renewalFaults } from './renewal-faults.ts'
+import { secondOccasions } from './second-occasions.ts'
 import { signingOut } from './signing-out.ts'
 import { startingALogin } from './starting-a-login.ts'
 import { stayingSignedIn } from './staying-signed-in.ts'
@@ -52,5 +53,6 @@ export const faults: Fault[] = [
   apiAnswers,
   log,
   wholeRun,
+  secondOccasions,
   realBrowser,
 ].flat()
