@@ -327,7 +327,7 @@ const others: CheckDefinition[] = [
     id: 'refresh-token-encoded',
     title: 'A renewal sends a refresh token with the characters +, / and = unchanged',
     rule: 'renewal-form',
-    why: 'A refresh token can contain any printable character (RFC 6749, A.17). In a form, a + means a space, so the portal does not know a token that the client has not encoded.',
+    why: 'A refresh token can contain any printable character. In a form, a + means a space, so the portal does not know a token that the client has not encoded.',
     fix: 'Encode every field of the form with the function of your language for forms. Do not join texts by hand.',
     needs,
     async run(context) {

@@ -80,13 +80,6 @@ export const secondOccasions = [
       return answer
     },
   }),
-  fault('refused-callback-ends-the-session', 'login-start-keeps-session', {
-    async around(visit, next) {
-      const answer = await next()
-      if (visit.url.pathname === '/exchangeToken' && answer.status >= 400) right.dropSession(visit)
-      return answer
-    },
-  }),
   fault('only-the-instance-of-the-login-revokes', 'replica-sign-out-revokes', {
     keepSession(visit, tokens: Tokens) {
       memoryOf(visit).set(`own ${tokens.refreshToken}`, true)
