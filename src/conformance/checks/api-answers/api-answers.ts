@@ -81,7 +81,7 @@ const idLinksOfPage: CheckDefinition = {
   id: 'get-id-link',
   title: 'The links and forms of a page about an application contain the id as one path segment or one query value',
   rule: 'id-in-link',
-  why: 'Otherwise a link or a form of this page can lead to another page of the client.',
+  why: 'If an id with a slash or a question mark is not encoded, a link or a form of this page leads to another page of the client.',
   fix: 'Encode the id as one segment of the path at every place where you write an address.',
   needs,
   async run(context) {

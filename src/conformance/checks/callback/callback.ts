@@ -18,7 +18,7 @@ export const callback: CheckDefinition[] = [
     id: 'login-works',
     title: 'A visitor who signs in at the portal is signed in at the client',
     rule: 'login-works',
-    why: 'The page behind the login must be able to call the API in the name of the visitor.',
+    why: 'A client that signs nobody in is of no use to visitors. Most other checks also need a login that works.',
     fix: 'Compare your login with the steps of a login in docs/reference/platform.md. The evidence shows at which step your login stopped.',
     needs: ['page'],
     async run(context) {

@@ -78,7 +78,7 @@ const usable: {
     rule: 'token-type-case',
     fault: 'token-type-lowercase',
     what: 'with token_type "bearer"',
-    why: 'The value of token_type is case-insensitive.',
+    why: 'A portal may write Bearer in upper or lower case. A client that compares the case signs nobody in.',
     fix: 'Compare token_type without regard to case.',
   },
   {
@@ -87,7 +87,7 @@ const usable: {
     fault: 'member',
     options: { member: 'token_type', value: 'BEARER' },
     what: 'with token_type "BEARER"',
-    why: 'The value of token_type is case-insensitive.',
+    why: 'A portal may write Bearer in upper or lower case. A client that compares the case signs nobody in.',
     fix: 'Compare token_type without regard to case.',
   },
   {

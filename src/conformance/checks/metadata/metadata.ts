@@ -383,7 +383,7 @@ export const metadata: CheckDefinition[] = [
   },
   {
     id: 'metadata-issuer-features',
-    title: 'The client uses no feature that only metadata with another issuer lists',
+    title: 'If metadata has another issuer, the client does not use the features that it lists',
     rule: 'metadata-issuer',
     why: 'Another server made this document. Its list of features says nothing about this portal, which may refuse the login.',
     fix: 'Compare issuer with the configured address of the portal, character by character. If it differs, treat the document as missing.',

@@ -247,7 +247,7 @@ export const everyPage: CheckDefinition[] = [
       id: 'page-hsts',
       title: 'Over https, every answer has a Strict-Transport-Security header',
       rule: 'hsts',
-      why: 'Without it, the first request of a visitor who types the address without https goes over http.',
+      why: 'Without this header, the first request of a visitor who types the address without https goes over http.',
       fix: 'Send Strict-Transport-Security: max-age=31536000 with every answer, errors and redirects included. Behind a proxy, decide this from the configured address, because the request itself arrives over http.',
     },
     ({ exchange }, _tour, context) => {

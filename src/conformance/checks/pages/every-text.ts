@@ -241,7 +241,7 @@ export const everyText: CheckDefinition[] = [
     id: 'page-escapes-every-field',
     title: 'Every page escapes every text of the API and the portal: fields, names of groups, the name of the visitor',
     rule: 'PG-07',
-    why: "Other members of the visitor's group can write these texts, and a text that ends an attribute, an element or a script becomes a script.",
+    why: "Other members of the visitor's group can write these texts, and an unescaped text can end an attribute or an element and begin a script.",
     fix: 'Let the template escape every value. Write values into a script only as JSON in which < is escaped.',
     needs,
     async run(context) {

@@ -493,7 +493,7 @@ function longLived({ trail }: Page, moreThan: number) {
 
 /** A visitor whose page renewed the session before the API answered with an error. */
 async function renewedWithError(context: CheckContext): Promise<Browser> {
-  // The second attempt lets one call pass, for a client that renews only after a 401 of its first call.
+  // In the second attempt the first call gets no fault, because some clients renew only after a 401.
   for (const skip of [0, 1]) {
     const { browser } = await expiredSession(context)
     await context.order('list-500', { times: 'always', skip })

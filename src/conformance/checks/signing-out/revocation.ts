@@ -119,7 +119,7 @@ const failures: CheckDefinition[] = [
     id: 'logout-portal-answers',
     title: 'Whatever the portal answers to the revocation, the visitor is signed out',
     rule: 'CK-13',
-    why: 'A failure at the portal must not keep the visitor signed in at the client.',
+    why: 'If a failure at the portal keeps the visitor signed in at the client, the next person at the computer can act as this visitor.',
     fix: 'Delete the cookies of the session first. Ignore the status and the body of the answer to the revocation.',
     needs,
     longestMs: 90_000,

@@ -208,7 +208,7 @@ export const signingOut: CheckDefinition[] = [
       id: `logout-portal-${fault}`,
       title: `A visitor can sign out although the portal ${what}`,
       rule: 'CK-13',
-      why: 'A failure at the portal must not keep the visitor signed in at the client.',
+      why: 'If a failure at the portal keeps the visitor signed in at the client, the next person at the computer can act as this visitor.',
       fix: 'Revoke the tokens with a short deadline, and sign the visitor out whatever the portal answers.',
       needs,
       async run(context) {

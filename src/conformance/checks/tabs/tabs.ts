@@ -466,7 +466,7 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'replica-keeps-cookies',
-    title: 'No answer of another instance deletes the session or the unfinished login of a browser',
+    title: 'Answers of another instance keep the session and the unfinished login of the browser',
     rule: 'CK-12',
     why: 'A load balancer sends each request to any instance. An instance that deletes every cookie that it does not know ends the logins and sessions of all others.',
     fix: 'Use the same keys or the same store at all instances, and delete a cookie only if you know that it has ended.',

@@ -9,7 +9,7 @@ import { cookieSecret, credentialsGiven, findLeaksOf, type Secret, secret, token
 import { visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
-/** Calls that only the server of the client makes. */
+/** Kinds of calls that the server of the client makes. */
 const ownCalls: LabStep['kind'][] = ['exchange', 'refresh', 'revoke', 'metadata', 'me', 'api', 'trap']
 
 /** Logs in and makes each kind of call fail, so that the check judges these failures even if no other check has run. */
