@@ -6,7 +6,7 @@ import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf, setCookiesOf } from '../../findings.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
-import { makeApplication } from '../../steps/applications.ts'
+import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { compareUnder, expectAnswer, shownIn, visitUnder } from '../../steps/list-page.ts'
@@ -282,6 +282,43 @@ const sizes: CheckDefinition[] = [
       },
     }),
   ),
+  {
+    id: 'every-call-large-refused',
+    title: 'The client limits the size of the answers with one application and with the list of groups',
+    rule: 'UP-04',
+    why: 'A client that reads an answer of any size fills the memory that all visitors share.',
+    fix: 'Count the bytes of every answer while reading, in the function that makes every call, and stop after a few megabytes.',
+    needs,
+    async run(context) {
+      const [name, group] = ['Large of conformance 4714', 'Group of conformance 4714']
+      const application = await openWithApplication(context, { name })
+      const { browser, person } = application
+      await makeGroup(context, person, group)
+      const open = async (url: string) => {
+        const page = await browser.newTab().visit(url)
+        await context.platform.settle()
+        return page
+      }
+      const { create } = context.settings
+      const details = (await openPagesAbout(context, application))[1]?.url
+      const rows: [url: string | undefined, fault: string, text: string][] = [
+        [details, 'get-large', name],
+        [create ? context.url(create) : undefined, 'groups-large', group],
+      ]
+      let judged = 0
+      for (const [url, fault, text] of rows) {
+        if (url === undefined || !(await open(url)).body.includes(text)) continue
+        await context.order(fault, { times: 5 })
+        const page = await open(url)
+        await context.dropFaults()
+        if (!context.arrived('api').some(step => step.fault?.name === fault)) continue
+        judged++
+        expectAnswer(page)
+        expect(!page.body.includes(text), `${new URL(url).pathname} shows a text from an answer of 32 MiB.`, page)
+      }
+      if (judged === 0) throw new NotApplicable('no page shows a text of such an answer')
+    },
+  },
   {
     id: 'name-gzip-bomb',
     title: "The client limits the unpacked size of the portal's answer with the visitor's name",

@@ -50,6 +50,15 @@ const refusalKinds: Kinds = {
   },
 }
 
+/** The answer is larger than a client should read, and larger than the buffers of a connection. */
+const largeMiB = 32
+
+function* spacesBefore(body: string): Generator<string> {
+  const piece = ' '.repeat(1024 * 1024)
+  for (let count = 0; count < largeMiB; count++) yield piece
+  yield body
+}
+
 const contentKinds: Kinds = {
   'hostile-texts': change(
     'Every text is hostile: markup, control characters, half a character, or 20,000 characters long.',
@@ -81,15 +90,14 @@ const contentKinds: Kinds = {
         eachThing(JSON.parse(answer.body), thing => leaveOut(thing, options.member)),
       ),
   },
-}
-
-/** The list is larger than a client should read, and larger than the buffers of a connection. */
-const largeMiB = 32
-
-function* spacesBefore(body: string): Generator<string> {
-  const piece = ' '.repeat(1024 * 1024)
-  for (let count = 0; count < largeMiB; count++) yield piece
-  yield body
+  large: {
+    does: `${largeMiB} MiB of spaces come before the answer, which is correct.`,
+    when: ['after'],
+    run({ answer, connection }) {
+      connection.resetAtEnd()
+      return { ...answer, body: Readable.from(spacesBefore(answer.body), { objectMode: false }) }
+    },
+  },
 }
 
 /** Deeper than the stacks of most programs. */
@@ -108,14 +116,6 @@ const listKinds: Kinds = {
     })),
     options: { count: wholeNumberFrom(0, 10_000, { about: 'The number of applications.', unit: 'applications' }) },
     presets: { '5000': { does: 'There are 5,000 applications.', fixed: { count: 5000 } } },
-  },
-  large: {
-    does: `${largeMiB} MiB of spaces come before the list, which is correct.`,
-    when: ['after'],
-    run({ answer, connection }) {
-      connection.resetAtEnd()
-      return { ...answer, body: Readable.from(spacesBefore(answer.body), { objectMode: false }) }
-    },
   },
   'not-a-list': change('ItemList is an object.', answer => ({ ...(answer as Members), ItemList: { first: {} } })),
 }

@@ -77,6 +77,12 @@ export const apiAnswers: Fault[] = [
   fault('id-pasted-into-a-link', 'list-id-link', {
     itemOf: ({ parts }, { id, name }) => `<a href="/applications/${parts.html(id)}">${parts.html(name)}</a>`,
   }),
+  fault('groups-read-without-bound', 'every-call-large-refused', {
+    send: (visit, request) => {
+      const isGroups = request.url.includes('/links')
+      return call({ ...visit.parts, ...(isGroups && { readBody: response => response.text() }) }, request)
+    },
+  }),
   fault('percent-sign-of-an-id-in-a-link', 'list-id-link', {
     itemOf: ({ parts }, { id, name }) =>
       `<a href="/applications/${parts.html(id.replace(/[^\w%-]/g, encodeURIComponent))}">${parts.html(name)}</a>`,
