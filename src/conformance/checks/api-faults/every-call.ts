@@ -132,7 +132,7 @@ const reads: CheckDefinition[] = [
   id: `get-${failure}`,
   title: `When ${what} while a page reads one application, the visitor gets an answer and stays signed in`,
   rule: 'UP-06' as const,
-  why: 'A failure of the API says nothing about who is signed in, and must not break the page.',
+  why: 'A failure of the API says nothing about who is signed in. A client that crashes or ends the session leaves the visitor without an explanation.',
   fix: 'Catch every failure of a call, check that a member exists before you use it, and show a page that says what failed.',
   needs,
   async run(context: CheckContext) {

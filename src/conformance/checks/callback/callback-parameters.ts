@@ -104,7 +104,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-client-id-other',
     title: 'A callback for another client is refused',
     rule: 'CL-10',
-    why: 'A callback that the portal made for another client must not sign anybody in at this client.',
+    why: 'The code of such a callback belongs to another client. A client that accepts it may sign the visitor in to the account of another person.',
     fix: 'Compare client_id with the client id of your configuration before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -266,7 +266,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'callback-unknown-parameter',
     title: 'A callback with an unknown parameter works',
     rule: 'unknown-parameters',
-    why: 'Clients must ignore unknown response parameters.',
+    why: 'A portal may add parameters in the future. A client that refuses them then signs nobody in.',
     fix: 'Read only the parameters that you know.',
     needs: ['page'],
     async run(context) {

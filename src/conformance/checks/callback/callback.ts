@@ -173,7 +173,7 @@ export const callback: CheckDefinition[] = [
     id: 'callback-resent',
     title: 'When the browser sends a callback four times at once, the client answers each request with a page',
     rule: 'CL-29',
-    why: 'Browsers repeat a request when its connection breaks. A repeated callback must not end with status 500.',
+    why: 'Browsers repeat a request when its connection breaks. A visitor whose repeated callback fails sees an error, although the login worked.',
     fix: 'Let all requests with the same state share one exchange. If a repeated callback comes after the exchange, answer it with a page that leads to the next page.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -219,7 +219,7 @@ export const callback: CheckDefinition[] = [
     id: 'callback-resent-late',
     title: 'If the browser repeats the callback after the login, the visitor stays signed in',
     rule: 'resent-callback-signs-in',
-    why: 'A browser sends a request again when it gets no answer. The second request has the cookies from before the login, and its answer must not replace the new session.',
+    why: 'A browser sends a request again when it gets no answer. The second request has the cookies from before the login. If its answer deletes or replaces the session cookies, the visitor is signed out.',
     fix: 'Answer a callback of a login that has ended with a page, and set or delete no cookie of the session.',
     needs: ['page'],
     async run(context) {

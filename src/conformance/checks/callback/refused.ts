@@ -249,7 +249,7 @@ export const refused: CheckDefinition[] = [
     id: 'exchange-failure-keeps-session',
     title: 'When the exchange of a second login fails, the visitor stays signed in',
     rule: 'UP-06',
-    why: 'A failure of the portal must not end a session that works. Clients often delete the old session before the exchange.',
+    why: 'If a failure of the portal ends a session that works, the visitor has to sign in again without a reason. Clients often delete the old session before the exchange.',
     fix: 'Replace the session only after you have checked the token response.',
     needs: ['page'],
     async run(context) {

@@ -149,7 +149,7 @@ export const exchange: CheckDefinition[] = [
       id: 'exchange-no-query',
       title: 'The address of the exchange has no query',
       rule: 'credentials-in-body',
-      why: 'Servers and proxies log addresses, so the address must not contain the secret or the code.',
+      why: 'Servers and proxies log addresses. Everybody who can read such a log gets the client secret and the code.',
       fix: 'Send all fields in the body of the POST.',
     },
     step => expect(!step.request.url.includes('?'), 'The address has a query.', step),

@@ -34,13 +34,13 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     fault: `access-token-${fault}`,
     title: `A token response ${what} signs nobody in`,
     rule: 'CL-18' as const,
-    why: 'The client must not create a session or a header from a value that is not a token.',
+    why: 'A client that uses such a value as a token creates a session that cannot work, or sends a broken header.',
   })),
   {
     fault: 'token-type-mac',
     title: 'A token response whose token_type is not Bearer signs nobody in',
     rule: 'token-type-understood',
-    why: 'A client must not use a token whose type it does not understand.',
+    why: 'A token of another type does not work with Authorization: Bearer, and may need protection that this client does not give it.',
   },
   ...['missing', 'null', 'empty', 'number'].map(fault => ({
     fault: `token-type-${fault}`,
@@ -157,7 +157,7 @@ export const tokenAnswers: CheckDefinition[] = [
     id: 'token-answer-token-type-similar',
     title: 'A token response whose token_type only resembles Bearer signs nobody in',
     rule: 'token-type-understood',
-    why: 'A client must not use a token whose type it does not understand.',
+    why: 'A token of another type does not work with Authorization: Bearer, and may need protection that this client does not give it.',
     fix: 'Compare the whole token_type with Bearer, without regard to case.',
     needs: ['page'],
     async run(context) {
@@ -175,7 +175,7 @@ export const tokenAnswers: CheckDefinition[] = [
     id: 'token-answer-access-token-other',
     title: 'A token response whose access token is true or an object signs nobody in',
     rule: 'CL-18',
-    why: 'The client must not create a session or a header from a value that is not a token.',
+    why: 'A client that uses such a value as a token creates a session that cannot work, or sends a broken header.',
     fix: 'Check every member of the token response before you keep any of it, and answer with a page that offers to sign in again.',
     needs: ['page'],
     // Runs alone: a call with a faulty token has no known user, so the check must count the calls of all users.
@@ -232,7 +232,7 @@ export const tokenAnswers: CheckDefinition[] = [
       id: `token-answer-refresh-token-${fault}`,
       title: `After a token response whose refresh token is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the value is in no cookie`,
       rule: 'oauth-sanitize',
-      why: 'The client must not write a value that is not a token into a cookie or a header.',
+      why: 'A value that is not a token can break a cookie or a header, and no renewal works with it.',
       fix: 'Use a refresh token only if it is a text of visible ASCII characters.',
       async run(context) {
         const { page } = await loginWith(context, `refresh-token-${fault}`)
@@ -323,7 +323,7 @@ export const tokenAnswers: CheckDefinition[] = [
       id: `token-answer-status-${status}`,
       title: `A token response with status ${status} signs nobody in, even if it contains tokens`,
       rule: 'UP-06',
-      why: 'The status says that the exchange failed, so the client must not use the body.',
+      why: 'The status says that the exchange failed. A client that reads only the body signs a visitor in although the portal has refused the login.',
       fix: 'Check the status before the body, and accept tokens only with status 200.',
       needs: ['page'],
       async run(context) {

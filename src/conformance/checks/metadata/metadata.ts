@@ -414,7 +414,7 @@ export const metadata: CheckDefinition[] = [
     id: 'metadata-endpoints-elsewhere',
     title: 'When the metadata names another host, the client sends no visitor, code or token to that host',
     rule: 'metadata-no-host',
-    why: 'The address of the portal is a setting of the client. An attacker who can change the document must not be able to change this address.',
+    why: 'The address of the portal is a setting of the client. If the client takes the address from the document, an attacker who can change the document gets codes, tokens and the client secret.',
     fix: 'Build all addresses from LOGIN_URL, and use the document only to find out which features the portal has.',
     needs: ['process'],
     ...alone,

@@ -61,7 +61,7 @@ export const ownAddress: CheckDefinition[] = [
     id: 'forwarded-proto-not-believed',
     title: 'X-Forwarded-Proto, X-Forwarded-Port and X-Forwarded-Prefix change neither redirect_uri nor cancel_url',
     rule: 'PG-02',
-    why: 'The portal compares redirect_uri byte by byte. A header that anybody can send must not break or change a login.',
+    why: 'The portal compares redirect_uri byte by byte. If a header changes redirect_uri, a proxy that sends this header makes every login fail.',
     fix: "Take the client's own address from the configuration. Do not let the framework trust headers of proxies.",
     async run(context) {
       const start = await context.startLogin(context.browser())

@@ -13,8 +13,8 @@ const longestMs = 3000
 /**
  * Sends values of one family with more and more repetitions. With 20 repetitions, the usual exponential regular
  * expression needs some milliseconds, and with 31 many seconds. If 20 repetitions take noticeable time, the expression
- * is worse: then values between show the fault before the client is busy for minutes. `send` returns the milliseconds of
- * the answer, and throws if the answer took too long.
+ * is worse. Numbers between 20 and 31 then show the fault before the client is busy for minutes. `send` returns the
+ * milliseconds of the answer, and throws if the answer took too long.
  */
 async function repeatMore(send: (repetitions: number) => Promise<number>): Promise<void> {
   const tookMs = await send(20)

@@ -370,7 +370,7 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
   rule,
   why: fault.startsWith('token-type')
     ? 'token_type is required, and a client must not use a token whose type it does not understand.'
-    : 'The client must not create a session or a header from a value that is not a token.',
+    : 'A client that uses such a value as a token creates a session that cannot work, or sends a broken header.',
   fix: 'Check the answer to a renewal in the same way as the answer to an exchange, before you keep any part of it.',
   needs,
   async run(context) {

@@ -116,7 +116,7 @@ export const renewal: CheckDefinition[] = [
       id: 'refresh-not-in-address',
       title: 'The address of a renewal has no query',
       rule: 'credentials-in-body',
-      why: 'Servers and proxies log addresses, and a refresh token must not be in a log.',
+      why: 'Servers and proxies log addresses. Everybody who can read such a log can use the refresh token.',
       fix: 'Send all fields in the body of the POST.',
     },
     async ({ steps }) => {

@@ -118,7 +118,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     id: 'state-128-bits',
     title: 'The state has 128 random bits or more',
     rule: 'state-128-bits',
-    why: 'The probability of guessing the state must be at most 2 to the power of -128. A UUID has only 122 random bits.',
+    why: 'With 128 random bits, nobody can guess a state, however many attempts an attacker makes. A UUID has only 122 random bits.',
     fix: 'Use at least 16 bytes of a cryptographic random generator instead of a UUID.',
     async run(context) {
       const states = await statesOf(context, 24)

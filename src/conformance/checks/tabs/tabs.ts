@@ -563,7 +563,7 @@ export const tabs: CheckDefinition[] = [
     id: 'replica-refresh',
     title: 'When two instances renew at the same time, the visitor stays signed in',
     rule: 'CK-12',
-    why: 'A refresh token is valid once. The instance whose renewal the portal refuses must not end the session that the other instance has renewed.',
+    why: 'A refresh token is valid once. If the instance whose renewal the portal refuses ends the session, the visitor is signed out although the other instance has renewed the session.',
     fix: 'When the portal refuses a refresh token that another instance has just replaced, keep the session cookies.',
     needs: ['replica', 'page'],
     async run(context) {
