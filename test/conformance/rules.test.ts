@@ -19,7 +19,7 @@ t.test('the rule of every check is a rule for clients', async t => {
   )
 })
 
-t.test('a rule that quotes an RFC or ASVS is the rule of a check', async t => {
+t.test('if a rule quotes an RFC or ASVS, a check tests this rule', async t => {
   t.same(
     Object.entries(rules).filter(([id, { quote }]) => quote && !used.has(id)),
     [],

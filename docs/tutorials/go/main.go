@@ -613,7 +613,7 @@ func (v *visit) call(method, address string, body any) (int, map[string]any, err
 	return 0, nil, errSignedOut
 }
 
-// list calls for a list. It returns the records without those that are none.
+// list calls for a list. It returns the valid records and leaves out all other values.
 func (v *visit) list(address string) ([]map[string]any, error) {
 	status, answer, err := v.call("GET", address, nil)
 	if err != nil {

@@ -320,7 +320,7 @@ async function call(request, reply, method, url, body, mayRenew = true) {
   return call(request, reply, method, url, body, false)
 }
 
-/** The records of a list, without those that are none. */
+/** Returns the valid records of a list, and leaves out all other values. */
 function readList({ status, answer }) {
   if (status !== 200 || !Array.isArray(answer?.ItemList)) throw new PlatformFault(`The list came with status ${status}`)
   return answer.ItemList.filter(item => typeof item === 'object' && item !== null)

@@ -21,7 +21,7 @@ export interface Report {
 }
 
 /**
- * How a result counts. Usually this is its verdict. Known failures and crashed checks count in another way. `known
+ * How a result counts. Usually the verdict decides. Known failures and crashed checks count in another way. `known
  * failure`: a listed check failed. `no longer fails`: a listed check passed. `not run`: the check did not run, because
  * a plain login does not work. `undecided advice`: a check of advice is undecided in a run without --strict. It does
  * not change the exit code.

@@ -69,7 +69,7 @@ export function expectAnswer(page: Page): void {
   )
 }
 
-/** Fails unless the answer is an error, or a page that differs from the page of a visitor without applications. */
+/** Fails if the answer is the page of a visitor without applications. Passes if it is an error or another page. */
 export function expectFittingAnswer({ page, empty, full }: Compared): void {
   expectAnswer(page)
   if (page.status >= 400) return

@@ -47,7 +47,7 @@ export function redirectWithNotice(
   return reply.setCookie(noticeCookieName, value, { ...cookieOptions, maxAge: lifetimeMs / 1000 }).redirect(path, 303)
 }
 
-/** The notice for this page and user. Its cookie is deleted. A notice for another page stays. */
+/** The notice for this page and user. The cookie of the notice is deleted. A notice for another page stays. */
 export function takeNotice(
   { keyRing, clock }: Keys,
   reply: FastifyReply,

@@ -55,7 +55,7 @@ export async function createGrant(
   return rows.length > 0
 }
 
-/** The number of the next grant of this user for this client. Null means the portal's own page. */
+/** The number for the next grant of this user for this client, counted from 1. Null means the portal's own page. */
 function nextSequence(userId: string, clientId: string | null): RawBuilder<number> {
   return sql<number>`(select coalesce(max(sequence), 0) + 1 from grants where ${isBetween(userId, clientId)})`
 }

@@ -23,8 +23,8 @@ export interface MadeByClient extends MadeId {
 }
 
 /**
- * Applications and secrets that clients have made with this user's tokens, if the user may change them and does not
- * allow the client now. The first records are those whose secrets or tokens the client still knows. Among the others,
+ * Applications and secrets that clients have made with this user's tokens. The user may change them, and does not allow
+ * the client any more. The first records are those whose secrets or tokens the client still knows. Among the others,
  * the newest come first. `id`: only this one.
  */
 export async function listMadeByClients(

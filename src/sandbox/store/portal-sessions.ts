@@ -98,9 +98,9 @@ export async function signOutEverywhere(db: Db, userId: string, now: Date): Prom
 export type Proof = { sessionHash: string } | { passwordHash: string }
 
 /**
- * Returns false if the proof is no longer valid. A valid proof stays locked until the transaction ends. If a request
- * ends the session or changes the password at the same time, it waits for this transaction, and then ends everything
- * that the transaction has created.
+ * Returns false if the proof is no longer valid. A valid proof stays locked until the transaction ends. Another request
+ * may end the session or change the password at the same time. This request waits for the transaction, and then ends
+ * everything that the transaction has created.
  */
 export async function lockProof(db: Db, userId: string, proof: Proof): Promise<boolean> {
   const update =

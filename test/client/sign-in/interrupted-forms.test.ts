@@ -303,7 +303,7 @@ for (const [when, open] of Object.entries({
   )
 
 t.test(
-  'PG-14: if the page of a form needs a visitor, a short text is kept until the visitor has signed in',
+  'PG-14: if the page of a form needs a visitor, the client keeps a short text until the visitor has signed in',
   async t => {
     const { browser, form, signInAgain } = await openFormAndWait(t, greeting)
     const path = await signInAgain(await browser.post('/note', { ...form, note }))

@@ -16,7 +16,7 @@ declare module '../../../src/client/sign-in/visitor.ts' {
 const unauthorized = { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: {} }
 const roleSchema = { type: 'object', properties: { role: { type: 'string' } }, required: ['role'] } as const
 
-/** A product that asks the API for the visitor's role, or does what `load` says. */
+/** A product that loads its session data with `load`. Without `load`, it asks the API for the visitor's role. */
 async function start(t: Test, load?: (visitor: Visitor) => Promise<{ role?: string }>) {
   let timesLoaded = 0
   const product: TestProduct = {

@@ -1,4 +1,4 @@
-// A product's POST that belongs to no form, with a JSON parser in the product's own scope.
+// A product can have a POST route without a form, and a JSON parser in its own scope.
 
 import t, { type Test } from 'tap'
 import { webTexts } from '../../../src/client/web/texts.ts'

@@ -311,7 +311,7 @@ t.test(
 )
 
 t.test(
-  'a fault that gets no matching request within ten minutes is dropped, and stays in the list for another ten minutes',
+  'if no request matches a fault for ten minutes, the fault ends, and stays in the list for another ten minutes',
   async t => {
     const { order, show, call, sandbox } = await buildFaultLab(t)
     const { id } = await order('exchange-503', own)

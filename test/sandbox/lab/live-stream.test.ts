@@ -78,16 +78,19 @@ t.test('the streams end when the laboratory stops', async t => {
   await t.resolves(closed)
 })
 
-t.test('an event also counts changed logins that the laboratory has removed because of newer logins', async t => {
-  const logins = createLogins({ ...usualBounds, logins: 10 })
-  const begin = () =>
-    logins.record(step('authorize', { query: { client_id: 'app-1', state: Math.random().toString() } }))
-  for (let count = 0; count < 8; count++) begin()
-  const cursor = logins.cursor()
-  for (let count = 0; count < 2; count++) begin()
-  t.match(logins.changesSince(cursor), { dropped: 0 })
-  for (let count = 0; count < 11; count++) begin()
-  const { changed, dropped } = logins.changesSince(cursor)
-  t.match([changed.length, dropped], [10, 3])
-  t.match(logins.changesSince(logins.cursor()), { changed: [], dropped: 0, isRestarted: false })
-})
+t.test(
+  'an event also counts changed logins that the laboratory has already removed to make room for newer ones',
+  async t => {
+    const logins = createLogins({ ...usualBounds, logins: 10 })
+    const begin = () =>
+      logins.record(step('authorize', { query: { client_id: 'app-1', state: Math.random().toString() } }))
+    for (let count = 0; count < 8; count++) begin()
+    const cursor = logins.cursor()
+    for (let count = 0; count < 2; count++) begin()
+    t.match(logins.changesSince(cursor), { dropped: 0 })
+    for (let count = 0; count < 11; count++) begin()
+    const { changed, dropped } = logins.changesSince(cursor)
+    t.match([changed.length, dropped], [10, 3])
+    t.match(logins.changesSince(logins.cursor()), { changed: [], dropped: 0, isRestarted: false })
+  },
+)

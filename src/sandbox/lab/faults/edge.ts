@@ -107,8 +107,9 @@ export function actAtEdge(
 
   /**
    * Finds the client and the login of a request. At this time the portal has not authenticated the client yet. If one
-   * of the faults is only for one client, this function does it. The start of a login contains no secret of a client.
-   * The claimed client is enough there, because a fault at the start affects only the browser that sent the request.
+   * of the faults is only for one client, this function authenticates the client. The start of a login contains no
+   * secret of a client. The claimed client is enough there, because a fault at the start affects only the browser that
+   * sent the request.
    */
   async function findSource(
     request: FastifyRequest,

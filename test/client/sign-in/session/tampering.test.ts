@@ -105,7 +105,7 @@ t.test('CK-06: a cookie is not accepted as the token of a form', async t => {
   t.equal(platform.received('POST /things').length, 0)
 })
 
-t.test('CK-07: a copied session cookie expires with its token, even if it is sent later', async t => {
+t.test('CK-07: the client refuses a copy of a session cookie after its access token has expired', async t => {
   const test = await buildSignedIn(t)
   const cookie = `__Host-session=${test.session}`
   test.clock.advance(3599)
