@@ -70,6 +70,7 @@ export const typedAddress = {
 /** Headers of requests that are not the navigation of a whole page, as changes of the headers of a navigation. */
 export const noNavigations: Record<string, Record<string, string>> = {
   'A prefetch': { 'sec-purpose': 'prefetch' },
+  'A prerendering': { 'sec-purpose': 'prefetch;prerender' },
   'A frame of another site': { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'cross-site' },
   'An embedded object of another site': { 'sec-fetch-dest': 'object', 'sec-fetch-site': 'cross-site' },
   'An image on a page of another site': {

@@ -17,8 +17,8 @@ import { runsScript } from '../../steps/page-content.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 
 const evil = 'https://evil.example/'
-/** Markup that no template would write by itself. */
-const markup = '"\'><img src=x onerror=conformance()>'
+/** Markup that no template would write by itself. It also ends a comment, a script, a title and a text field. */
+const markup = '"\'--></script></title></textarea><img src=x onerror=conformance()>'
 
 const repeated: [name: string, rule: RuleId][] = [
   ['code', 'CL-09'],
@@ -93,10 +93,14 @@ export const callbackParameters: CheckDefinition[] = [
       why: 'Parameters must not be repeated, because one program reads the first value and another program reads the last value.',
       fix: 'Refuse a callback with a repeated parameter before you send anything.',
       async run(context) {
-        const { browser, callback } = await beginLogin(context)
-        if (!callback.searchParams.has(name)) throw new NotApplicable(`the portal sends no ${name}`)
-        callback.searchParams.append(name, 'another-value')
-        await expectRefused(context, browser, callback)
+        // Some clients compare the values, and accept a parameter that is repeated with the same value.
+        for (const second of ['another-value', undefined]) {
+          const { browser, callback } = await beginLogin(context)
+          const first = callback.searchParams.get(name)
+          if (first === null) throw new NotApplicable(`the portal sends no ${name}`)
+          callback.searchParams.append(name, second ?? first)
+          await expectRefused(context, browser, callback)
+        }
       },
     }),
   ),
@@ -205,6 +209,19 @@ export const callbackParameters: CheckDefinition[] = [
           'The exchange contained the redirect_uri of the callback.',
           step,
         )
+      // A client may compare only the origin, or the beginning.
+      for (const other of [`${context.platform.redirectUri}?x=1`, `${context.settings.client}/another-page`]) {
+        const known = context.arrived('exchange').length
+        const { browser, callback } = await beginLogin(context)
+        callback.searchParams.set('redirect_uri', other)
+        await followCallback(context, browser, callback)
+        for (const step of (await context.codeExchanges()).slice(known))
+          expect(
+            (step.request.body as Record<string, unknown> | null)?.redirect_uri === context.platform.redirectUri,
+            `The callback had the redirect_uri ${other}, and the exchange has another redirect_uri than the start.`,
+            step,
+          )
+      }
     },
   },
   {
@@ -270,10 +287,12 @@ export const callbackParameters: CheckDefinition[] = [
     fix: 'Read only the parameters that you know.',
     needs: ['page'],
     async run(context) {
-      const { browser, callback } = await beginLogin(context)
-      callback.searchParams.set('session_state', 'something')
-      await followCallback(context, browser, callback)
-      await expectSignedIn(context, browser, 'Nobody is signed in after the callback.')
+      // A client may refuse a repeated parameter, also an unknown one (RFC 6749, 3.1).
+      for (const added of ['session_state=something', 'scope=', 'hint[]=one']) {
+        const { browser, callback } = await beginLogin(context)
+        const page = await followCallback(context, browser, `${callback}&${added}`)
+        await expectSignedIn(context, browser, `Nobody is signed in after a callback with ${added}.`, page)
+      }
     },
   },
   {

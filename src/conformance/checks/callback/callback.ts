@@ -7,6 +7,8 @@ import { bodyOf, describePage, expect, expectSignedIn, expectWithFix, headerOf, 
 import { beginLogin, cookieHeader, errorCallback, followCallback, navigationHeaders } from '../../steps/callback.ts'
 import { describeScript, foreignLoads, mayGoOnByScript, showsInside } from '../../steps/page-content.ts'
 import { ownCookies, plant } from '../../steps/sessions.ts'
+import { cookiesOf } from '../../steps/set-cookies.ts'
+import { wordsIn } from '../../steps/state-guesses.ts'
 import { callbackParameters } from './callback-parameters.ts'
 import { hostileValues } from './hostile-values.ts'
 import { refused } from './refused.ts'
@@ -57,27 +59,13 @@ export const callback: CheckDefinition[] = [
     fix: 'Answer the callback with status 200 and a page with a meta refresh to a page of the client.',
     needs: ['page'],
     async run(context) {
-      const browser = context.browser()
-      const person = await context.person()
-      const landed = await context.signIn(browser)
-      if (isCallback(context, landed) && mayGoOnByScript(landed))
-        throw new Undecided(describeScript(landed, context.settings))
-      // A fault here can be a loop: the page gets no cookie and redirects to the portal, and the portal knows the visitor and redirects back.
-      expect(!landed.fault, `The login ended with ${landed.fault}.`, landed)
-      await context.platform.settle()
-      const isCalled = () =>
-        context.arrived('api', 'me').some(step => step.about.userId === person.id && step.listener === 'api')
-      const isThere =
-        landed.url.startsWith(context.settings.client) &&
-        new URL(landed.url).pathname === new URL(context.url(context.settings.page)).pathname
-      expect(
-        !landed.url.startsWith(context.platform.portalUrl),
-        'After the login the browser is at the portal again.',
-        landed,
-      )
-      if (!isCalled() && !isThere) await browser.visit(context.url(context.settings.page), { from: landed })
-      await context.platform.settle()
-      expect(isCalled(), `The page after the login, ${landed.url}, is not signed in.`, landed)
+      await expectLandsSignedIn(context, context.browser())
+      const { login, returnTo, page } = context.settings
+      if (!returnTo) return
+      // A client may answer with a page only if the login leads to its usual page.
+      const there = `${page}${page.includes('?') ? '&' : '?'}conformance=1`
+      const { browser, callback } = await beginLogin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
+      await expectLandsSignedIn(context, browser, callback)
     },
   },
   {
@@ -168,6 +156,28 @@ export const callback: CheckDefinition[] = [
         expect(!body.includes(searchParams.get(name)!), `The page contains the ${name}.`, answer)
     },
   },
+  {
+    id: 'login-no-secret',
+    title: 'No page and no cookie of a login contains the client secret',
+    rule: 'secret-on-backend',
+    why: 'Everybody who signs in could read the secret, and then call the portal as this client.',
+    fix: 'Keep the client secret at the server: no template, script or cookie needs it.',
+    async run(context) {
+      const secret = context.platform.clientSecret.reveal()
+      const spellings = [secret, encodeURIComponent(secret)]
+      const browser = context.browser()
+      const { trail } = (await context.startLogin(browser)).page
+      const landed = await context.signIn(browser)
+      for (const exchange of [...trail, ...landed.trail]) {
+        const { request } = exchange
+        if (!request.url.startsWith(context.settings.client)) continue
+        const cookies = cookiesOf([exchange]).flatMap(({ cookie }) => wordsIn(cookie.value))
+        const texts = [bodyOf(exchange), headerOf(exchange, 'location') ?? '', ...cookies]
+        const isLeaked = texts.some(text => spellings.some(spelling => text.includes(spelling)))
+        expect(!isLeaked, `The answer of ${new URL(request.url).pathname} contains the client secret.`, exchange)
+      }
+    },
+  },
   ...states,
   {
     id: 'callback-resent',
@@ -246,7 +256,7 @@ export const callback: CheckDefinition[] = [
   ...hostileValues,
   {
     id: 'callback-post',
-    title: 'The client exchanges no code that a form sends to the callback',
+    title: 'The client exchanges no code that a form or another method sends to the callback',
     rule: 'only-supported-methods',
     why: 'The portal redirects with GET. A form that is sent to the callback comes from an attacker.',
     fix: 'Accept only GET at the callback path, and answer other methods with 405.',
@@ -258,6 +268,26 @@ export const callback: CheckDefinition[] = [
       )
       await browser.submit(page, page.forms[0]!)
       expect((await context.codeExchanges()).length === 0, 'The client exchanged the code of the form.')
+      // The code can also be in the address. Browsers send a Lax cookie only with a form of the same site.
+      for (const method of ['POST', 'PUT', 'DELETE']) {
+        const { browser, callback } = await beginLogin(context)
+        const cookie = cookieHeader(context, browser, callback.href)
+        await context.request(callback.href, {
+          method,
+          headers: {
+            ...navigationHeaders,
+            'sec-fetch-site': 'same-origin',
+            origin: context.settings.client,
+            'content-type': 'application/x-www-form-urlencoded',
+            ...(cookie && { cookie }),
+          },
+          body: 'a=b',
+        })
+        expect(
+          (await context.codeExchanges()).length === 0,
+          `The client exchanged the code in the address of a ${method} request.`,
+        )
+      }
     },
   },
   {
@@ -313,14 +343,22 @@ export const callback: CheckDefinition[] = [
       const there = new URL(start.url.searchParams.get('cancel_url')!)
       there.searchParams.set('error', 'access_denied')
       if (start.state !== undefined) there.searchParams.set('state', start.state)
+      const statuses: number[] = []
       for (const address of [there.href, cancelUrl]) {
-        const page = await followCallback(context, browser, address)
+        const page = await followCallback(context, browser, address, url => url.origin === context.platform.portalUrl)
+        expect(page.stoppedAt === undefined, 'The client begins a new login for a visitor who has declined.', page)
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,
           `The request of cancel_url was answered with ${describePage(page)}.`,
           page,
         )
+        statuses.push(page.status)
       }
+      expectWithFix(
+        'Show the page also if cancel_url has no parameters, because another portal may add none.',
+        statuses[0]! >= 400 || statuses[1]! < 400,
+        `With error and state, cancel_url was answered with status ${statuses[0]}, but without them with status ${statuses[1]}.`,
+      )
       expect((await context.codeExchanges()).length === 0, 'A code was exchanged.')
     },
   },
@@ -415,6 +453,34 @@ function adviceForLogin(context: CheckContext): string {
   if (call)
     return `The API answered ${call.response.status}: send Authorization: Bearer with the access token of the exchange.`
   return 'The exchange worked, but the client did not call the API. Check whether the browser keeps the cookie of the session (see Set-Cookie), and whether --page names a page that calls the API.'
+}
+
+/** Fails if the first page after the login is signed out. `callback`: the callback of a login that this browser has begun. */
+async function expectLandsSignedIn(context: CheckContext, browser: Browser, callback?: URL): Promise<void> {
+  const person = await context.person()
+  const known = context.arrived('api', 'me').length
+  const landed = callback ? await followCallback(context, browser, callback) : await context.signIn(browser)
+  if (isCallback(context, landed) && mayGoOnByScript(landed))
+    throw new Undecided(describeScript(landed, context.settings))
+  // A fault here can be a loop: the page gets no cookie and redirects to the portal, and the portal knows the visitor and redirects back.
+  expect(!landed.fault, `The login ended with ${landed.fault}.`, landed)
+  await context.platform.settle()
+  const isCalled = () =>
+    context
+      .arrived('api', 'me')
+      .slice(known)
+      .some(step => step.about.userId === person.id && step.listener === 'api')
+  const isThere =
+    landed.url.startsWith(context.settings.client) &&
+    new URL(landed.url).pathname === new URL(context.url(context.settings.page)).pathname
+  expect(
+    !landed.url.startsWith(context.platform.portalUrl),
+    'After the login the browser is at the portal again.',
+    landed,
+  )
+  if (!isCalled() && !isThere) await browser.visit(context.url(context.settings.page), { from: landed })
+  await context.platform.settle()
+  expect(isCalled(), `The page after the login, ${landed.url}, is not signed in.`, landed)
 }
 
 function isCallback({ settings }: CheckContext, { url }: Page): boolean {

@@ -260,6 +260,28 @@ export const returnTo: CheckDefinition[] = [
     },
   },
   {
+    id: 'return-to-referer',
+    title: 'After a login that began at a link on another site, the client does not send the visitor back to that site',
+    rule: 'CL-25',
+    why: 'A client that takes the return address from the Referer sends visitors to every site that links to its login.',
+    fix: 'Take the return address only from your own parameter, and check that it is a path of the client.',
+    async run(context) {
+      const { client, login } = context.settings
+      const browser = context.browser()
+      const from = browser.show('https://evil.example/', '')
+      const page = await browser.visit(context.url(login), {
+        from,
+        stopAt: ({ origin }) => origin === context.platform.portalUrl || origin === 'https://evil.example',
+      })
+      if (page.stoppedAt === undefined)
+        throw new Undecided('A login that begins at a link does not lead to the portal.')
+      expectAtHome(context, page)
+      const url = new URL(page.stoppedAt)
+      const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+      expectAtHome(context, await followCallback(context, browser, callback, to => to.origin !== client))
+    },
+  },
+  {
     id: 'return-to-after-failure',
     title: 'The page for a failed or declined login leads to no other site, whatever the return address is',
     rule: 'CL-25',

@@ -119,8 +119,9 @@ function changed(callback: URL, name: string, value: string): URL {
 
 /** Sends a callback that must fail before an exchange. */
 async function failWith(context: CheckContext, browser: Browser, callback: URL): Promise<void> {
+  const known = context.arrived('exchange').length
   await followCallback(context, browser, callback)
-  if ((await context.codeExchanges()).length > 0)
+  if ((await context.codeExchanges()).length > known)
     throw new NotApplicable('the client accepts the callback, which another check reports')
 }
 
@@ -247,6 +248,18 @@ export const states: CheckDefinition[] = [
         'The client exchanged another code with the state of the finished login.',
         page,
       )
+      for (const [, when, fail] of failedLogins.filter(([id]) => ['error', 'exchange', 'tokens'].includes(id))) {
+        const { browser, start, callback } = await beginLogin(context)
+        await fail(context, browser, callback, start.state ?? '')
+        const before = (await context.codeExchanges()).length
+        const { pathname, search } = await context.authorize(start)
+        const page = await followCallback(context, browser, context.url(pathname + search, context.settings.replica))
+        expect(
+          (await context.codeExchanges()).length === before,
+          `${when}, the client exchanged a code with the same state.`,
+          page,
+        )
+      }
     },
   },
   {

@@ -67,6 +67,23 @@ function onExchange(
   }
 }
 
+/** Fails if the exchange contains the client secret in a header, or authenticates in a second way. */
+function expectOneAuthentication(step: LabStep, { platform }: CheckContext): void {
+  expect(
+    step.request.headers.authorization === undefined,
+    'The exchange has an Authorization header in addition to client_secret.',
+    step,
+  )
+  const secret = platform.clientSecret.reveal()
+  const [header] = Object.entries(step.request.headers).find(([, value]) => value.includes(secret)) ?? []
+  expect(header === undefined, `The header ${header} of the exchange contains the secret.`, step)
+  expect(
+    !('client_assertion' in fieldsOf(step)),
+    'The exchange has a client_assertion in addition to client_secret.',
+    step,
+  )
+}
+
 function fieldsOf({ request }: LabStep): Fields {
   return typeof request.body === 'object' && request.body !== null ? (request.body as Fields) : {}
 }
@@ -154,30 +171,21 @@ export const exchange: CheckDefinition[] = [
     },
     step => expect(!step.request.url.includes('?'), 'The address has a query.', step),
   ),
-  onExchange(
-    {
-      id: 'exchange-one-authentication',
-      title: 'The client authenticates the exchange with one method',
-      rule: 'one-authentication',
-      why: 'A portal may refuse a request that authenticates with two methods, and nobody can then sign in.',
-      fix: 'Send client_secret only in the form. Send no Authorization header and no client_assertion.',
+  {
+    id: 'exchange-one-authentication',
+    title: 'The client authenticates each exchange with one method, also after the portal has refused it',
+    rule: 'one-authentication',
+    why: 'A portal may refuse a request that authenticates with two methods, and nobody can then sign in.',
+    fix: 'Send client_secret only in the form. Send no Authorization header and no client_assertion, not even after a refusal.',
+    async run(context) {
+      expectOneAuthentication((await exchangeOf(context)).step, context)
+      // Some OAuth libraries try the other method after a 401.
+      const { browser, callback } = await beginLogin(context)
+      await context.order('exchange-401', { times: 2 })
+      await followCallback(context, browser, callback)
+      for (const step of await context.codeExchanges()) expectOneAuthentication(step, context)
     },
-    (step, { platform }) => {
-      expect(
-        step.request.headers.authorization === undefined,
-        'The exchange has an Authorization header in addition to client_secret.',
-        step,
-      )
-      const secret = platform.clientSecret.reveal()
-      const [header] = Object.entries(step.request.headers).find(([, value]) => value.includes(secret)) ?? []
-      expect(header === undefined, `The header ${header} of the exchange contains the secret.`, step)
-      expect(
-        !('client_assertion' in fieldsOf(step)),
-        'The exchange has a client_assertion in addition to client_secret.',
-        step,
-      )
-    },
-  ),
+  },
   {
     id: 'exchange-once',
     title: 'One login makes one exchange',

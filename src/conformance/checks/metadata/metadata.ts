@@ -12,6 +12,10 @@ import { signOut } from '../../steps/sign-out.ts'
 /** How long the check waits for the start of a client while the document does not arrive. */
 const startMs = 8000
 
+/** The parameters of the start and the fields of the exchange that the specification of the platform names. */
+const startParameters = ['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url', 'state']
+const exchangeFields = ['grant_type', 'code', 'client_id', 'client_secret', 'redirect_uri', 'state']
+
 const isMetadata = ({ kind, request }: LabStep) =>
   kind === 'metadata' && request.url.startsWith('/.well-known/oauth-authorization-server')
 
@@ -80,6 +84,15 @@ async function expectLogin(context: CheckContext, message: string): Promise<void
   const page = await context.signIn(browser)
   if (!context.settings.page) return
   expect(await context.isSignedIn(browser), `${message} The login ended with ${describePage(page)}.`, page)
+}
+
+/** Whether the client revokes a token when a visitor signs out. */
+async function revokes(context: CheckContext): Promise<boolean> {
+  const before = context.arrived('revoke').length
+  const { browser, page } = await context.signedIn()
+  await signOut(context, browser, page)
+  await context.platform.settle(500)
+  return context.arrived('revoke').length > before
 }
 
 const alone = { isAlone: true, restartsClient: true, longestMs: 120_000 } as const
@@ -216,22 +229,13 @@ const others: CheckDefinition[] = [
     needs: ['process', 'page', 'logout'],
     ...alone,
     async run(context) {
-      const revokes = async () => {
-        const { browser, page } = await context.signedIn()
-        await signOut(context, browser, page)
-        await context.platform.settle(500)
-        return context.arrived('revoke').length > 0
-      }
       const met = await startUnder(context, 'metadata-members', { members: { issuer: 'https://portal.example' } })
-      const isRevoked = await revokes()
+      const isRevoked = await revokes(context)
       await expectMet(context, met)
       await context.dropFaults()
       if (!isRevoked) return
-      const before = context.arrived('revoke').length
       await startUnder(context, 'metadata-404')
-      await revokes()
-      if (context.arrived('revoke').length > before)
-        throw new NotApplicable('the client also revokes tokens without any metadata')
+      if (await revokes(context)) throw new NotApplicable('the client also revokes tokens without any metadata')
       expect(false, 'The client revokes tokens because of a document with the issuer https://portal.example.')
     },
   },
@@ -392,7 +396,9 @@ export const metadata: CheckDefinition[] = [
     async run(context) {
       const { portalUrl } = context.platform
       const usesPkce = async () => (await context.startLogin(context.browser())).url.searchParams.has('code_challenge')
-      for (const issuer of [`${portalUrl}.evil.example`, null]) {
+      const otherPort = new URL(portalUrl)
+      otherPort.port = '9'
+      for (const issuer of [`${portalUrl}.evil.example`, null, otherPort.origin]) {
         const met = await startUnder(context, 'metadata-members', { members: { issuer } })
         const isUsed = await usesPkce()
         await expectMet(context, met)
@@ -448,10 +454,10 @@ export const metadata: CheckDefinition[] = [
   ).map(
     ([fault, where]): CheckDefinition => ({
       id: `metadata-no-pkce-${fault}`,
-      title: `${where}, the client begins logins without PKCE`,
+      title: `${where}, the client uses no PKCE and sends no parameter that the specification does not name`,
       rule: 'no-extra-fields',
-      why: 'The specification does not contain PKCE, and a portal may refuse an unknown field.',
-      fix: 'Send a code_challenge only if code_challenge_methods_supported contains S256 in the last document that you could read.',
+      why: 'The specification does not contain PKCE, and a portal may refuse an unknown parameter, even if it is empty.',
+      fix: 'Send code_challenge, code_challenge_method and code_verifier only if code_challenge_methods_supported contains S256 in the last document that you could read. Otherwise send only the parameters of the specification.',
       needs: ['process'],
       ...alone,
       async run(context) {
@@ -459,32 +465,75 @@ export const metadata: CheckDefinition[] = [
         const { url, page } = await context.startLogin(context.browser())
         await expectMet(context, met)
         expect(!url.searchParams.has('code_challenge'), 'The start has a code_challenge.', page)
+        const further = [...url.searchParams.keys()].filter(name => !startParameters.includes(name))
+        expect(further.length === 0, `The start has ${further.join(', ')}.`, page)
+        const { browser, callback } = await beginLogin(context)
+        await followCallback(context, browser, callback)
+        for (const step of await context.codeExchanges()) {
+          const fields = Object.keys((step.request.body as Record<string, unknown> | null) ?? {})
+          const unknown = fields.filter(name => !exchangeFields.includes(name))
+          expect(unknown.length === 0, `The exchange has ${unknown.join(', ')}.`, step)
+        }
       },
     }),
   ),
   {
+    id: 'metadata-pkce-of-several',
+    title: 'The client uses PKCE if the metadata lists S256 together with other methods',
+    rule: 'CL-22',
+    why: 'A portal can list several methods in any order. A client that looks only at the first method, or at a list with one method, then begins logins without PKCE.',
+    fix: 'Search the whole list code_challenge_methods_supported for S256.',
+    needs: ['process'],
+    ...alone,
+    async run(context) {
+      const methods = ['plain', 'S256', 'S512']
+      const met = await startUnder(context, 'metadata-members', {
+        members: { code_challenge_methods_supported: methods },
+      })
+      const { url, page } = await context.startLogin(context.browser())
+      await expectMet(context, met)
+      if (url.searchParams.get('code_challenge_method') === 'S256') return
+      await context.dropFaults()
+      await context.clientProcess!.restart()
+      const plain = await context.startLogin(context.browser())
+      if (!plain.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
+      expect(
+        false,
+        `With the methods ${methods.join(', ')}, the login has ${url.searchParams.has('code_challenge') ? 'another method' : 'no PKCE'}.`,
+        page,
+      )
+    },
+  },
+  {
     id: 'metadata-no-revocation',
-    title: 'If the metadata lists no revocation endpoint, the client revokes no token when somebody signs out',
+    title:
+      'If there is no metadata, or it lists no revocation endpoint, the client revokes no token when somebody signs out',
     rule: 'revocation-listed',
     why: 'The specification of the platform has no revocation. The client would send its secret to an address that may not exist.',
     fix: 'Revoke tokens only if the last document that you could read lists a revocation_endpoint.',
     needs: ['process', 'page', 'logout'],
     ...alone,
     async run(context) {
-      const met = await startUnder(context, 'metadata-members', { members: { revocation_endpoint: null } })
-      const browser = context.browser()
-      const landed = await context.signIn(browser)
-      await expectMet(context, met)
-      if (!(await context.isSignedIn(browser)))
-        throw new NotApplicable('nobody can sign in, which another check reports')
-      await signOut(context, browser, landed)
-      await context.platform.settle()
-      const revocations = context.arrived('revoke')
-      expect(
-        revocations.length === 0,
-        'When the visitor signed out, the client sent a token to /api/revokeToken.',
-        ...revocations,
-      )
+      for (const [fault, options] of [
+        ['metadata-members', { members: { revocation_endpoint: null } }],
+        ['metadata-404', {}],
+      ] as const) {
+        const met = await startUnder(context, fault, options)
+        const browser = context.browser()
+        const landed = await context.signIn(browser)
+        await expectMet(context, met)
+        if (!(await context.isSignedIn(browser)))
+          throw new NotApplicable('nobody can sign in, which another check reports')
+        await signOut(context, browser, landed)
+        await context.platform.settle()
+        await context.dropFaults()
+        const revocations = context.arrived('revoke')
+        expect(
+          revocations.length === 0,
+          `When the visitor signed out, the client sent a token to /api/revokeToken${fault === 'metadata-404' ? ' although there was no metadata' : ''}.`,
+          ...revocations,
+        )
+      }
     },
   },
   {
@@ -562,7 +611,7 @@ export const metadata: CheckDefinition[] = [
       if (before === 0) throw new Undecided('The client has not yet read the metadata.')
       // Each process of a client may read the document once.
       const logins = 8
-      for (let login = 0; login < logins; login++) await context.startLogin(context.browser())
+      for (let login = 0; login < logins; login++) await context.signIn(context.browser())
       await platform.settle()
       expect(reads() - before < logins, `${logins} logins read the metadata ${reads() - before} times.`)
     },
@@ -579,6 +628,8 @@ export const metadata: CheckDefinition[] = [
       await needsMetadata(context)
       const first = await context.startLogin(context.browser())
       if (!first.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
+      const { page, logout } = context.settings
+      const isRevoking = page !== '' && logout !== undefined && (await revokes(context))
       const before = context.platform.steps.length
       await context.order('metadata-503', { times: 'always', state: undefined })
       const later: Start[] = []
@@ -597,6 +648,8 @@ export const metadata: CheckDefinition[] = [
           'A login that began while the metadata was missing has no PKCE.',
           page,
         )
+      if (isRevoking)
+        expect(await revokes(context), 'While the metadata was missing, the client revoked no token at a sign-out.')
     },
   },
 ]

@@ -51,12 +51,16 @@ export const renewal: CheckDefinition[] = [
     fix: 'When the access token has expired, send grant_type=refresh_token with the refresh token of the token response.',
     needs,
     async run(context) {
-      const { browser } = await expiredSession(context)
+      const { browser, page: landed } = await expiredSession(context)
       const { page, steps } = await visitPage(context, browser)
+      const cookies = cookiesOf(landed.trail).filter(({ cookie }) => !cookie.isDeletion && cookie.value.length > 200)
+      const hasEnded = cookies.length > 1 && cookies.every(({ cookie: { maxAge } }) => (maxAge ?? 3600) < 60)
       expectWithFix(
-        adviceForRenewal(page, steps),
+        hasEnded
+          ? 'Give the cookie that contains the refresh token a longer Max-Age than expires_in, such as 14 days.'
+          : adviceForRenewal(page, steps),
         steps.some(isCall),
-        `The visit ends with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+        `${hasEnded ? 'All cookies of the session, also the cookie of the refresh token, end with the access token. ' : ''}The visit ends with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
         page,
         ...steps,
       )

@@ -2,7 +2,7 @@
 
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, expectSignedIn, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
+import { expect, expectSignedIn, expectWithFix, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import type { RuleId } from '../../rules/rules.ts'
 import { noNavigations, typedAddress } from '../../steps/callback.ts'
 import { startsOf } from '../../steps/starts.ts'
@@ -79,7 +79,11 @@ export const startingALogin: CheckDefinition[] = [
       const value = url.searchParams.get(name)
       expect(value, `${name} ${value === null ? 'is missing' : 'is empty'}.`)
       const right = expected(context)
-      expect(right === undefined || value === right, `${name} is ${value}, but must be ${right}.`)
+      expectWithFix(
+        `Send ${name}=${right}, the same text in every login${name === 'redirect_uri' ? ': the address that is registered with the application' : ''}.`,
+        right === undefined || value === right,
+        `${name} is ${value}, but must be ${right}.`,
+      )
     },
   })),
   {
@@ -97,7 +101,7 @@ export const startingALogin: CheckDefinition[] = [
   {
     id: 'start-no-secret',
     title: 'The address of the portal contains no secret',
-    rule: 'secret-on-backend',
+    rule: 'CL-01',
     why: 'The browser, its history and logs contain this address. Only the server may know the secret.',
     fix: 'Send client_secret and code_verifier only in the exchange.',
     async run(context) {
@@ -293,6 +297,24 @@ export const startingALogin: CheckDefinition[] = [
       const location = headerOf(answer, 'location') ?? ''
       const isBegun = location.startsWith(context.platform.portalUrl) && location.includes('response_type')
       expect(!isBegun, `POST ${login} redirects to the portal.`, answer)
+    },
+  },
+  {
+    id: 'start-other-methods',
+    title: 'The login path begins no login for any method except GET',
+    rule: 'only-supported-methods',
+    why: 'A path that answers every method hides mistakes, and a form can begin a login although a link is meant to.',
+    fix: 'Accept only GET at the login path, and answer everything else with 405.',
+    async run(context) {
+      const { login, client } = context.settings
+      for (const method of ['PUT', 'PATCH', 'DELETE', 'POST']) {
+        const headers = { ...typedAddress, 'sec-fetch-site': 'same-origin', origin: client }
+        const form = { 'content-type': 'application/x-www-form-urlencoded' }
+        const answer = await context.request(login, { method, headers: { ...headers, ...form }, body: 'a=b' })
+        const location = headerOf(answer, 'location') ?? ''
+        const isBegun = location.startsWith(context.platform.portalUrl) && location.includes('response_type')
+        expect(!isBegun, `${method} ${login} redirects to the portal.`, answer)
+      }
     },
   },
   {

@@ -206,16 +206,16 @@ export const stateAndVerifier: CheckDefinition[] = [
   },
   ...outsiders.map(([id, what, headers]) => ({
     id: `start-${id}`,
-    title: `${what} in a request does not change the redirect_uri of a login`,
-    rule: 'redirect-uri-registered' as const,
-    why: 'An attacker can choose the headers of a request. If the redirect URI depends on them, the portal refuses the login, or sends the code to an address that the attacker chose.',
+    title: `${what} in a request changes neither the redirect_uri nor the cancel_url of a login`,
+    rule: 'UP-01' as const,
+    why: 'An attacker can choose the headers of a request, and would then choose where the portal sends the visitor.',
     fix: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,
     run: (context: CheckContext) => expectSameAddresses(context, headers),
   })),
   {
     id: 'start-other-headers',
-    title: 'No further header of a request changes the redirect_uri of a login',
-    rule: 'redirect-uri-registered',
+    title: 'No further header of a request changes the redirect_uri or the cancel_url of a login',
+    rule: 'UP-01',
     why: 'Some servers and frameworks also read the port, the prefix or the host of an address from these headers, and an attacker can choose them.',
     fix: 'Build redirect_uri and cancel_url from the configuration, never from a header.',
     async run(context) {

@@ -14,6 +14,7 @@ import { name } from './name.ts'
 import { nextVisitor } from './next-visitor.ts'
 import { occasions } from './occasions.ts'
 import { opaqueTokens } from './opaque-tokens.ts'
+import { otherWays } from './other-ways.ts'
 import { pages } from './pages.ts'
 import { portalFaults } from './portal-faults.ts'
 import { rawRequests } from './raw-requests.ts'
@@ -43,6 +44,7 @@ export const faults: Fault[] = [
   opaqueTokens,
   name,
   rawRequests,
+  otherWays,
   pages,
   everyForm,
   everyPage,

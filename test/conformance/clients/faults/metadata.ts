@@ -236,4 +236,70 @@ export const metadata: Fault[] = [
     ['metadata-not-forgotten', 'metadata-not-forgotten-when-broken'],
     readingMetadata({ isAskedAgain: true, otherwise: () => ({}) }),
   ),
+  fault(
+    'parameter-of-no-specification-without-metadata',
+    'metadata-no-pkce-404',
+    readingMetadata(
+      {},
+      {
+        startQuery(visit, state, verifier) {
+          const query = metadataReader.startQuery!(visit, state, verifier)
+          query.set('prompt', 'login')
+          return query
+        },
+      },
+    ),
+  ),
+  fault(
+    'empty-verifier-without-pkce',
+    ['metadata-no-pkce-404', 'metadata-no-pkce-pkce-missing'],
+    readingMetadata({}, { exchangeForm: right.exchangeForm }),
+  ),
+  fault(
+    'pkce-only-if-nothing-else-is-listed',
+    'metadata-pkce-of-several',
+    readingMetadata({
+      isBelieved(document, visit) {
+        const methods = document.code_challenge_methods_supported
+        if (Array.isArray(methods) && methods.length > 1) document.code_challenge_methods_supported = []
+        return rightReading.isBelieved(document, visit)
+      },
+    }),
+  ),
+  fault(
+    'issuer-compared-by-host',
+    'metadata-issuer-features',
+    readingMetadata({
+      isBelieved: ({ issuer }, { settings }) =>
+        URL.parse(`${issuer}`)?.hostname === new URL(settings.loginUrl).hostname,
+    }),
+  ),
+  fault(
+    'revokes-until-a-document-was-read',
+    'metadata-no-revocation',
+    readingMetadata(
+      {},
+      {
+        async revoke(visit, token) {
+          const isUnknown = !memoryOf(visit).has('isRead')
+          if (isUnknown || known(visit).revocation_endpoint !== undefined) await right.revoke(visit, token)
+        },
+      },
+    ),
+  ),
+  fault(
+    'only-pkce-is-remembered',
+    'metadata-not-forgotten',
+    readingMetadata({
+      isAskedAgain: true,
+      otherwise: visit => ({ code_challenge_methods_supported: known(visit).code_challenge_methods_supported }),
+    }),
+  ),
+  fault('metadata-read-at-each-callback', 'metadata-kept', {
+    ...metadataReader,
+    async around(visit, next) {
+      if (visit.url.pathname === '/exchangeToken') await read(visit, rightReading)
+      return metadataReader.around!(visit, next)
+    },
+  }),
 ]
