@@ -220,6 +220,17 @@ export const secondOccasions = [
         : (right.unseal(visit, right.sessionCookie, sealed) as ReturnType<typeof right.readSession>)
     },
   }),
+  fault('failed-form-forgotten', 'create-once-after-failure', {
+    async once(visit, name, act) {
+      if (!name.startsWith('create ')) return right.once(visit, name, act)
+      const known = visit.memory.get(name)
+      if (known) return known as ReturnType<typeof act>
+      const begun = act()
+      visit.memory.set(name, begun)
+      begun.catch(() => visit.memory.delete(name))
+      return begun
+    },
+  }),
   fault('token-of-the-browser-at-the-api', 'api-call-own-headers', {
     send: (visit, call) =>
       right.send(visit, {
