@@ -124,10 +124,10 @@ export const secondOccasions = [
     once: (visit, name, act) =>
       right.once(visit, name.startsWith('renew') ? `${name} ${visit.url.pathname}` : name, act),
   }),
-  fault('margin-of-thirty-seconds', 'refresh-short-tokens', {
+  fault('margin-of-one-minute', 'refresh-short-tokens', {
     readSession(visit) {
       const session = right.readSession(visit)
-      return session && (session.expiresAt - Date.now() > 30_000 || !right.readRefresh(visit)) ? session : undefined
+      return session && (session.expiresAt - Date.now() > 60_000 || !right.readRefresh(visit)) ? session : undefined
     },
   }),
   fault('renewal-after-401-extends-the-login', 'refresh-fixed-end', {
