@@ -1,9 +1,11 @@
 // How an attacker could compute a state from values that the attacker knows.
 import { createHash } from 'node:crypto'
+import { unescape as percentDecode } from 'node:querystring'
 
 /** The readable values in a text: its words, and the words after decoding. */
 export function wordsIn(value: string, depth = 0): string[] {
-  const decoded = [/%[0-9a-f]{2}/i.test(value) ? decodeURIComponent(value.replace(/%(?![0-9a-f]{2})/gi, '%25')) : '']
+  // Random text may contain a percent sign. In contrast to decodeURIComponent, this function never throws.
+  const decoded = [/%[0-9a-f]{2}/i.test(value) ? percentDecode(value) : '']
   if (depth < 2)
     for (const part of value.split(/[^\w+/=-]/)) decoded.push(Buffer.from(part, 'base64').toString('latin1'))
   const inner = depth < 2 ? decoded.filter(text => text !== '').flatMap(text => wordsIn(text, depth + 1)) : []

@@ -339,9 +339,9 @@ export const everyCallRows: CheckDefinition[] = [
     fix: 'Never repeat a POST automatically. Show a page that says that a new secret may exist.',
     needs,
     async run(context) {
-      const open = await openForms(context)
       for (const failure of ['reset', '503', '503-after']) {
-        const all = await sendFormsUnder(context, open, failure, { at: ['secret'] })
+        // Opens the forms again, because the form that removes the application was sent, too.
+        const all = await sendFormsUnder(context, await openForms(context), failure, { at: ['secret'] })
         for (const { calls, page } of all) {
           const secrets = calls.filter(({ request }) => request.method === 'POST')
           expect(
