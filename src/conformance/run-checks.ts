@@ -165,10 +165,14 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
  * call with the token of another visitor.
  */
 function nameMixedVisitors(results: Result[]): Result[] {
-  const mixed = results.find(({ rule, verdict }) => rule === 'visitors-apart' && verdict === 'failed')
+  const isSignedOut = ({ reason }: Result) => /nobody in|(not|no longer) signed in/i.test(reason)
+  // A check of this rule that only found a visitor signed out has not shown that the client mixes visitors.
+  const mixed = results.find(
+    result => result.rule === 'visitors-apart' && result.verdict === 'failed' && !isSignedOut(result),
+  )
   if (!mixed) return results
   return results.map(result =>
-    result !== mixed && isBlamed(result) && /nobody in|(not|no longer) signed in/i.test(result.reason)
+    result !== mixed && isBlamed(result) && isSignedOut(result)
       ? { ...result, reason: `${result.reason} Look at ${mixed.id} first: the client mixes the data of its visitors.` }
       : result,
   )

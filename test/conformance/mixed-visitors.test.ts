@@ -53,3 +53,10 @@ t.test('if no check found mixed visitors, a check that fails because nobody is s
   const reasons = await reasonsOf([nobody, other])
   t.equal(reasons.nobody, 'A plain login signs nobody in.')
 })
+
+t.test('if a check of mixed visitors only found a visitor signed out, the other checks keep their reasons', async t => {
+  const signedOut = failing('signed-out', 'The first visitor is no longer signed in.', { rule: 'visitors-apart' })
+  const reasons = await reasonsOf([nobody, lost, signedOut])
+  t.equal(reasons.nobody, 'A plain login signs nobody in.')
+  t.equal(reasons.lost, 'The visitor is no longer signed in.')
+})

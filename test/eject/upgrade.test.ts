@@ -190,7 +190,7 @@ t.test('an upgrade keeps what the owner has changed, added and removed', async t
   t.notMatch(starter.read('src/client/applications/list.ts'), 'A new last line')
   t.ok(starter.has('src/client/fleet/fleet.ts'))
   t.notOk(starter.has('docs/operations.md'))
-  // The starter runs the upgrade script of its own version, whose messages differ from the current messages.
+  // The starter runs its own upgrade script, which is older. The messages of this script differ from the current messages.
   t.match(output, /removed these[^\n]*:\n {2}docs\/operations\.md\n/)
   const { scripts, dependencies, devDependencies } = JSON.parse(starter.read('package.json')) as Manifest
   t.match(scripts.start, / --new$/)

@@ -154,6 +154,17 @@ export async function worksFromItsPage(
   return (await changesSince(context, person, before)).length > 0
 }
 
+/** The fields of the form with these values in place of its own, for a request outside of any page. */
+export function filledFields(
+  { fields }: Pick<Form, 'fields'>,
+  values: Record<string, string | string[]>,
+): Form['fields'] {
+  return [
+    ...fields.filter(([name]) => !(name in values)),
+    ...Object.entries(values).map(([name, value]): [string, string] => [name, `${value}`]),
+  ]
+}
+
 /** Sends a form with these headers, outside of any page. */
 export async function sendForm(
   context: CheckContext,

@@ -104,6 +104,14 @@ export async function created(context: CheckContext, person: Person): Promise<La
     )
 }
 
+/** The secret that the API returned when it created the first of these applications. */
+export function secretOf([creation]: LabStep[]): string {
+  const body = JSON.parse(String(creation?.response.body)) as { client?: { clientSecrets?: string[] } }
+  const [secret] = body.client?.clientSecrets ?? []
+  if (secret === undefined) throw new Undecided('The API returned no secret.')
+  return secret
+}
+
 /** Sends the form without a change. Ends the check if this does not work, because another check reports that. */
 export async function submitCreate(context: CheckContext, open: OpenForm): Promise<Page> {
   const page = await open.browser.submit(open.page, open.form, open.values)

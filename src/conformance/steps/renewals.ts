@@ -6,6 +6,9 @@ import { expect } from '../findings.ts'
 import type { Person } from '../platform.ts'
 import { expiredSession, renewalIn, visitPage } from './sessions.ts'
 
+/** Whether the API answered a call. An access token that has expired gets status 401. */
+export const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
+
 export interface Renewing {
   browser: Browser
   person: Person

@@ -1,7 +1,10 @@
 // Signing out as a visitor does, and the form with which another site tries it.
-import type { Browser, Page } from '../browser/browser.ts'
-import { Undecided } from '../check.ts'
+import type { Browser, Exchange, Page } from '../browser/browser.ts'
+import type { Form } from '../browser/form.ts'
+import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
+import { setCookiesOf, statusOf } from '../findings.ts'
+import { readSetCookie } from './set-cookies.ts'
 
 /** Pages of the client on which to look for a way to sign out. */
 const mostPages = 12
@@ -28,7 +31,7 @@ export async function openSignOut(
     if (seen.has(url.split(/[?#]/)[0]!)) continue
     seen.add(url.split(/[?#]/)[0]!)
     const page = await browser.visit(url, stop)
-    const form = page.forms.find(one => isSame(one.action, address) && one.method === method)
+    const form = signOutFormOf(context, page)
     if (form) return () => browser.submit(page, form, {}, undefined, stop)
     const link = page.links.find(({ url }) => method === 'GET' && isSame(url, address))
     if (link) return () => browser.visit(link, { from: page, ...stop })
@@ -43,6 +46,31 @@ export async function openSignOut(
       )
     return page
   }
+}
+
+/** The form of the page that signs out. */
+export function signOutFormOf({ settings, url }: CheckContext, { forms }: Page): Form | undefined {
+  const { method, path } = settings.logout!
+  return forms.find(form => isSame(form.action, url(path)) && form.method === method)
+}
+
+/** The path at which a POST signs out. Ends the check if the client signs out with another method. */
+export function signOutPathByPost({ settings }: CheckContext): string {
+  const { method, path } = settings.logout!
+  if (method !== 'POST') throw new NotApplicable('signing out is not a POST')
+  return path
+}
+
+/** Ends the check if the visitor is still signed in after signing out as usual, because an attempt before then shows nothing. */
+export async function expectWorkingSignOut(context: CheckContext, browser: Browser): Promise<void> {
+  await signOut(context, browser)
+  if (await context.isSignedIn(browser))
+    throw new NotApplicable('signing out does not work, which another check reports')
+}
+
+/** Whether the client has carried out the request and deletes cookies of the browser. */
+export function deletesCookies(answer: Exchange): boolean {
+  return statusOf(answer) < 400 && setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
 }
 
 export function isSame(one: string, other: string): boolean {

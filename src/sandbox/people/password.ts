@@ -30,8 +30,8 @@ export interface PasswordAttempt {
   mark?: Mark | undefined
 }
 
-// The largest number of accounts in the mark of a browser. For further accounts, the browser has no count of its own,
-// so their users may have to wait for a quarter of an hour.
+// A browser can have marks for this number of accounts. If more people use the browser, it has no count of its own for the
+// others. After wrong passwords from other browsers, these people may have to wait for a quarter of an hour.
 const mostAccounts = 5
 
 /**

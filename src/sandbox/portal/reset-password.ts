@@ -1,5 +1,4 @@
-// Lets a person who has forgotten the password set a new one: sends a link by mail, and shows the page that the link
-// opens.
+// For people who have forgotten their password: mails a link, and shows the page on which they set a new password.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noteReason } from '../observe/observe.ts'
 import { catchRefusal, Refusal } from '../observe/refusal.ts'

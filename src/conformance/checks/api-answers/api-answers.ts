@@ -130,7 +130,7 @@ interface OpenedList {
   links: string[]
 }
 
-/** Opens the page of a visitor who has one application. */
+/** Signs a visitor in, and opens the page of the applications before and after the visitor gets an application. */
 async function openList(context: CheckContext): Promise<OpenedList> {
   const { browser, person } = await context.signedIn()
   const visit = () => browser.newTab().visit(context.url(context.settings.page))

@@ -8,7 +8,7 @@ import type { Person } from '../../platform.ts'
 import { followCallback } from '../../steps/callback.ts'
 import { created, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 import { ownCookies, sessionOf } from '../../steps/sessions.ts'
-import { isSame, signOut } from '../../steps/sign-out.ts'
+import { signOut, signOutFormOf } from '../../steps/sign-out.ts'
 
 /** A text that no page contains unless a visitor typed it. */
 const typed = 'Typed-by-the-former-visitor-4711'
@@ -91,8 +91,7 @@ async function endSession(context: CheckContext, browser: Browser, names: string
 
 /** Signs out with the form of the open page, so that the browser opens no other page before. */
 async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): Promise<void> {
-  const { method, path } = context.settings.logout!
-  const form = page.forms.find(one => isSame(one.action, context.url(path)) && one.method === method)
+  const form = signOutFormOf(context, page)
   if (form) await browser.submit(page, form)
   else await signOut(context, browser)
 }

@@ -7,9 +7,9 @@ import { type Check, type CheckDefinition, Failed, NotApplicable, Undecided } fr
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectServed, expectWithFix, setCookiesOf } from '../../findings.ts'
 import { describeExchange } from '../../report/describe.ts'
-import { ownForm, sendForm } from '../../steps/application-pages.ts'
+import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { cookieHeader, typedAddress } from '../../steps/callback.ts'
-import { attackersForm, created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { attackersForm, created, openCreateForm, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { shownText } from '../../steps/page-content.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
 
@@ -47,14 +47,11 @@ export const creating: CheckDefinition[] = [
     needs,
     async run(context) {
       const open = await openCreateForm(context)
-      const { action, fields } = open.form
+      const { action } = open.form
       const policies = (open.page.headers.get('referrer-policy') ?? '')
         .split(',')
         .map(text => text.trim().toLowerCase())
-      const body = new URLSearchParams([
-        ...fields.filter(([name]) => !(name in open.values)),
-        ...(Object.entries(open.values) as [string, string][]),
-      ])
+      const body = new URLSearchParams(filledFields(open.form, open.values))
       const headers = {
         cookie: cookieHeader(context, open.browser, action),
         'content-type': 'application/x-www-form-urlencoded',
@@ -216,10 +213,7 @@ export const creating: CheckDefinition[] = [
         // The client may take a second form with equal values for a repetition of the first.
         const name = `Created ${hasHead ? 'before HEAD' : 'without HEAD'}`
         const { browser, person, form, values } = await openCreateForm(context, name)
-        const fields = [
-          ...form.fields.filter(([name]) => !(name in values)),
-          ...(Object.entries(values) as [string, string][]),
-        ]
+        const fields = filledFields(form, values)
         const { answer, location } = await sendForm(context, browser, { ...form, fields }, ownForm(context))
         const [step] = (await created(context, person)).slice(-1)
         if (!step || location === undefined) throw new NotApplicable('the form leads to no other page')
@@ -316,7 +310,7 @@ export const creating: CheckDefinition[] = [
     needs,
     async run(context) {
       const open = await openCreateForm(context)
-      const query = `${new URLSearchParams([...open.form.fields.filter(([name]) => !(name in open.values)), ...(Object.entries(open.values) as [string, string][])])}`
+      const query = `${new URLSearchParams(filledFields(open.form, open.values))}`
       for (const address of [open.form.action, context.url(context.settings.create)])
         await open.browser.visit(`${address.split('?')[0]}?${query}`)
       expect((await created(context, open.person)).length === 0, 'GET created an application.')
@@ -371,7 +365,7 @@ export const creating: CheckDefinition[] = [
       async run(context) {
         const open = await openCreateForm(context)
         const { fields, action } = await attackersForm(context, open.form)
-        const send = (form: Form['fields'], headers: Record<string, string>) =>
+        const send = (fields: Form['fields'], headers: Record<string, string>) =>
           context.request(action, {
             method: 'POST',
             headers: {
@@ -379,10 +373,7 @@ export const creating: CheckDefinition[] = [
               cookie: cookieHeader(context, open.browser, action),
               ...headers,
             },
-            body: `${new URLSearchParams([
-              ...form.filter(([name]) => !(name in open.values)),
-              ...(Object.entries(open.values) as [string, string][]),
-            ])}`,
+            body: `${new URLSearchParams(filledFields({ fields }, open.values))}`,
           })
         const answer = await send(fields, headers)
         expect((await created(context, open.person)).length === 0, 'The application was created.', answer)
@@ -454,13 +445,6 @@ export const creating: CheckDefinition[] = [
     },
   },
 ]
-
-function secretOf(steps: { response: { body: unknown } }[]): string {
-  const body = JSON.parse(String(steps[0]?.response.body)) as { client?: { clientSecrets?: string[] } }
-  const [secret] = body.client?.clientSecrets ?? []
-  if (secret === undefined) throw new Undecided('The API returned no secret.')
-  return secret
-}
 
 /** How to fix a form that creates nothing, depending on the answer. */
 function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): string {

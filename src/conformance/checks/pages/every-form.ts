@@ -5,9 +5,10 @@ import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect, expectServed, setCookiesOf, statusOf } from '../../findings.ts'
+import { describePage, expect, expectServed } from '../../findings.ts'
 import {
   changesSince,
+  filledFields,
   nameField,
   type OwnApplication,
   openEditForm,
@@ -20,20 +21,11 @@ import { followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { expectNoPost, isOrdinary, isWrite, openForms, reopen, sendAgain, typedInto } from '../../steps/every-form.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
-import { readSetCookie } from '../../steps/set-cookies.ts'
-import { isSame, signOut } from '../../steps/sign-out.ts'
+import { deletesCookies, expectWorkingSignOut, signOutFormOf, signOutPathByPost } from '../../steps/sign-out.ts'
 
 const needs: Check['needs'] = ['page']
 const createNeeds: Check['needs'] = ['create', 'page']
 const isDone = (step: LabStep) => isWrite(step) && step.response.status < 400
-
-/** The fields with the values that a person would send, for a request outside of any page. */
-function filled(form: Form, values: Record<string, string | string[]>): [string, string][] {
-  return [
-    ...form.fields.filter(([name]) => !(name in values)),
-    ...Object.entries(values).map(([name, value]): [string, string] => [name, `${value}`]),
-  ]
-}
 
 /** The fields of an application that somebody else may change, with other values. */
 const otherValues: Record<string, string> = {
@@ -264,7 +256,7 @@ export const everyForm: CheckDefinition[] = [
         const { policy } = open.page
         const origin = policy === 'no-referrer' ? 'null' : context.settings.client
         const before = context.arrived('api')
-        const fields = filled(open.form, typedInto(open, 'Changed in an old browser'))
+        const fields = filledFields(open.form, typedInto(open, 'Changed in an old browser'))
         const { answer } = await sendForm(context, browser, { ...open.form, fields }, { origin })
         if ((await changesSince(context, person, before)).length > 0) continue
         const again = await sendAgain(context, browser, found)
@@ -281,18 +273,15 @@ export const everyForm: CheckDefinition[] = [
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, at one place for every form.',
     needs: ['page', 'logout'],
     async run(context) {
-      const { method, path } = context.settings.logout!
-      if (method !== 'POST') throw new NotApplicable('signing out is not a POST')
+      signOutPathByPost(context)
       const { browser } = await context.signedIn()
       const page = await browser.visit(context.url(context.settings.page))
-      const form = page.forms.find(one => one.method === 'POST' && isSame(one.action, context.url(path)))
+      const form = signOutFormOf(context, page)
       if (!form) throw new NotApplicable('the page behind the login has no form that signs out')
       const origin = page.policy === 'no-referrer' ? 'null' : context.settings.client
       const { answer } = await sendForm(context, browser, form, { origin })
-      if (statusOf(answer) < 400 && setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)) return
-      await signOut(context, browser)
-      if (await context.isSignedIn(browser))
-        throw new NotApplicable('signing out does not work, which another check reports')
+      if (deletesCookies(answer)) return
+      await expectWorkingSignOut(context, browser)
       expect(false, `With Origin: ${origin} and without Sec-Fetch-Site, the form deletes no cookie.`, answer)
     },
   },
@@ -505,7 +494,7 @@ export const everyForm: CheckDefinition[] = [
       const theirs = await browser.visit(context.url(context.settings.create))
       const own = theirs.forms.find(({ action }) => action === open.form.action)
       const tokens = new Map(own?.fields ?? [])
-      const forged = filled(open.form, open.values).map(([name, value]): [string, string] => [
+      const forged = filledFields(open.form, open.values).map(([name, value]): [string, string] => [
         name,
         name in open.values ? value : (tokens.get(name) ?? value),
       ])
@@ -522,7 +511,12 @@ export const everyForm: CheckDefinition[] = [
           answer,
         )
       }
-      await sendForm(context, open.browser, { ...open.form, fields: filled(open.form, open.values) }, ownForm(context))
+      await sendForm(
+        context,
+        open.browser,
+        { ...open.form, fields: filledFields(open.form, open.values) },
+        ownForm(context),
+      )
       if ((await created(context, open.person)).length === 0) await submitCreate(context, await openCreateForm(context))
     },
   },

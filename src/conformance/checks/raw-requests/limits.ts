@@ -2,11 +2,12 @@
 import { connect as connectPlain, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
+import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf } from '../../findings.ts'
 import { type RawAnswer, sendBytes } from '../../raw-connection.ts'
-import { ownForm, sendForm } from '../../steps/application-pages.ts'
+import { filledFields, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { expectStillThere, type Odd, requestText } from '../../steps/raw.ts'
@@ -168,13 +169,8 @@ export const limits: CheckDefinition[] = [
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
-      const { action, fields } = open.form
-      const filled = [
-        ...fields.filter(([name]) => !(name in open.values)),
-        ...(Object.entries(open.values) as [string, string][]),
-      ]
-      const long: [string, string][] = [...filled, ['unknown', 'a'.repeat(tooLongForm)]]
-      const { answer, status } = await sendForm(context, open.browser, { action, fields: long }, ownForm(context))
+      const fields: Form['fields'] = [...filledFields(open.form, open.values), ['unknown', 'a'.repeat(tooLongForm)]]
+      const { answer, status } = await sendForm(context, open.browser, { ...open.form, fields }, ownForm(context))
       await context.platform.settle()
       const calls = context.arrived('api').filter(({ request }) => request.method === 'POST')
       expect(calls.length === 0, 'The client sent the long form to the API.', answer)

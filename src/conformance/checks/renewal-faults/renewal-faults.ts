@@ -7,14 +7,12 @@ import { cookieHeader, typedAddress } from '../../steps/callback.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
 import { runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
-import { expectBack, type Renewing, renewNow, renewUnder } from '../../steps/renewals.ts'
+import { expectBack, isCall, type Renewing, renewNow, renewUnder } from '../../steps/renewals.ts'
 import { asksToSignIn, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie, wrongAgeOf } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
-
-const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
 
 /** A check that visits one page while the portal answers the renewal with a fault. */
 function under(

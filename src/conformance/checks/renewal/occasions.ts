@@ -6,13 +6,12 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm, openFormIn } from '../../steps/create-form.ts'
-import { expectBack } from '../../steps/renewals.ts'
+import { expectBack, isCall } from '../../steps/renewals.ts'
 import { asksToSignIn, endToken, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
-const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
 const isRenewal = ({ kind }: LabStep) => kind === 'refresh'
 
 /** Fails if the renewal is not the form that the portal expects. `before` is the answer with the latest refresh token. */

@@ -8,6 +8,7 @@ import { describePage, expect, expectServed, expectWithFix, setCookiesOf } from 
 import { describeExchange } from '../../report/describe.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openCreateForm } from '../../steps/create-form.ts'
+import { isCall } from '../../steps/renewals.ts'
 import {
   expiredSession,
   isSession,
@@ -39,8 +40,6 @@ const fields: [name: string, expected: (context: CheckContext, before: LabStep) 
   ['client_id', ({ platform }) => platform.clientId],
   ['client_secret', ({ platform }) => platform.clientSecret.reveal()],
 ]
-
-const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
 
 export const renewal: CheckDefinition[] = [
   {

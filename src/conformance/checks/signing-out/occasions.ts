@@ -8,7 +8,7 @@ import { ownForm, sendForm } from '../../steps/application-pages.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { endToken, shortLifeValue } from '../../steps/sessions.ts'
 import { cookiesOf, readSetCookie } from '../../steps/set-cookies.ts'
-import { isSame, openSignOut, signOut } from '../../steps/sign-out.ts'
+import { openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
@@ -127,7 +127,7 @@ export const signingOutOccasions: CheckDefinition[] = [
       const { path, method } = context.settings.logout!
       if (method === 'GET') throw new NotApplicable('signing out is a GET request')
       const shown = await browser.visit(context.url(context.settings.page))
-      const form = shown.forms.find(({ action }) => isSame(action, context.url(path)))
+      const form = signOutFormOf(context, shown)
       const action = context.url(path, context.settings.replica)
       const { answer } = await sendForm(context, browser, { action, fields: form?.fields ?? [] }, ownForm(context))
       if (statusOf(answer) >= 400)

@@ -8,7 +8,7 @@ import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { renewUnder } from '../../steps/renewals.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
-import { formHtml, isSame, openSignOut, signOut } from '../../steps/sign-out.ts'
+import { formHtml, openSignOut, signOut, signOutFormOf } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { signingOutOccasions } from './occasions.ts'
 import { revocation } from './revocation.ts'
@@ -395,9 +395,7 @@ export const signingOut: CheckDefinition[] = [
         const { browser } = await context.signedIn()
         const query = new URLSearchParams(parameters.map((name): [string, string] => [name, address]))
         const fields = parameters.map(name => `<input name="${name}" value="${address}">`).join('')
-        const own = (await browser.visit(context.url(context.settings.page))).forms.find(({ action }) =>
-          isSame(action, context.url(path)),
-        )
+        const own = signOutFormOf(context, await browser.visit(context.url(context.settings.page)))
         const tokens = (own?.fields ?? []).map(([name, value]) => `<input name="${name}" value="${value}">`).join('')
         const html = `<form method="${method}" action="${context.url(path)}?${query}">${tokens}${fields}<button>Go</button></form>`
         const page = browser.show(context.url(context.settings.page), html)

@@ -10,10 +10,10 @@ import { describePage, expect, expectServed, statusOf } from '../../findings.ts'
 import { otherLoopback } from '../../other-site.ts'
 import type { Person } from '../../platform.ts'
 import { describeExchange } from '../../report/describe.ts'
-import { openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
+import { filledFields, openPagesAbout, openWithApplication, ownForm, sendForm } from '../../steps/application-pages.ts'
 import { makeApplication } from '../../steps/applications.ts'
 import { beginLogin, errorCallback, followCallback } from '../../steps/callback.ts'
-import { created, type OpenForm, openCreateForm, openFormIn, submitCreate } from '../../steps/create-form.ts'
+import { created, type OpenForm, openCreateForm, openFormIn, secretOf, submitCreate } from '../../steps/create-form.ts'
 import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { endToken, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
@@ -537,22 +537,17 @@ export const tabs: CheckDefinition[] = [
     fix: 'Hand the secret over in a sealed cookie with the key that all instances have, or in a store that they share.',
     needs: ['replica', 'page', 'create'],
     async run(context) {
-      const secretsOf = async (open: OpenForm) => {
-        const step = (await created(context, open.person)).at(-1)
-        const body = JSON.parse(String(step?.response.body ?? '{}')) as { client?: { clientSecrets?: string[] } }
-        return body.client?.clientSecrets ?? []
-      }
       const open = await openCreateForm(context)
       const answer = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
-      const secrets = await secretsOf(open)
-      if (!answer.stoppedAt || secrets.length === 0)
+      const creations = await created(context, open.person)
+      if (!answer.stoppedAt || creations.length === 0)
         throw new NotApplicable('the form creates nothing, or is not answered with a redirect')
       const page = await open.browser.visit(atReplica(context, new URL(answer.stoppedAt)))
-      if (secrets.some(secret => page.body.includes(secret))) return
+      if (page.body.includes(secretOf(creations))) return
       const plain = await openCreateForm(context)
       const shown = await submitCreate(context, plain)
-      const plainSecrets = await secretsOf(plain)
-      if (!plainSecrets.some(secret => shown.body.includes(secret)))
+      const last = (await created(context, plain.person)).slice(-1)
+      if (!shown.body.includes(secretOf(last)))
         throw new NotApplicable(
           'the page after the creation does not show the secret, which create-shows-secret reports',
         )
@@ -746,11 +741,7 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
 /** The filled form, with the address of the other instance. */
 function formAt({ settings }: CheckContext, { form, values }: OpenForm): Pick<Form, 'action' | 'fields'> {
   const { pathname, search } = new URL(form.action)
-  const filled = Object.entries(values) as [string, string][]
-  return {
-    action: settings.replica + pathname + search,
-    fields: [...form.fields.filter(([name]) => !(name in values)), ...filled],
-  }
+  return { action: settings.replica + pathname + search, fields: filledFields(form, values) }
 }
 
 function atReplica({ settings }: CheckContext, address: URL): string {

@@ -4,7 +4,7 @@ import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { tokensSentIn } from '../../correlation.ts'
 import { describePage, expect, statusOf } from '../../findings.ts'
-import { openPagesAbout, ownForm } from '../../steps/application-pages.ts'
+import { filledFields, openPagesAbout, ownForm } from '../../steps/application-pages.ts'
 import { makeApplication, makeGroup } from '../../steps/applications.ts'
 import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
 import { openFormIn } from '../../steps/create-form.ts'
@@ -99,11 +99,10 @@ export const time: CheckDefinition[] = [
         throw new Undecided('The form was not open before the session ended.')
       await context.pause(seconds * 1000 + 700)
       const before = new Set(context.arrived())
-      const fields = [...open.form.fields.filter(([name]) => !(name in open.values)), ...Object.entries(open.values)]
       const answer = await context.request(open.form.action, {
         method: 'POST',
         headers: { 'content-type': 'application/x-www-form-urlencoded', cookie, ...ownForm(context) },
-        body: `${new URLSearchParams(fields as [string, string][])}`,
+        body: `${new URLSearchParams(filledFields(open.form, open.values))}`,
       })
       await context.platform.settle()
       const calls = context.arrived('api').filter(step => !before.has(step) && tokensSentIn(step).includes(token))

@@ -176,8 +176,8 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
         return goTo(groupPath, { about: 'invitation cancelled' })
       }
       case 'remove-member': {
-        // Show the name of members only. The page does not show the name. Otherwise a visitor could enter any user ID
-        // and read the name of its owner.
+        // The message shows a name only if the user ID belongs to a member. Otherwise, a visitor could send any user ID
+        // and read the name of that user.
         const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
         await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'membership' }), ['link-unknown'])
         log('member-removed')
