@@ -9,7 +9,7 @@ export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not app
  * What a check needs, and which option of the command provides it. `process` is a client that --start has
  * started. The check can read its output.
  */
-export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'browser' | 'process'
+export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'browser' | 'process' | 'https'
 
 export interface Check {
   /** The id must not change, because lists of known failures contain it. */

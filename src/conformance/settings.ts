@@ -133,6 +133,7 @@ export function whyMissing(settings: Settings, need: Need): string | undefined {
     replica: [settings.replica, 'no other instance was named (--replica)'],
     browser: [settings.browser, 'no real browser was named (--browser chromium)'],
     process: [settings.start, 'the client was not started by this command (--start)'],
+    https: [settings.client.startsWith('https:'), 'the client is not on https'],
   }
   const [has, why] = answers[need]
   return has ? undefined : why

@@ -21,12 +21,12 @@ function nameOf({ what, exchange }: Answer): string {
 
 /** A check of every answer. `wrong` says what is wrong with an answer, as the end of a sentence. */
 function everyAnswer(
-  definition: Omit<CheckDefinition, 'run' | 'needs'>,
+  definition: Omit<CheckDefinition, 'run'>,
   wrong: (answer: Answer, tour: Tour, context: CheckContext) => string | undefined,
 ): CheckDefinition {
   return {
-    ...definition,
     needs,
+    ...definition,
     async run(context) {
       const tour = await takeTour(context)
       for (const answer of tour.answers) {
@@ -44,10 +44,6 @@ const hasNosniff = ({ exchange }: Pick<Answer, 'exchange'>) =>
 function requireNosniff({ page }: Tour): void {
   if (!/nosniff/i.test(page.headers.get('x-content-type-options') ?? ''))
     throw new NotApplicable('the page behind the login does not have the header either')
-}
-
-function requireHttps({ settings }: CheckContext): void {
-  if (!settings.client.startsWith('https:')) throw new NotApplicable('the client is not on https')
 }
 
 /** Names of servers and frameworks, followed by a version. */
@@ -247,11 +243,11 @@ export const everyPage: CheckDefinition[] = [
       id: 'page-hsts',
       title: 'Over https, every answer has a Strict-Transport-Security header',
       rule: 'hsts',
+      needs: ['page', 'https'],
       why: 'Without this header, the first request of a visitor who types the address without https goes over http.',
       fix: 'Send Strict-Transport-Security: max-age=31536000 with every answer, errors and redirects included. Behind a proxy, decide this from the configured address, because the request itself arrives over http.',
     },
-    ({ exchange }, _tour, context) => {
-      requireHttps(context)
+    ({ exchange }) => {
       return headerOf(exchange, 'strict-transport-security') === undefined
         ? 'has no Strict-Transport-Security'
         : undefined
@@ -262,11 +258,11 @@ export const everyPage: CheckDefinition[] = [
       id: 'page-hsts-value',
       title: 'Strict-Transport-Security is for one year and only for the host of the client',
       rule: 'PG-10',
+      needs: ['page', 'https'],
       why: 'With a short time, a visitor who comes back later starts over http. With includeSubDomains, no other host below this one can be reached over http any more, and nobody can take that back before the time ends.',
       fix: 'Send Strict-Transport-Security: max-age=31536000, without includeSubDomains and preload. Some libraries add includeSubDomains by default.',
     },
-    ({ exchange }, _tour, context) => {
-      requireHttps(context)
+    ({ exchange }) => {
       const value = headerOf(exchange, 'strict-transport-security')
       // Another check reports a missing header.
       if (value === undefined) return undefined
