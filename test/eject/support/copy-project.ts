@@ -94,9 +94,9 @@ export function linkPackages({ folder, read }: Project): void {
 /** Runs these test files with the starter's own runner. All must pass. */
 export function passesTests(t: Test, { run }: Project, ...files: string[]): void {
   const { output } = run(process.execPath, 'scripts/test.ts', ...files)
-  const [, total, passed] = output.match(/# \{ total: (\d+), pass: (\d+) \}/) ?? []
+  const [, total, passed, failed] = output.match(/# \{ total: (\d+), pass: (\d+)(?:, fail: (\d+))?/) ?? []
   t.ok(Number(total) > 100, `${total} tests`)
-  t.equal(passed, total, 'all of them pass')
+  t.equal(passed, total, `all of them pass, ${failed ?? 0} fail`)
   // Prints the first failures with the lines around them. The end of the output would contain only successful tests.
   const failures = output.match(/^ *not ok .*\n(?:.*\n){0,15}/gm) ?? [output.slice(-3000)]
   if (passed !== total || !total) t.comment(failures.slice(0, 5).join('\n'))
