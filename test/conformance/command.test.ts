@@ -162,6 +162,14 @@ t.test('--list prints every check and runs none', async t => {
   t.ok(Number(/^(\d+) checks/m.exec(output)?.[1]) >= 120)
 })
 
+t.test('if the reader of the output ends early, the command prints no error', async t => {
+  const list = `"${process.execPath}" src/conformance/main.ts --list`
+  const child = spawn('sh', ['-c', `${list} | head -n 1`], { env: environment })
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)])
+  t.equal(output, '# What the conformance suite checks\n')
+  t.equal(errors, '')
+})
+
 t.test(
   '--client-at makes the suite reach a client in a container at another address than its public address',
   async t => {
