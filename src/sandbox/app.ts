@@ -30,13 +30,16 @@ export interface Sandbox {
   seedReport: SeedReport | undefined
   /** Runs when the sandbox has started. */
   sweeper: Sweeper
-  /** From now on /health/ready answers 503. */
+  /** After this call, /health/ready answers 503. */
   announceStop(): void
   /** Answers the open requests, then closes the database. */
   close(): Promise<void>
 }
 
-/** Opens the store, seeds it and builds the listeners. None listens yet. `onStep` gets every step, with its fault. Throws the errors of openStore. */
+/**
+ * Opens the store, seeds it and builds the listeners. No listener accepts connections yet. `onStep` is called with
+ * every recorded step and the step's fault. Throws the errors of openStore.
+ */
 export async function buildSandbox(
   config: SandboxConfig,
   {
@@ -56,7 +59,7 @@ export async function buildSandbox(
   const store = await openStore(config.databaseUrl, {
     clock,
     onLost: error => logger.warn({ code: 'store-connection-lost', cause: error.message }, 'lost a connection'),
-    // If the file existed before but was empty, the database may have lost all its data.
+    // Warn if the database file existed but was empty: the database may have lost all its data.
     onNew: wasThere =>
       logger[wasThere ? 'warn' : 'info']({ code: 'new-database' }, 'the database was empty: tables and keys are new'),
   })
@@ -133,7 +136,7 @@ export async function buildSandbox(
 const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
   (await import('./lab/open-lab.ts')).openLab(...given)
 
-/** A refused seed is only logged, because an existing account or application must not keep the sandbox from starting. */
+/** Only logs a refused seed, because an existing account or application must not keep the sandbox from starting. */
 function logSeeding(logger: FastifyBaseLogger, { applied, refused, outdated }: SeedReport): void {
   if (applied.length > 0) logger.info({ code: 'seeded', settings: applied }, 'the SEED_ settings were applied')
   for (const reason of refused) logger.warn({ code: 'seed-refused' }, reason)

@@ -6,19 +6,24 @@ import { isLoopback, isRedirectUri } from './values/redirect-uri.ts'
 import { Secret } from './values/secret.ts'
 
 /**
- * Every setting, in the order of `.env.sandbox.example`. Every setting is optional. If the default is empty, the
- * setting is off.
+ * All settings, in the order of `.env.sandbox.example`. Every setting is optional. If the default of a setting is
+ * empty, the setting is off.
  */
 export const settings = [
-  { name: 'HOST', default: 'localhost', about: 'Where to listen. localhost means every loopback address.' },
-  { name: 'PORTAL_PORT', default: '4000', about: 'Where the login portal listens; 0 is any free port.' },
-  { name: 'API_PORT', default: '4001', about: 'Where the application API listens; 0 is any free port.' },
+  {
+    name: 'HOST',
+    default: 'localhost',
+    about: 'The host or address that the portal and the API listen on. localhost means every loopback address.',
+  },
+  { name: 'PORTAL_PORT', default: '4000', about: 'The port of the login portal. 0 means any free port.' },
+  { name: 'API_PORT', default: '4001', about: 'The port of the application API. 0 means any free port.' },
   {
     name: 'PORTAL_URL',
     default: 'http://127.0.0.1:PORTAL_PORT',
-    about: 'The origin of the portal, as browsers and clients see it. It is also the issuer of tokens.',
+    about:
+      'The origin under which browsers and clients reach the portal. The portal uses this origin as the issuer of tokens.',
   },
-  { name: 'API_URL', default: 'http://127.0.0.1:API_PORT', about: 'The origin of the API, as clients see it.' },
+  { name: 'API_URL', default: 'http://127.0.0.1:API_PORT', about: 'The origin under which clients reach the API.' },
   {
     name: 'DATABASE_URL',
     default: 'sqlite:data/sandbox.db',
@@ -44,17 +49,18 @@ export const settings = [
   {
     name: 'TRUSTED_PROXIES',
     default: '',
-    about: 'Proxies whose X-Forwarded-For is trusted: addresses and networks, comma-separated, such as 10.1.0.0/16.',
+    about:
+      'The addresses and networks of proxies whose X-Forwarded-For header is trusted, comma-separated, such as 10.1.0.0/16.',
   },
   {
     name: 'MAX_CONNECTIONS',
     default: '1000',
     about:
-      'How many connections may be open at once, on all addresses together. Further connections are closed at once.',
+      'How many connections may be open at the same time, on all addresses together. Further connections are closed immediately.',
   },
-  { name: 'ACCESS_TOKEN_SECONDS', default: '86400', about: 'The lifetime of an access token of a client.' },
-  { name: 'CODE_SECONDS', default: '60', about: 'The lifetime of a code, 600 at most.' },
-  { name: 'LAB_PORT', default: '', about: 'The port of the laboratory. Without it there is no laboratory.' },
+  { name: 'ACCESS_TOKEN_SECONDS', default: '86400', about: 'The lifetime of a client’s access token, in seconds.' },
+  { name: 'CODE_SECONDS', default: '60', about: 'The lifetime of a code, in seconds, 600 at most.' },
+  { name: 'LAB_PORT', default: '', about: 'The port of the laboratory. Without this setting, there is no laboratory.' },
   {
     name: 'LAB_HOST',
     default: '127.0.0.1',
@@ -64,7 +70,7 @@ export const settings = [
     name: 'LAB_URL',
     default: 'http://127.0.0.1:LAB_PORT',
     about:
-      'The public addresses of the laboratory, comma-separated. Links use the first one. Loopback names always work.',
+      'The public addresses of the laboratory, comma-separated. Links use the first address. Loopback names always work.',
   },
   {
     name: 'LAB_TOKEN',
@@ -72,7 +78,11 @@ export const settings = [
     about:
       'A bearer token that every call of the laboratory must send, 22 characters or more. Required unless PORTAL_URL and LAB_HOST are both loopback. Also as LAB_TOKEN_FILE.',
   },
-  { name: 'PRESTOP_DELAY', default: '0', about: 'Seconds to keep serving after SIGTERM.' },
+  {
+    name: 'PRESTOP_DELAY',
+    default: '0',
+    about: 'For how many seconds the sandbox still accepts requests after SIGTERM.',
+  },
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
 ] as const
 
@@ -81,14 +91,17 @@ export interface SandboxConfig {
   host: string
   portalPort: number
   apiPort: number
-  /** Origins, without a trailing slash, as browsers and clients see them. `portalUrl` is also the issuer. */
+  /**
+   * The origins under which browsers and clients reach the portal and the API, without a trailing slash. `portalUrl` is
+   * also the issuer.
+   */
   portalUrl: string
   apiUrl: string
-  /** Addresses and networks whose X-Forwarded-For is trusted. */
+  /** The addresses and networks of proxies whose X-Forwarded-For header is trusted. */
   trustedProxies: string[]
-  /** How many connections may be open at once, on all addresses of all listeners together. */
+  /** How many connections may be open at the same time, on all addresses of all listeners together. */
   maxConnections: number
-  /** How long an access token of a client lives, and how long a code can be redeemed. */
+  /** How long a client's access token is valid, and how long a code can be redeemed. */
   accessTokenSeconds: number
   codeSeconds: number
   /** `sqlite:path` or `postgres://…`, which may hold a password. */
@@ -96,7 +109,7 @@ export interface SandboxConfig {
   seed: Seed | undefined
   /** Undefined if there is no laboratory. */
   lab: LabConfig | undefined
-  /** How long to keep serving after SIGTERM, while /health/ready answers 503. */
+  /** How long the sandbox still accepts requests after SIGTERM, while /health/ready answers 503. */
   prestopDelayMs: number
   logLevel: string
 }
@@ -110,7 +123,9 @@ export interface Seed {
   userPassword: Secret
 }
 
-/** The laboratory: where it listens, its public addresses, and the token that callers need. */
+/**
+ * The settings of the laboratory: where the laboratory listens, its public addresses, and the token that callers need.
+ */
 export interface LabConfig {
   host: string
   port: number
@@ -132,7 +147,7 @@ const seedNames = [
 const placeholder = /^(change.?me|placeholder|your.?(client.?|user.?)?(secret|password))/i
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-/** Every problem in the settings. Contains names of settings, never their values. */
+/** Thrown with every problem in the settings. The problems name settings, but never contain their values. */
 export class ConfigError extends Error {
   readonly problems: string[]
 
@@ -142,7 +157,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** Throws ConfigError with all problems. A secret can be in a file instead, and `NAME_FILE` names this file. */
+/**
+ * Reads all settings. Throws ConfigError with all problems. Instead of a secret `NAME`, the environment can contain
+ * `NAME_FILE`, the name of a file with the secret.
+ */
 export function readConfig(environment: Environment): SandboxConfig {
   const problems: string[] = []
   const env = withFiles(environment, problems)
@@ -222,8 +240,8 @@ function readSeconds(
 }
 
 /**
- * The address of a sandbox for browsers on the same machine. The port is left out if it is the default of the scheme
- * (80).
+ * The origin of a listener for browsers on the same machine. The origin contains no port if the port is 80, the default
+ * of http.
  */
 function loopbackOrigin(port: number): string {
   const text = `http://127.0.0.1:${port}`
@@ -237,7 +255,7 @@ function readTrustedProxies(env: Environment, problems: string[]): string[] {
     .filter(entry => entry !== '')
   if (!entries.every(isNetwork))
     problems.push(
-      'TRUSTED_PROXIES must be IP addresses or networks such as 10.1.0.0/16, comma-separated, but not the network of all addresses (/0)',
+      'TRUSTED_PROXIES must be IP addresses or networks such as 10.1.0.0/16, comma-separated. A network of all addresses (/0) is not allowed',
     )
   return entries
 }
@@ -245,7 +263,8 @@ function readTrustedProxies(env: Environment, problems: string[]): string[] {
 function readOrigin(env: Environment, name: string, fallback: string, problems: string[]): string {
   const text = env[name] || fallback
   const url = URL.canParse(text) ? new URL(text) : undefined
-  // An issuer is compared byte by byte (RFC 8414 3.3), so a trailing slash or a capital would matter.
+  // Clients compare the issuer byte by byte (RFC 8414 3.3), so a trailing slash or a capital letter would make a
+  // difference.
   if (url?.origin !== text) problems.push(`${name} must be an origin such as https://login.example.test`)
   // Browsers drop Secure cookies and Sec-Fetch headers on plain http, except on loopback.
   else if (!isRedirectUri(`${text}/`)) problems.push(`${name} must use https, or http on a loopback address`)
@@ -258,7 +277,10 @@ function readDatabaseUrl(env: Environment, problems: string[]): Secret {
   return new Secret(url)
 }
 
-/** The laboratory shows what everybody did, so it listens on loopback, even if HOST names another address. */
+/**
+ * The laboratory shows the requests of all people, so by default it listens on loopback only, even if HOST names
+ * another address.
+ */
 function readLab(env: Environment, problems: string[]): LabConfig | undefined {
   if (!env.LAB_PORT) return undefined
   const port = readPort(env, 'LAB_PORT', 0, problems)
@@ -270,8 +292,8 @@ function readLab(env: Environment, problems: string[]): LabConfig | undefined {
     if (!/^[\x21-\x7e]{22,}$/.test(env.LAB_TOKEN))
       problems.push('LAB_TOKEN must have at least 22 characters (128 random bits), and no spaces')
   } else {
-    // Others can reach the laboratory, so a token is required. Without a token, anybody could send a Host header of
-    // localhost, read reset links and get tokens.
+    // A token is required if other machines can reach the laboratory. Without a token, anybody could send the header
+    // `Host: localhost`, read the links that reset passwords, and get tokens.
     const reachable = [
       ...(isLoopback(host) || host === '::1' ? [] : ['LAB_HOST']),
       ...(env.PORTAL_URL && URL.canParse(env.PORTAL_URL) && !isLoopback(new URL(env.PORTAL_URL).hostname)
@@ -280,7 +302,7 @@ function readLab(env: Environment, problems: string[]): LabConfig | undefined {
     ]
     if (reachable.length > 0)
       problems.push(
-        `LAB_TOKEN is missing: ${reachable.join(' and ')} is not loopback, so others could reach the laboratory. ` +
+        `LAB_TOKEN is missing: ${reachable.join(' and ')} is not loopback, so other machines could reach the laboratory. ` +
           'Set LAB_TOKEN to 22 or more random characters',
       )
   }

@@ -1,5 +1,5 @@
-// A sandbox in the process of a test or of the conformance suite: free ports, a database in memory, one user, one client, and
-// faults on demand.
+// Starts a sandbox in the process of a test or of the conformance suite. The sandbox has free ports, a database in
+// memory, one user, one client, and faults on demand.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setImmediate as afterEvents, setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
@@ -14,13 +14,13 @@ import { makeSecret } from './tokens/opaque-token.ts'
 import { Secret } from './values/secret.ts'
 
 export interface SandboxOptions {
-  /** Where the client receives codes. */
+  /** The addresses at which the client receives codes. */
   redirectUris?: string[]
   clientId?: string | undefined
   clientSecret?: string | undefined
   email?: string
   password?: string
-  /** The time of the sandbox: move it to let tokens expire. */
+  /** Returns the time of the sandbox. A test moves this time forward to let tokens expire. */
   clock?: () => Date
   /** Called when a request has been answered. */
   onStep?: (step: LabStep) => void
@@ -28,7 +28,7 @@ export interface SandboxOptions {
   config?: Partial<Omit<SandboxConfig, 'seed' | 'lab'>> & { labPort?: number }
 }
 
-/** An order of a fault: only its name, its name with more fields, or its place and kind. */
+/** The order for a fault: only the fault's name, its name with more fields, or its place and its kind. */
 export type FaultRequest = string | FaultOrder
 
 export type RunningSandbox = Awaited<ReturnType<typeof createSandbox>>
@@ -87,13 +87,14 @@ export async function createSandbox(options: SandboxOptions = {}) {
 
   /**
    * Resolves when all requests so far are recorded. The function waits for open requests, but at most `longestMs`
-   * milliseconds. Without `longestMs`, it ignores requests that have been open for more than a second.
+   * milliseconds. If `longestMs` is left out, the function waits at most 200 milliseconds, and ignores requests that
+   * have been open for more than a second.
    */
   async function untilNoted(longestMs?: number): Promise<void> {
     const end = performance.now() + (longestMs ?? 200)
     const isAwaited = (begunAt: number) => longestMs !== undefined || performance.now() - begunAt < hangingMs
     while (openRequests().some(isAwaited) && performance.now() < end) await wait(5)
-    // A step is recorded only after its answer was sent, so callers must wait for it.
+    // A step is recorded only after its answer was sent, so wait until the event loop has handled that.
     await afterEvents()
     await afterEvents()
   }
@@ -102,7 +103,7 @@ export async function createSandbox(options: SandboxOptions = {}) {
     ...addresses,
     client,
     user,
-    /** Settings for the environment of the client. */
+    /** The environment variables that the client needs. */
     env: {
       LOGIN_URL: addresses.portalUrl,
       API_URL: addresses.apiUrl,
@@ -112,22 +113,25 @@ export async function createSandbox(options: SandboxOptions = {}) {
     },
 
     faults: {
-      /** Throws an error that names every wrong field. */
+      /** Orders a fault. Throws an error that names every wrong field. */
       order: (fault: FaultRequest) => describeOrdered(faults.order(typeof fault === 'string' ? { fault } : fault)),
       list: () => faults.list().map(describeOrdered),
       /** Removes the fault with this id, or all faults. */
       remove: (id?: string): number => faults.remove(one => id === undefined || one.id === id),
     },
 
-    /** Every request to portal and API so far, in the order of the answers, with the reason of each refusal. */
+    /**
+     * Returns every request to the portal and the API so far, in the order of the answers. A refused request has the
+     * reason of the refusal.
+     */
     async requests(): Promise<LabStep[]> {
       await untilNoted()
       return [...steps]
     },
 
     /**
-     * Signs the user in at the address to which the client has sent the browser, and allows the client. Returns the address to
-     * which the portal redirects the browser.
+     * Signs the user in, and allows the client. `url` is the address to which the client has sent the browser. Returns
+     * the address to which the portal then redirects the browser.
      */
     async signIn(url: string | URL, { email = user.email } = {}): Promise<string> {
       const answer = await sandbox.lab!.inject({
@@ -136,13 +140,13 @@ export async function createSandbox(options: SandboxOptions = {}) {
         headers: { host: new URL(addresses.labUrl).host },
         payload: { email, url: String(url) },
       })
-      if (answer.statusCode !== 200) throw new Error(`The portal does not sign in: ${answer.body}`)
+      if (answer.statusCode !== 200) throw new Error(`The portal does not sign the user in: ${answer.body}`)
       return answer.json<{ redirectUrl: string }>().redirectUrl
     },
 
     untilNoted,
     passwords,
-    /** The three servers and the store, for tests that call them without a network. */
+    /** The three servers and the store. Tests can call them without a network. */
     servers: sandbox,
 
     async close(): Promise<void> {
@@ -155,7 +159,7 @@ export async function createSandbox(options: SandboxOptions = {}) {
 /** A request that has been open for longer than this is probably kept open by a fault. */
 const hangingMs = 1000
 
-/** Returns a function that lists when the open requests to portal and API began. */
+/** Returns a function that lists the start times of the open requests to the portal and the API. */
 function trackOpenRequests({ portal, api }: Sandbox): () => number[] {
   const open = new Map<object, number>()
   for (const { server } of [portal, api])

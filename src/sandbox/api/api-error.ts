@@ -1,4 +1,4 @@
-// Errors of the application API. All these errors have this form: `{"error":{"status","message"}}`.
+// The errors of the application API. Every error answer has this form: `{"error":{"status","message"}}`.
 import type { FastifyInstance } from 'fastify'
 import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
 import { limits } from '../groups/limits.ts'
@@ -32,8 +32,8 @@ export function toErrorBody(status: number, message: string | FieldProblems) {
 }
 
 /**
- * Sends every error of this scope, including Fastify's errors, in the API's error form. An error that callers must not see
- * becomes a 500.
+ * Sends every error of this scope, including Fastify's errors, in the API's error form. An error whose details callers
+ * must not see becomes a 500.
  */
 export function answerInApiDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, _request, reply) => {
@@ -50,7 +50,7 @@ const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations, invita
 
 type Body = string | FieldProblems
 
-/** The API's answers to refusals of the domain. */
+/** The status and the message with which the API answers a refusal by the domain code. */
 const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((details: RefusalDetails) => Body)]>> = {
   'not-found': [404, 'App not found.'],
   'changed-meanwhile': [412, 'App was changed in the meantime.'],
@@ -64,44 +64,50 @@ const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((detail
   ],
   'user-unknown': [404, 'From identity not found.'],
   'link-unknown': [404, 'Link not found.'],
-  'member-already': [409, 'The user is a member of the group already.'],
-  'invited-already': [409, 'The user is invited to the group already.'],
+  'member-already': [409, 'The user is already a member of the group.'],
+  'invited-already': [409, 'The user has already been invited to the group.'],
   'last-member': [
     409,
-    'The last member of a group that has applications cannot leave it. Remove them, or invite somebody.',
+    'The last member of a group that has applications cannot leave it. Remove the applications first, or wait until another person has joined the group.',
   ],
-  'too-many-groups': [422, { groupId: [`A person has at most ${groupsOfUser} groups. Leave one first.`] }],
+  'too-many-groups': [422, { groupId: [`A person can be in at most ${groupsOfUser} groups. Leave a group first.`] }],
   'too-many-invitations': [
     422,
-    { groupId: [`A group has at most ${openInvitations} open invitations. Cancel one first.`] },
+    { groupId: [`A group has at most ${openInvitations} open invitations. Cancel an invitation first.`] },
   ],
   'invited-too-often': [
     422,
-    { groupId: [`A person can invite another at most ${invitationsADay} times in 24 hours. Try again tomorrow.`] },
+    {
+      groupId: [`A person can invite another person at most ${invitationsADay} times in 24 hours. Try again tomorrow.`],
+    },
   ],
   'too-many-applications': [
     422,
-    { groupId: [`A group has at most ${applicationsInGroup} applications. Remove one, or use another group.`] },
+    {
+      groupId: [
+        `A group has at most ${applicationsInGroup} applications. Remove an application, or use another group.`,
+      ],
+    },
   ],
   'too-many-bytes': [
     422,
     {
       groupId: [
-        `The fields of a group's applications take at most ${bytesInGroup / 1024} KiB as JSON. Shorten some, or use another group.`,
+        `The fields of all applications of a group together take at most ${bytesInGroup / 1024} KiB as JSON. Shorten some fields, or use another group.`,
       ],
     },
   ],
 }
 
-/** The platform's own words. */
+/** The real platform uses the same words. */
 export const permissionDenied = 'Permission denied'
 
-/** The real platform answers with the same words. */
+/** The message of a refused removal, in the words of the real platform. */
 export function refusalToRemove(appId: string): string {
   return `Forbidden: You don't have 'manage' permission on '${appId}'`
 }
 
-/** The messages of errors that every dialect can have. */
+/** The API's messages for errors that can also happen on the portal and in the laboratory. */
 const commonMessages: Record<CommonReason, string> = {
   busy: 'Service Unavailable',
   'store-unavailable': 'Service Unavailable',

@@ -1,4 +1,5 @@
-// The routes of applications (rule api-operations). Each route has schemas for its requests and answers, and calls the domain.
+// The routes for applications (rule api-operations). Each route has schemas for its requests and answers, and calls the
+// domain code.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   addSecret,
@@ -103,16 +104,16 @@ function toCreatedJson({ application, clientSecret, tokens }: CreatedApplication
   }
 }
 
-/** A strong tag (RFC 9110 8.8.3): two answers with the same tag are equal byte for byte. */
+/** A strong ETag (RFC 9110 8.8.3): two answers with the same ETag are equal byte for byte. */
 function entityTagOf({ version }: Pick<Application, 'version'>): string {
   return `"${version}"`
 }
 
 /**
- * The condition of If-Match (RFC 9110 13.1.1). The condition holds if the header is missing, is `*`, or names the
- * version. The comparison is strong: a weak tag never matches. The function splits the list at commas. This is safe,
- * because our tags contain no comma, and no piece of another server's tag equals one of our tags: such a piece has a
- * quotation mark at one end at most.
+ * Reads the condition in the If-Match header (RFC 9110 13.1.1). The condition is true if the header is missing, is `*`,
+ * or contains the ETag of the version. The comparison is strong: a weak tag never matches. The function splits the
+ * header at every comma, even inside a tag. This is safe: our tags contain no comma. A piece of another server's tag
+ * never equals one of our tags, because such a piece does not have a quotation mark at both ends.
  */
 function conditionOf({ headers }: FastifyRequest): { isKnownVersion: (version: number) => boolean } {
   const tags = headers['if-match']?.split(',').map(tag => tag.trim())

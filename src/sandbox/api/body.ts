@@ -1,4 +1,5 @@
-// Request bodies of the API: JSON of at most 64 KiB, checked with the schema of the route and the rules of the domain.
+// Reads the request bodies of the API: JSON of at most 64 KiB, checked with the schema of the route and the rules of
+// the domain.
 import type { ErrorObject } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
@@ -9,8 +10,8 @@ import { ApiError } from './api-error.ts'
 const maxDepth = 20
 
 /**
- * An empty body is accepted as undefined: callers send their content type with every request, even without a body. A
- * route that needs a body reports a missing body.
+ * Reads an empty body as undefined, because callers send a content type with every request, even with a request that
+ * has no body. A route that needs a body then reports that the body is missing.
  */
 export function readJsonBodies(scope: FastifyInstance): void {
   const parse = scope.getDefaultJsonParser('error', 'error')
@@ -29,14 +30,17 @@ export function readJsonBodies(scope: FastifyInstance): void {
           else done(null, value)
         })
       } catch {
-        // The body is nested deeper than the parser's stack allows.
+        // The parser throws if the body is nested too deeply for the call stack.
         refuse()
       }
     },
   )
 }
 
-/** Call this only with valid JSON. The pattern takes very long if a string in the text has no end. */
+/**
+ * Call this only with valid JSON. The regular expression is very slow if the text contains a string without a closing
+ * quotation mark.
+ */
 function isTooDeep(json: string): boolean {
   let depth = 0
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
@@ -50,9 +54,9 @@ function isTooDeep(json: string): boolean {
 type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => FieldProblems
 
 /**
- * The data of the body, with or without the envelope. `Data` is the type of its schema. Routes with `attachValidation`
- * call this function after they have checked what the caller may do. Throws ApiError 400 if there is no body, and
- * InvalidFields with all problems of the fields.
+ * Returns the data of the body, whether the body has an envelope or not. `Data` is the type of the data's schema.
+ * Routes with `attachValidation` call this function after they have checked what the caller may do. Throws ApiError 400
+ * if there is no body, and InvalidFields with all problems of the fields.
  */
 export function readData<Data>(request: FastifyRequest, findProblems: FindProblems): Data {
   requireBody(request)
@@ -75,22 +79,24 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 const missing = 'Missing data for required field.'
 
-/** One problem for each field. A field has the same name with and without the envelope. */
+/**
+ * Returns one problem for each wrong field. The name of a field is the same whether the body has an envelope or not.
+ */
 function toProblems(errors: ErrorObject[]): FieldProblems {
   const problems: FieldProblems = {}
   for (const error of errors) {
     const path = error.instancePath.replace(/^\/data(?=\/)/, '').slice(1)
     if (error.keyword === 'required') problems[error.params.missingProperty] = [missing]
-    // Leave out Ajv's error with the keyword `if`: it only says which form of the body Ajv has checked.
+    // Leave out Ajv's error for the keyword `if`: this error only says which form of the body Ajv has checked.
     else if (error.keyword !== 'if') problems[path || '_schema'] = [sentenceOf(error)]
-    // A body or an envelope that is not an object has none of the fields.
+    // If the body or the data in the envelope is not an object, all required fields are missing.
     if (error.keyword === 'type' && error.params.type === 'object')
       for (const name of error.parentSchema?.required ?? []) problems[name] = [missing]
   }
   return problems
 }
 
-/** Uses the words of the real platform. */
+/** Describes the problem in the words of the real platform. */
 function sentenceOf({ keyword, params, parentSchema = {} }: ErrorObject): string {
   if (parentSchema.enum) return `Must be one of: ${parentSchema.enum.join(', ')}.`
   if (parentSchema.format === 'uri') return 'Not a valid URL.'

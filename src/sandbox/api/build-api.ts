@@ -1,4 +1,5 @@
-// The application API: every route of its listener, written out in order, with one form for all errors.
+// Builds the application API. This file lists every route of the API's listener, in order. All errors have the same
+// form.
 import type { FastifyInstance } from 'fastify'
 import { describeRoutes } from '../http/describe.ts'
 import { healthRoutes, probeRouteOptions } from '../http/health.ts'
@@ -28,7 +29,7 @@ const copyButtons = readAsset('copy-buttons.js')
 /** An application's own token can only read. */
 const anyToken = acceptTokens({ kinds: ['portal', 'client', 'application'] })
 const onlyUsers = acceptTokens()
-/** The same as onlyUsers, but a refused token gets another message. */
+/** Accepts the same tokens as onlyUsers, but refuses other tokens with another message. */
 const onlyUsersRemove = acceptTokens({ refusal: refusalToRemove })
 // Only people may change the members of a group: on the portal's page, or with a token from that page. The token that a
 // client gets at a login cannot add members.
@@ -37,7 +38,10 @@ const portalTokensOnly = acceptTokens({
   refusal: () => "Permission denied. Use an access token from the portal's own page.",
 })
 
-/** The schema of the route checks the fields. The handler reads the result after it has checked the caller's rights. */
+/**
+ * Because of `attachValidation`, Fastify checks the fields but lets the handler run. The handler checks the caller's
+ * rights first, and then reads the result of the check.
+ */
 function route(schema: object, config = onlyUsers) {
   return { schema, config, attachValidation: true, exposeHeadRoute }
 }

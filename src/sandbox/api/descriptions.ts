@@ -1,17 +1,18 @@
-// The descriptions of the API for programs (rule api-descriptions). They are public: they contain no secrets.
+// The machine-readable descriptions of the API (rule api-descriptions). Anyone may read these descriptions, because
+// they contain no secrets.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Description } from '../http/describe.ts'
 import type { Addresses } from '../services.ts'
 import { type OpenApi, toRaml } from './raml.ts'
 
-/** For describeRoutes. */
+/** The title, the address and the tags of the API description. Pass this value to describeRoutes. */
 export function apiDescription({ apiUrl }: Pick<Addresses, 'apiUrl'>): Description {
   return {
     title: 'Application API',
     version: '1.0',
     description:
-      'Applications that the caller develops, their OAuth clients, and their groups. ' +
-      'You get an access token from a login at the portal, or from your account page there. A token that is listed with an application’s credentials can only read ' +
+      'Lists and changes the applications that the caller develops, their OAuth clients, and their groups. ' +
+      'You get an access token from a login at the portal, or from your account page there. A token that belongs to an application’s credentials can only read ' +
       'that application. Unknown fields of a body are ignored. If a field appears ' +
       'twice, the last one counts.',
     url: apiUrl,

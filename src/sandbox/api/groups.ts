@@ -1,4 +1,5 @@
-// The calls of the identities API that a developer of applications needs: groups and their members.
+// The routes for groups and their members. They are the part of the identities API that a developer of applications
+// needs.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import { type FieldProblems, findTextProblems } from '../applications/fields.ts'

@@ -1,12 +1,12 @@
-// Limits how many lists one caller receives at the same time. Each list keeps one portion in memory, even if the caller
-// reads nothing.
+// Limits how many lists one caller receives at the same time, because each list keeps one portion in memory, even if
+// the caller does not read the answer.
 import type { Caller } from '../tokens/find-caller.ts'
 
 const mostAtOnce = 8
 
 /**
- * The returned function waits until it is the caller's turn, and then passes the portions on. Calls get their turn in the
- * order in which they arrive.
+ * Returns a function that waits until the caller may receive one more list, and then yields the portions of this list.
+ * The lists of a caller start in the order of the requests.
  */
 export function createListTurns() {
   const callers = new Map<string, { running: number; waiting: (() => void)[] }>()
@@ -34,7 +34,7 @@ export function createListTurns() {
     try {
       yield* portions
     } finally {
-      // Free the place even if the reader has left or the store has failed.
+      // Free the place even if the caller has disconnected or the store has failed.
       end(key)
     }
   }

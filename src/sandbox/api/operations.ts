@@ -1,4 +1,5 @@
-// All operations of the API: parameters, bodies and every answer. The description of the API is made from them.
+// Describes all operations of the API: parameters, bodies and every answer. The description of the API is made from
+// these objects.
 import { limits } from '../groups/limits.ts'
 import { answer, inEnvelopeOrNot, parameters, ref } from '../http/describe.ts'
 import { contexts } from './schemas.ts'
@@ -14,9 +15,9 @@ const refusals = {
     headers: { 'WWW-Authenticate': { type: 'string', description: 'Bearer (RFC 6750).' } },
   },
   403: answer('The caller may not do this.', 'Error'),
-  404: answer('No such ID exists, or the caller may not see it.', 'Error'),
+  404: answer('No record has this ID, or the caller may not see the record.', 'Error'),
   409: answer(
-    'The user is a member or invited already, or is the last member of a group that has applications.',
+    'The user is already a member, is already invited, or is the last member of a group that has applications.',
     'Error',
   ),
   412: answer(
@@ -26,7 +27,7 @@ const refusals = {
   413: answer('The body is larger than 64 KiB.', 'Error'),
   415: answer('The body is not application/json.', 'Error'),
   422: answer('Fields are missing or not valid.', 'FieldErrors'),
-  500: answer('The server failed. The call may have been carried out.', 'Error'),
+  500: answer('The server failed, but it may have carried out the call.', 'Error'),
   503: {
     ...answer('The database does not answer. Retry-After says how many seconds to wait.', 'Error'),
     headers: { 'Retry-After': { type: 'integer', description: 'Seconds.' } },
@@ -39,7 +40,7 @@ const withTag = (description: string, schema: string, headers: object = {}) => (
   headers: {
     ETag: {
       type: 'string',
-      description: 'The value for If-Match (RFC 9110 8.8.3). Every write of the application changes it.',
+      description: 'The value for If-Match (RFC 9110 8.8.3). Every change of the application changes this value.',
     },
     ...headers,
   },
@@ -54,7 +55,7 @@ const ifMatch = {
   },
 }
 
-/** This example works as it is, except the group: use the id of your own group. */
+/** A reader can send this example unchanged, except the group: the reader must use the id of their own group. */
 const exampleApp = {
   name: 'Weather',
   description: 'Shows the weather.',
@@ -73,7 +74,7 @@ export const listApplicationsCall = {
   operationId: 'listApplications',
   summary: 'List your applications',
   description:
-    'Returns the applications of all your groups. An application’s own access token lists only that application.',
+    'Returns the applications of all your groups. If you send an application’s own access token, the list contains only that application.',
   tags: ['Applications'],
   response: { 200: answer('All of your applications, the oldest first.', 'AppCollection'), ...refusalAnswers() },
 }
@@ -98,14 +99,14 @@ export const createApplicationCall = {
 export const getApplicationCall = {
   operationId: 'getApplication',
   summary: 'Get one application',
-  description: 'An application’s own access token reads only that application.',
+  description: 'An application’s own access token can read only that application.',
   tags: ['Applications'],
   params: parameters(appId),
   response: {
     200: withTag('The application and its client, without secrets.', 'AppWithClient', {
       'Client-Secrets-Created': {
         type: 'string',
-        description: 'When the valid client secrets were created, the newest first, separated by commas.',
+        description: 'The times at which the valid client secrets were created, the newest first, separated by commas.',
       },
     }),
     ...refusalAnswers(403, 404),
@@ -165,7 +166,7 @@ export const linkUserCall = {
   operationId: 'linkUser',
   summary: 'Invite a user to a group, or accept an invitation',
   description:
-    'A member of the group sends this to invite another user. The invited user sends the same call to accept. An invitation gives ' +
+    'A member of the group sends this call to invite another user. The invited user sends the same call to accept the invitation. An invitation gives ' +
     `no rights, and shows no data of the invited user. A group has at most ${limits.openInvitations} open invitations. Only tokens from the ` +
     'portal’s own page may call this.',
   tags: ['Groups'],
@@ -193,7 +194,7 @@ export const listMembershipsCall = {
   operationId: 'listMemberships',
   summary: 'List your groups',
   description:
-    'Groups that the caller made come first; a form can use the first one as its default. The list does not contain open invitations.',
+    'Groups that the caller made come first, so that a form can offer the first group as its default. The list does not contain open invitations.',
   tags: ['Groups'],
   params: parameters(userId),
   querystring: {
@@ -202,14 +203,16 @@ export const listMembershipsCall = {
   },
   response: {
     200: answer(
-      'Links from the user to groups: first the groups that the user made, then others, the oldest first.',
+      'Links from the user to groups: first the groups that the user made, then the other groups. Within both parts, the oldest link comes first.',
       'LinkCollection',
     ),
     ...refusalAnswers(403, 404, 422),
   },
 }
 
-/** The error answers of a call: those that every call can give, and those with these statuses. */
+/**
+ * Returns the error answers of a call: the answers that every call can give, and the answers with the given statuses.
+ */
 function refusalAnswers(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries([400, 401, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]))
 }

@@ -1,5 +1,5 @@
-// The pages of the API's listener for people: the home page, and the content of the page that describes the calls. They are
-// public: they contain no secrets.
+// The web pages of the API's listener: the home page, and the content of the page that describes the calls. Anyone may
+// read these pages, because they contain no secrets.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from '../services.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
@@ -14,7 +14,7 @@ export function showHome({ apiUrl, portalUrl, labUrl }: Addresses) {
       width: 'middle',
       brand: 'Application API',
       scripts: ['copy-buttons.js'],
-      // In double quotes the shell replaces the variable.
+      // Inside double quotes, the shell replaces the variable with its value.
       list: `curl -sS ${apiUrl}/apps/v1 \\\n  -H "Authorization: Bearer $TOKEN"`,
       portalUrl,
       labUrl,
@@ -53,27 +53,27 @@ const samples = {
   expires_in: 86400,
 }
 
-/** Settings of the page that describes the calls. */
+/** The title, texts and links of the page that describes the calls. */
 export function apiCallsPage({ portalUrl, labUrl }: Addresses) {
   return {
     title: 'API reference',
     home: { href: '/', label: 'Application API' },
     brand: 'Application API',
-    about: 'List, create, change and remove the applications that you develop, and their groups.',
+    about: 'List, create, change and remove the applications that you develop, and manage their groups.',
     tokenUrl: `${portalUrl}/account/token`,
     variables: [
       { name: 'USER_ID', is: 'Your user ID. It is on your account page at the login portal.' },
       {
         name: 'GROUP_ID',
-        is: 'The ID of one of your groups. In the response of “List your groups”, it is the member “to”.',
+        is: 'The ID of one of your groups. In the response of “List your groups”, it is the field “to”.',
       },
       {
         name: 'APP_ID',
-        is: 'The ID of an application. In the response of “List your applications”, it is the member “@id”.',
+        is: 'The ID of an application. In the response of “List your applications”, it is the field “@id”.',
       },
     ],
     errorHelp:
-      'Every error has this form. The message is a text. Only with status 422, it is an object with a list of problems for each field.',
+      'Every error has this form. The field “message” is a text. Only if the status is 422, “message” is an object with a list of problems for each field.',
     errorExample: { error: { status: 404, message: 'App not found.' } },
     samples,
     links: [

@@ -95,7 +95,7 @@ function toBody(content: Record<string, { schema: Schema }> = {}) {
   return schema && toType(schema)
 }
 
-/** The name of a type, or its declaration. */
+/** Returns the name of a RAML type. If the schema says more than the type's name, returns a declaration instead. */
 function toType(schema: Schema): string | Record<string, unknown> {
   const { $ref, type, format, description, properties, required = [], additionalProperties, items, anyOf } = schema
   if ($ref) return $ref.split('/').at(-1) ?? ''
@@ -116,7 +116,7 @@ function toType(schema: Schema): string | Record<string, unknown> {
           toType(one),
         ]),
       ),
-      // Fields of any name.
+      // Allows fields with any name.
       ...(additionalProperties && { '//': toType(additionalProperties) }),
     },
   })
@@ -134,7 +134,7 @@ function mapValues<T, R>(values: Record<string, T>, map: (value: T) => R): Recor
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]))
 }
 
-/** Texts that YAML would read as another type are in quotation marks. JSON strings are valid YAML. */
+/** Writes a text as a JSON string, which is valid YAML, if YAML could read the plain text as something else. */
 function toYaml(value: unknown, indent = ''): string {
   if (typeof value === 'string')
     return /^[A-Za-z][\w./-]*(:\/\/[\w.:/-]+)?( \| \w+)*$/.test(value) ? value : JSON.stringify(value)

@@ -14,23 +14,24 @@ interface AcceptedTokens {
   refusal: (appId: string) => string
 }
 
-/** A user's token allows everything that the user may do, whichever client has it. */
+/** A user's token allows everything that the user may do, whichever client uses the token. */
 const users: readonly TokenKind[] = ['portal', 'client']
 
 /**
- * The `config` of a route whose requests are recorded as steps of kind api. It says which kinds of tokens the route
- * accepts, and the message of the 403 for other tokens. By default, a route accepts only tokens of users.
+ * Returns the `config` of a route of the API. The laboratory records requests to this route as steps of the kind `api`.
+ * The config also says which kinds of tokens the route accepts, and which message a 403 for other tokens has. By
+ * default, a route accepts only tokens of users.
  */
 export function acceptTokens(accepted: Partial<AcceptedTokens> = {}): object {
   return { ...step('api').config, ...accepted }
 }
 
-/** The caller of this request. Works only in a scope that called requireToken. */
+/** The caller of this request. Works only in a scope that was passed to requireToken. */
 export function callerOf(request: FastifyRequest): Caller {
   return request.getDecorator<Caller>(decoratorName)
 }
 
-/** The maker of records that this request creates. */
+/** Returns the user and the client that are stored as makers of the records that this request creates. */
 export function makerOf(request: FastifyRequest): Maker {
   const { kind, userId, clientId } = callerOf(request)
   return { userId, clientId: kind === 'portal' ? null : clientId }
@@ -61,7 +62,7 @@ export function requireToken(
 }
 
 function unauthorized(reason: CallerFault): ApiError {
-  // Without a token the challenge contains no error code (RFC 6750 3.1).
+  // Without a token, the challenge contains no error code (RFC 6750 3.1).
   const error = reason === 'token-missing' ? '' : ', error="invalid_token"'
   const headers = { 'www-authenticate': `Bearer realm="application API"${error}` }
   return new ApiError(401, 'Unauthorized', { headers, reason })

@@ -1,10 +1,11 @@
-// The form of requests and answers of the API. Fastify checks requests with these schemas; OpenAPI and RAML are made from them.
+// The schemas of the API's requests and answers. Fastify checks requests with these schemas, and the OpenAPI and RAML
+// descriptions are made from them.
 import { changedApplication, clientFields, descriptiveFields, newApplication } from '../applications/fields.ts'
 import { listOf, object, only, ref, type Schema, text } from '../http/describe.ts'
 
 const platform = 'https://standards.oftrust.net/v2/Context'
 
-/** The data models that bodies and answers name. */
+/** The address of the data model of each type. Request bodies and answers contain this address. */
 export const contexts = {
   App: `${platform}/Identity/Digital/Software/App/`,
   Group: `${platform}/Identity/Group/`,
@@ -21,7 +22,7 @@ function collectionOf(item: Schema): Schema {
   return object({ '@context': only(contexts.collection), '@type': only('collection'), ItemList: listOf(item) })
 }
 
-/** The names by which bodies name their data model. */
+/** The schemas of the two fields with which a request body names its data model. */
 function namesOf(type: keyof typeof contexts): Schema {
   const context = {
     type: 'string',
@@ -32,7 +33,7 @@ function namesOf(type: keyof typeof contexts): Schema {
   return { context, type: only(type) }
 }
 
-/** The data of a new group. */
+/** The fields of a new group. */
 export const newGroup = {
   type: 'object',
   required: ['name'],
@@ -95,7 +96,7 @@ export const apiSchemas: Record<string, Schema> = {
   NewClient: object({ ...client, clientSecrets: { ...listOf(secret), minItems: 1, maxItems: 1 } }),
   AppAccessToken: object({
     id: uuid,
-    token: { ...text, description: 'A JWT. The member access_token has the same value.' },
+    token: { ...text, description: 'A JWT. The field access_token has the same value.' },
     access_token: text,
     expires_in: { type: 'integer', description: 'Seconds.' },
     token_type: only('Bearer'),

@@ -1,4 +1,4 @@
-// Applications, groups, links and collections as the API shows them.
+// Makes the JSON in which the API shows applications, groups, links and collections.
 import { Readable } from 'node:stream'
 import { clientFields, descriptiveFields } from '../applications/fields.ts'
 import type { Application } from '../store/applications.ts'
@@ -12,9 +12,9 @@ export function toCollection<T>(items: T[]) {
 }
 
 /**
- * The JSON of a collection, in portions. The stream makes the next portion when the reader has room for it. A long list
- * in one piece would delay all other callers. A caller who requests many lists and does not read them could fill the
- * memory.
+ * Writes a collection as JSON, in portions. The stream makes the next portion only when the reader has room for it.
+ * Otherwise a long list would delay all other callers, and a caller who requests many lists without reading them could
+ * fill the memory.
  */
 export function writeCollection<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): Readable {
   // The generator makes each piece only when the stream asks for it.
@@ -47,8 +47,8 @@ export function toAppJson(application: Application) {
 }
 
 /**
- * `clientSecrets`: the secrets that this call has just created. Without them the JSON contains no secrets, because the
- * store has only hashes.
+ * `clientSecrets` contains the secrets that this call has just created. If it is left out, the JSON contains no
+ * secrets, because the store has only hashes.
  */
 export function toClientJson(application: Application, clientSecrets?: string[]) {
   return {
@@ -96,7 +96,7 @@ function toMemberLink(link: Invitation & { groupName: string }, status: 'maker' 
   }
 }
 
-// The link from the group is created together with the application and never changes.
+// The link from the group to the application is created together with the application and never changes.
 function toDeveloperLink({ id, linkId, groupId, createdAt, createdBy }: Application) {
   return {
     '@context': contexts.DeveloperOf,
@@ -120,7 +120,7 @@ function toMetadata({ createdAt, createdBy, updatedAt, updatedBy }: Changes) {
   return { createdAt: toTime(createdAt), createdBy, updatedAt: toTime(updatedAt), updatedBy }
 }
 
-/** RFC 3339 with `+00:00`, as the platform writes it. */
+/** Writes the time as in RFC 3339, with `+00:00` as on the real platform. */
 export function toTime(date: Date): string {
   return date.toISOString().replace('Z', '+00:00')
 }

@@ -1,5 +1,5 @@
-// Reads, creates, changes and removes applications and their OAuth clients, if the caller may do this. Ids come from
-// outside and are not checked yet.
+// Reads, creates, changes and removes applications and their OAuth clients, if the caller may do this. Callers pass ids
+// as they were sent: this file checks them.
 import { randomUUID } from 'node:crypto'
 import { requireRoomForApplication, requireRoomForGrowth } from '../groups/limits.ts'
 import { Refusal } from '../observe/refusal.ts'
@@ -35,8 +35,8 @@ export interface CreatedApplication {
 }
 
 /**
- * Creates the application with its client, its first secret and its access tokens. If it throws, nothing is created. `also`
- * runs in the same transaction. Throws Refusal.
+ * Creates the application with its client, its first secret and its access tokens. If the function throws, nothing is
+ * created. The callback `also` runs in the same transaction. Throws Refusal.
  */
 export async function createApplication(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
@@ -85,7 +85,10 @@ async function signToken(
   return { id: tokenId, token: await signAppToken(keyRing, claims) }
 }
 
-/** A user reads the applications of their groups. An application's own token reads only that application. The oldest come first. */
+/**
+ * Lists the applications that the caller may read. A user may read the applications of their groups. An application's
+ * own token may read only that application. The oldest application comes first.
+ */
 export async function* listReadable(
   { store }: Pick<Services, 'store'>,
   { kind, userId, clientId }: Caller,
@@ -96,8 +99,8 @@ export async function* listReadable(
 }
 
 /**
- * Throws Refusal. For a user, an application of other people looks like one that does not exist. For an application's own
- * token, every other application is forbidden.
+ * Throws Refusal. A user gets the same refusal for an application of other people as for an application that does not
+ * exist. An application's own token gets the refusal `not-allowed` for every other application.
  */
 export async function readApplication(
   { store }: Pick<Services, 'store'>,
@@ -120,14 +123,15 @@ export async function requireDeveloper({ store }: Pick<Services, 'store'>, id: s
 interface Condition {
   userId: string
   /**
-   * Whether the caller has read this version of the application. If the caller names no version, the result is true.
+   * Returns whether the caller has read this version of the application. If the caller names no version, the function
+   * returns true.
    */
   isKnownVersion: (version: number) => boolean
 }
 
 /**
- * If two callers change the same version at once, exactly one succeeds. If the calls name no version, each field gets the
- * value of the latest call that changes it. Throws Refusal.
+ * Changes an application. If two callers name the same version and change it at the same time, only one call succeeds.
+ * If the calls name no version, each field gets the value of the latest call that changes the field. Throws Refusal.
  */
 export async function changeApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -164,8 +168,8 @@ export async function removeApplication(
 }
 
 /**
- * Returns the new secret, which no later call can show. The previous secret stays valid, so that a running client can
- * switch to the new one later. Throws Refusal.
+ * Adds a client secret. Returns the new secret, which no later call can show. The previous secret stays valid, so that
+ * a running client can switch to the new one later. Throws Refusal.
  */
 export async function addSecret(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -175,7 +179,8 @@ export async function addSecret(
   const now = clock()
   const secret = makeSecret()
   await store.transaction(async db => {
-    // Lock the row of the application first. Otherwise two calls at the same time could remove each other's secret.
+    // Lock the row of the application first. Otherwise two calls at the same time could each remove the secret that the
+    // other call has made.
     await claim(db, id, maker.userId, now)
     await addClientSecret(db, id, hashToken(secret), { maker, now })
   })

@@ -1,4 +1,5 @@
-// The fields of an application that its developer fills in: their schemas, their types, and rules that a schema cannot express.
+// The fields of an application that its developer fills in. This file has the schemas and types of these fields, and
+// rules that a schema cannot express.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { ApplicationFields } from '../store/applications.ts'
@@ -48,21 +49,25 @@ export const clientFields = {
     type: 'string',
     minLength: 1,
     description:
-      'A comma-separated list. Each is an absolute https address without a fragment, or http on a loopback address, of at most 2,048 characters.',
+      'A comma-separated list. Each entry is an absolute https address without a fragment, of at most 2,048 characters. On a loopback address, http is allowed, too.',
     examples: ['http://localhost:3000/exchangeToken'],
   },
   defaultScopes: scopes,
   defaultRedirectUri: {
     type: 'string',
     maxLength: 2048,
-    description: 'One of redirectUris. If this field is left out, the first of redirectUris is the default.',
+    description:
+      'One entry of redirectUris. If this field is left out, the first entry of redirectUris is the default.',
     examples: ['http://localhost:3000/exchangeToken'],
   },
 } as const satisfies Record<string, JSONSchema>
 
 const fields = { ...descriptiveFields, ...clientFields } as const
 
-/** The data of a new application. A field that was added to the API later is not in `required`: older clients do not send it. */
+/**
+ * The data of a new application. A field that was added to the API later is not in `required`, because older clients do
+ * not send the field.
+ */
 export const newApplication = {
   type: 'object',
   required: [
@@ -92,7 +97,7 @@ export const changedApplication = {
 export type NewApplication = FromSchema<typeof newApplication>
 export type ChangedApplication = FromSchema<typeof changedApplication>
 
-/** The problems of each wrong field. */
+/** The problems of each wrong field, by field name. */
 export type FieldProblems = Record<string, string[]>
 
 /** Thrown if fields have values that are not allowed. */
@@ -106,13 +111,13 @@ export class InvalidFields extends Refusal {
   }
 }
 
-// How many bad redirect URIs an answer names. A body can contain thousands of bad redirect URIs, and the answer must
-// not be larger than the body.
+// An answer names at most this number of wrong redirect URIs. A body can contain thousands of wrong redirect URIs, and
+// the answer must not be larger than the body.
 const mostProblems = 10
 
 /**
- * Adds problems that a schema cannot express. `data` may hold anything. `bySchema` contains the problems that the
- * schema has found. This function does not check these fields again.
+ * Returns the problems in `bySchema`, which the schema has found, and adds problems that a schema cannot express.
+ * `data` can be any object. The function does not check a field again if the schema has already found a problem in it.
  */
 export function findFieldProblems(data: Record<string, unknown>, bySchema: FieldProblems): FieldProblems {
   const problems = { ...bySchema, ...findTextProblems(data, ['groupId', ...Object.keys(fields)]) }
@@ -125,15 +130,16 @@ export function findFieldProblems(data: Record<string, unknown>, bySchema: Field
   const uriProblems = findUriProblems(redirectUris)
   if (!problems.redirectUris && uriProblems.length > 0) problems.redirectUris = uriProblems
   const chosen = problems.defaultRedirectUri ? '' : String(data.defaultRedirectUri ?? '')
-  // If the list is empty or wrong, the default cannot be compared with it. Then check only that the default has the
-  // form of a redirect URI.
+  // If the list is empty or wrong, the default cannot be compared with the list. In this case, check only that the
+  // default has the form of a redirect URI.
   const isAllowed = redirectUris.length === 0 ? isRedirectUri(chosen) : redirectUris.includes(chosen)
   if (chosen !== '' && !isAllowed) problems.defaultRedirectUri = ['Must be one of redirectUris.']
   return problems
 }
 
 /**
- * Like findFieldProblems, for the data of a change. A groupId is refused, because an application cannot move to another group.
+ * Does the same as findFieldProblems, but for the data of a change. A groupId is refused, because an application cannot
+ * move to another group.
  */
 export function findChangeProblems(data: Record<string, unknown>, bySchema: FieldProblems): FieldProblems {
   const { groupId, ...others } = data
@@ -141,7 +147,7 @@ export function findChangeProblems(data: Record<string, unknown>, bySchema: Fiel
   return groupId === undefined ? problems : { ...problems, groupId: ['Unknown field.'] }
 }
 
-/** Problems of fields whose texts cannot be stored. */
+/** Returns a problem for each field whose text cannot be stored. */
 export function findTextProblems(data: Record<string, unknown>, names: readonly string[]): FieldProblems {
   const isBad = (value: unknown) => typeof value === 'string' && !isStorableText(value)
   return Object.fromEntries(names.filter(name => isBad(data[name])).map(name => [name, ['Not a valid string.']]))
@@ -154,11 +160,11 @@ function findUriProblems(uris: string[]): string[] {
     .slice(0, mostProblems)
     .map(
       uri =>
-        `Not a valid redirect URI: ${uri.slice(0, 100)}. It must be absolute, without fragment, with https, or http on a loopback address, ${plainHostRule}.`,
+        `Not a valid redirect URI: ${uri.slice(0, 100)}. It must be an absolute https address (or http on a loopback address) without a fragment, ${plainHostRule}.`,
     )
 }
 
-/** Spaces around an entry and a comma at the end do not count. */
+/** Ignores spaces around an entry, and a comma at the end. */
 function splitUris(list: unknown): string[] {
   return String(list)
     .split(',')
@@ -166,18 +172,24 @@ function splitUris(list: unknown): string[] {
     .filter(uri => uri !== '')
 }
 
-/** The values of fields that a new application leaves out. */
+/** The values of the fields that the data of a new application leaves out. */
 export const emptyFields = Object.fromEntries(Object.keys(fields).map(name => [name, ''])) as Record<
   keyof typeof fields,
   string
 >
 
-/** The fields as they are stored. A field that a new application leaves out is empty. */
+/**
+ * Returns the fields of a new application as the store needs them. A field that the data leaves out gets an empty
+ * value.
+ */
 export function fieldsOf({ groupId: _, ...data }: NewApplication): ApplicationFields {
   return mergeFields({ ...emptyFields, redirectUris: [] }, data)
 }
 
-/** If the default redirect URI is no longer in the list, the first URI of the list becomes the default. */
+/**
+ * Returns the fields after a change. If the default redirect URI is no longer in the list, the first URI of the list
+ * becomes the default.
+ */
 export function mergeFields(present: ApplicationFields, change: ChangedApplication): ApplicationFields {
   const redirectUris = [...new Set(splitUris(change.redirectUris))]
   const chosen = change.defaultRedirectUri || present.defaultRedirectUri
@@ -193,7 +205,10 @@ export function pickFields(application: ApplicationFields): ApplicationFields {
   return Object.fromEntries(names.map(name => [name, application[name]])) as unknown as ApplicationFields
 }
 
-/** The data of an application that is made only for its OAuth client. The caller adds the group. Throws InvalidFields. */
+/**
+ * Returns the data of an application that is made only because a program needs its OAuth client. The caller adds the
+ * group. Throws InvalidFields.
+ */
 export function dataOfClient({ name, redirectUris }: { name: string; redirectUris: readonly string[] }) {
   const data = { ...emptyFields, name, redirectUris: redirectUris.join() }
   const problems = findFieldProblems(data, findNameProblems(name))

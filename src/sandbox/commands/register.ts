@@ -1,4 +1,4 @@
-// Registers a client, while the sandbox runs or not: npm run sandbox:register -- --redirect-uri URI
+// Registers a client, even if the sandbox is running: npm run sandbox:register -- --redirect-uri URI
 import { parseArgs } from 'node:util'
 import { toApiError } from '../api/api-error.ts'
 import { createApplication } from '../applications/applications.ts'
@@ -37,11 +37,11 @@ export const registerClient = defineCommand({ usage, failure: 'Nothing was regis
   const { portalUrl, apiUrl, databaseUrl } = config
   if (databaseUrl.reveal() === 'sqlite::memory:')
     throw new NothingDone(
-      'Only the running sandbox can use a database in memory. Register the client with POST /lab/v1/applications.',
+      'This command cannot use a database in memory. Register the client at the running sandbox, with POST /lab/v1/applications.',
     )
   if ([portalUrl, apiUrl].some(url => new URL(url).port === '0'))
     throw new NothingDone(
-      'The ports of the sandbox are not known. Set PORTAL_PORT and API_PORT to the ports that it uses.',
+      'The ports of the sandbox are not known. Set PORTAL_PORT and API_PORT to the ports that the running sandbox uses.',
     )
   return onStore(config, async store => {
     const userId = await findOwner(store, config, email)
@@ -73,13 +73,16 @@ async function findOwner(store: Store, { seed, portalUrl }: SandboxConfig, email
   const [first, second] = await listSomeUsers(store.read, 2)
   if (!first)
     throw new NothingDone(
-      `There is no account yet that a client could belong to. Sign up at ${portalUrl} while the sandbox runs, or set the SEED_ settings and start it once.`,
+      `There is no account yet that a client could belong to. Sign up at ${portalUrl} while the sandbox runs, or set the SEED_ settings and start the sandbox once.`,
     )
-  if (second) throw new NothingDone('There are several accounts. Name the owner of the client: --email ann@example.org')
+  if (second)
+    throw new NothingDone(
+      'There are several accounts. Say which account the client belongs to: --email ann@example.org',
+    )
   return first
 }
 
-/** Throws NothingDone if the API would refuse these fields. */
+/** Does the work. If the domain code refuses it, throws NothingDone with the API's message for the refusal. */
 async function inSentences<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,12 +1,12 @@
-// Shared by all commands: read the settings, and print the result or the error. The options are read first, because
-// opening the database may change the database.
+// Code that all commands share: it reads the settings, and prints the result or the error. A command reads its options
+// before it opens the database, because opening the database may change it.
 import { existsSync } from 'node:fs'
 import { ConfigError, readConfig, type SandboxConfig } from '../config.ts'
 import { UnusableDatabase } from '../store/migrate.ts'
 import { openStore } from '../store/open-store.ts'
 import type { Store } from '../store/store.ts'
 
-/** The message tells the operator in one sentence what to do. */
+/** Thrown if a command cannot do its work. The message says what the operator must do. */
 export class NothingDone extends Error {}
 
 /** Resolves to the text for the operator. Never rejects. */
@@ -16,8 +16,8 @@ export type Command = (
 ) => Promise<{ exitCode: number; stdout: string; stderr: string }>
 
 /**
- * `work` resolves to the text to print. If it throws, the output begins with `failure`, and the exit code is 1. `usage` is the
- * whole text of `--help`.
+ * Defines a command. `work` resolves to the text to print. If `work` throws, the exit code is 1. If the error was not
+ * written for the operator, the output begins with `failure`. `usage` is the whole text of `--help`.
  */
 export function defineCommand(
   { usage, failure }: { usage: string; failure: string },
@@ -50,10 +50,10 @@ export async function runCommand(command: Command): Promise<void> {
   process.exitCode = exitCode
 }
 
-/** Opens the database, brings it up to date, and closes it after the work. */
+/** Opens the database, migrates it to the current schema, and closes it after the work. */
 export async function onStore<T>(config: SandboxConfig, work: (store: Store) => Promise<T>): Promise<T> {
-  // Throw if the file does not exist. Otherwise openStore would create a new file, and nobody would notice that the
-  // running sandbox uses another file.
+  // Throw if the file does not exist. Otherwise openStore would create a new database file, and the operator would not
+  // notice that the running sandbox uses another file.
   sqlitePathOf(config)
   const store = await openStore(config.databaseUrl, { clock: () => new Date(), onLost: () => undefined })
   try {
@@ -63,10 +63,12 @@ export async function onStore<T>(config: SandboxConfig, work: (store: Store) => 
   }
 }
 
-/** Undefined for PostgreSQL. Throws NothingDone if there is no such file. */
+/** Returns undefined for PostgreSQL. Throws NothingDone if the file does not exist. */
 export function sqlitePathOf({ databaseUrl }: SandboxConfig): string | undefined {
   const [, path] = /^sqlite:(.+)$/.exec(databaseUrl.reveal()) ?? []
   if (path && !existsSync(path))
-    throw new NothingDone('There is no database at DATABASE_URL yet. Start the sandbox first: it makes the database.')
+    throw new NothingDone(
+      'There is no database at DATABASE_URL yet. Start the sandbox first: the sandbox makes the database.',
+    )
   return path
 }

@@ -1,4 +1,4 @@
-// Applies the SEED_ settings, while the sandbox runs: npm run sandbox:seed -- --force
+// Applies the SEED_ settings, even if the sandbox is running: npm run sandbox:seed -- --force
 import { parseArgs } from 'node:util'
 import { createPasswords } from '../people/passwords.ts'
 import { seedStore } from '../seed/seed.ts'
@@ -6,9 +6,9 @@ import { defineCommand, NothingDone, onStore, runCommand } from './run-command.t
 
 const usage = `npm run sandbox:seed [-- --force]
 
-Makes the user and the client of the SEED_ settings. The sandbox may be running.
+Makes the user and the client that the SEED_ settings describe. The sandbox may be running.
 
-  --force   applies the settings again, also if they have not changed since they were last applied
+  --force   applies the settings again, even if the settings are the same as last time
   --help    this text`
 
 export const applySeeds = defineCommand({ usage, failure: 'Nothing was seeded' }, async (config, args) => {
@@ -19,7 +19,9 @@ export const applySeeds = defineCommand({ usage, failure: 'Nothing was seeded' }
   const { applied, refused, outdated } = await onStore(config, store => seedStore(store, seed, parts))
   const news = applied.length > 0 ? `Applied: ${applied.join(', ')}.` : 'Nothing had to be applied.'
   if (refused.length > 0) throw new NothingDone([...refused, news].join('\n'))
-  return outdated.length > 0 ? `${news}\nSince it was seeded, ${outdated.join(', ')}; --force undoes that.` : news
+  return outdated.length > 0
+    ? `${news}\nChanges since the seeding: ${outdated.join(', ')}. The option --force undoes these changes.`
+    : news
 })
 
 if (import.meta.main) await runCommand(applySeeds)

@@ -19,7 +19,7 @@ function refusalsIn(schema: string) {
       ...answer('Too many attempts failed. Retry-After says how many seconds to wait.', schema),
       headers: retryAfter,
     },
-    500: answer('The server failed. The call may have been carried out.', schema),
+    500: answer('The server failed, but it may have carried out the call.', schema),
     503: {
       ...answer('The database does not answer. Retry-After says how many seconds to wait.', schema),
       headers: retryAfter,

@@ -9,12 +9,14 @@ import { openAsDeveloper } from '../support/forms.ts'
 import { link, listLinks, makeGroupBody, openTwo, unlink } from '../support/group-calls.ts'
 
 const tooMany = (problem: string) => ({ error: { status: 422, message: { groupId: [problem] } } })
-const tooManyGroups = tooMany('A person has at most 20 groups. Leave one first.')
-const tooManyApplications = tooMany('A group has at most 100 applications. Remove one, or use another group.')
-const tooManyInvitations = tooMany('A group has at most 20 open invitations. Cancel one first.')
-const invitedTooOften = tooMany('A person can invite another at most 20 times in 24 hours. Try again tomorrow.')
+const tooManyGroups = tooMany('A person can be in at most 20 groups. Leave a group first.')
+const tooManyApplications = tooMany(
+  'A group has at most 100 applications. Remove an application, or use another group.',
+)
+const tooManyInvitations = tooMany('A group has at most 20 open invitations. Cancel an invitation first.')
+const invitedTooOften = tooMany('A person can invite another person at most 20 times in 24 hours. Try again tomorrow.')
 const tooManyBytes = tooMany(
-  "The fields of a group's applications take at most 256 KiB as JSON. Shorten some, or use another group.",
+  'The fields of all applications of a group together take at most 256 KiB as JSON. Shorten some fields, or use another group.',
 )
 
 /** The fields of an application as JSON, in bytes. */

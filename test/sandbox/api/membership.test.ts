@@ -79,7 +79,7 @@ for (const database of await openDatabases(t)) {
     const conflict = (message: string) => ({ error: { status: 409, message } })
     t.strictSame(
       (await link(maker, friend.userId, groupId)).json(),
-      conflict('The user is invited to the group already.'),
+      conflict('The user has already been invited to the group.'),
     )
     t.equal((await link(friend, friend.userId, groupId)).statusCode, 201)
     for (const [caller, userId] of [
@@ -88,7 +88,7 @@ for (const database of await openDatabases(t)) {
       [friend, friend.userId],
       [friend, maker.userId],
     ] as const)
-      t.strictSame((await link(caller, userId, groupId)).json(), conflict('The user is a member of the group already.'))
+      t.strictSame((await link(caller, userId, groupId)).json(), conflict('The user is already a member of the group.'))
   })
 
   t.test(`the invited person and every member of the group can end an invitation (${database.name})`, async t => {

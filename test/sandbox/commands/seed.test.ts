@@ -34,7 +34,7 @@ for (const database of await openDatabases(t)) {
     t.match(await seed(env), {
       exitCode: 0,
       stdout:
-        'Nothing had to be applied.\nSince it was seeded, a redirect URI was removed, the client secret no longer works; --force undoes that.\n',
+        'Nothing had to be applied.\nChanges since the seeding: a redirect URI was removed, the client secret no longer works. The option --force undoes these changes.\n',
     })
     t.equal(await isValid(sandbox), false)
     t.match(await runCommand('seed', env, '--force'), {
