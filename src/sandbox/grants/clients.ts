@@ -9,12 +9,12 @@ import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
 import { isId } from '../values/is-id.ts'
 
 /**
- * Throws Refusal. The right secret is accepted even after many failures, so that nobody can lock a client out. Nobody can
- * guess a secret, because it has at least 128 random bits.
+ * Throws Refusal. The right secret is accepted even after many failures, so that nobody can lock a client out. This is
+ * safe: nobody can guess a secret, because it has at least 128 random bits.
  */
 export async function authenticateClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
-  // The function reads the source of the request only if the secret is wrong.
+  // `sourceOf` reads where the request comes from. It is called only if the secret is wrong.
   { clientId, secret, sourceOf }: { clientId: string; secret: string; sourceOf: () => string },
   notes: StepNotes,
 ): Promise<void> {
@@ -25,14 +25,15 @@ export async function authenticateClient(
   notes.check({ name: 'client_secret', passed: isRight, received: secret })
   if (isRight) return notes.about({ knownClientId: clientId, provenClientId: clientId })
   const buckets: Bucket[] = [
-    // All texts that cannot be an id share one count. Otherwise made-up ids could fill the table.
+    // All texts that cannot be an id share one count of failures. Otherwise an attacker could fill the table with
+    // invented ids.
     { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10, windowMs: failureWindowMs },
     { key: `address ${sourceOf()}`, limit: 100, windowMs: failureWindowMs },
   ]
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
   await store.write(db => countFailure(db, buckets, clock()))
-  // Report that the client exists, although its secret is wrong.
+  // Note that the client exists, although the secret is wrong.
   const isKnown = hashes.length > 0 || (isPossible && (await findApplication(store.read, clientId)) !== undefined)
   if (isKnown) notes.about({ knownClientId: clientId })
   throw new Refusal(isKnown ? 'secret-wrong' : 'client-unknown')

@@ -1,4 +1,5 @@
-// Authorization codes: issued to a client that the user has allowed, and redeemed once for the first tokens of a family.
+// Issues an authorization code to a client that the user has allowed, and redeems each code only once. The client then
+// gets the first tokens of a new token family.
 import type { StepNotes } from '../observe/notes.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
@@ -19,8 +20,8 @@ import type { LoginRequest } from './login-request.ts'
 import { type IssuedTokens, issueTokens } from './tokens.ts'
 
 /**
- * Call this in the transaction that has stored or locked the consent. Throws Refusal if the user has signed out or the
- * application was removed in the meantime.
+ * Call this in the transaction that has stored or locked the consent. Throws Refusal if the user has signed out in the
+ * meantime, or if the application was removed.
  */
 export async function issueCode(
   db: Db,
@@ -46,8 +47,8 @@ export async function issueCode(
 }
 
 /**
- * Issues a code without asking the user. Returns undefined if the user has not allowed the application. Throws Refusal like
- * issueCode.
+ * Issues a code without asking the user, if the user has already allowed the application. Otherwise returns undefined.
+ * Throws Refusal as issueCode does.
  */
 export async function issueAllowedCode(
   services: Pick<Services, 'lifetimes' | 'store' | 'clock'>,
@@ -56,7 +57,7 @@ export async function issueAllowedCode(
 ): Promise<string | undefined> {
   const { store } = services
   const { id } = login.application
-  // Read the consent without a lock first. Without a consent, no transaction is needed.
+  // First read the consent without a lock. If there is no consent, no transaction is needed.
   if (!(await hasConsent(store.read, user.userId, id))) return undefined
   return store.transaction(async db =>
     (await lockConsent(db, user.userId, id)) ? issueCode(db, services, login, user) : undefined,
@@ -66,7 +67,7 @@ export async function issueAllowedCode(
 // A browser may deliver one callback twice, and two replicas of the client may then exchange the same code.
 const graceMs = 10_000
 
-/** What an authenticated client sends to redeem a code. */
+/** The values that an authenticated client sends to redeem a code. */
 export interface Exchange {
   clientId: string
   code: string
@@ -75,7 +76,10 @@ export interface Exchange {
   codeVerifier: string | undefined
 }
 
-/** Throws Refusal. A single SQL statement redeems the code, so only one of several callers succeeds. */
+/**
+ * Redeems a code. Throws Refusal. A single SQL statement redeems the code, so if several callers send the code, only
+ * one of them succeeds.
+ */
 export async function redeemCode(
   services: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   exchange: Exchange,
@@ -89,12 +93,13 @@ export async function redeemCode(
     codeHash: hashToken(exchange.code),
     clientId: exchange.clientId,
     redirectUri: exchange.redirectUri,
-    // If the exchange has no state, compare a value that no login can have.
+    // If the exchange has no state, compare a hash that no login can have.
     stateHash: exchange.state === undefined ? '-' : hashToken(exchange.state),
-    // S256 of RFC 7636 is the same SHA-256 in base64url. If the login had no challenge, no verifier matches.
+    // hashToken is SHA-256 in base64url, like the method S256 of RFC 7636. If the login had no challenge, no verifier
+    // matches.
     codeChallenge: exchange.codeVerifier === undefined ? '' : hashToken(exchange.codeVerifier),
   }
-  // PostgreSQL cannot store NUL, so no registered redirect URI contains it.
+  // PostgreSQL cannot store the character NUL, so no registered redirect URI contains this character.
   const redeemed = binding.redirectUri.includes('\0')
     ? undefined
     : await store.write(db =>
@@ -108,12 +113,12 @@ export async function redeemCode(
   return issueTokens(services, { ...redeemed, generation: 0, clientId: exchange.clientId, refreshToken })
 }
 
-/** The values to compare. The verifier is replaced by its challenge. */
+/** Returns the values that are compared with the login. The verifier is replaced by its challenge. */
 function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, codeChallenge }: CodeBinding) {
   return { code, redirect_uri: redirectUri, state, code_verifier: codeVerifier && codeChallenge }
 }
 
-/** Finds out why a code was not redeemed. Ends the tokens of a code that two callers have used. */
+/** Finds out why a code was not redeemed. If two callers have used the code, ends its tokens. */
 async function explainRefusal(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   binding: CodeBinding,
@@ -148,11 +153,11 @@ async function explainRefusal(
   })
   if (grant.redeemedAt) {
     const isSame = isSameUri && isSameState && isSameChallenge
-    // The other instance's clock may be a little ahead, so the difference can be negative. Math.abs does not accept a
-    // clock that is days ahead.
+    // Another instance may have redeemed the code. Its clock may be ahead, so the difference can be negative. Because
+    // of Math.abs, a clock that is days ahead does not count as a retry.
     const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= graceMs
-    // If this is not a retry of the same client, two callers have the code. The portal cannot know which of them is the
-    // client (RFC 6749 4.1.2).
+    // If this is not a retry by the same client, two callers have the code. The portal cannot know which caller is the
+    // client, so the tokens end (RFC 6749 4.1.2).
     if (!isReplay) await store.write(db => revokeGrant(db, grant.grantId, clock()))
     return new Refusal('code-used', { isReplay })
   }

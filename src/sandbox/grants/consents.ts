@@ -1,4 +1,4 @@
-// Consents: a user allows an application to sign them in, declines, or withdraws the consent.
+// Stores that a user allows an application to sign the user in, declines, or withdraws the consent.
 import { Refusal } from '../observe/refusal.ts'
 import type { ProvenUser } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
@@ -9,7 +9,10 @@ import { isId } from '../values/is-id.ts'
 import { issueCode } from './codes.ts'
 import type { LoginRequest } from './login-request.ts'
 
-/** A consent page that the visitor has answered. Only the first answer counts. `expiresAt`: when the page itself expires. */
+/**
+ * A consent page that the visitor has answered. Only the first answer to a page counts. `expiresAt` is the time at
+ * which the page itself expires.
+ */
 interface Question {
   id: string
   expiresAt: Date
@@ -30,13 +33,16 @@ export async function allowAndIssueCode(
   })
 }
 
-/** Throws Refusal if the question was answered before. */
+/** Throws Refusal if the consent page was answered before. */
 export async function decline({ store }: Pick<Services, 'store'>, question: Question): Promise<void> {
   const isFirst = await store.write(db => finishAuthorization(db, question.id, question.expiresAt))
   if (!isFirst) throw new Refusal('answered-already')
 }
 
-/** Stores the consent of a user to an application, outside a login. `clientId` is not checked yet. Throws Refusal. */
+/**
+ * Stores, outside a login, that a user allows an application. Callers pass `clientId` as it was sent: this function
+ * checks it. Throws Refusal.
+ */
 export async function allowApplication(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, clientId }: { userId: string; clientId: string },
@@ -47,8 +53,8 @@ export async function allowApplication(
 }
 
 /**
- * Ends the grants of the application. The application must then ask the user again. `clientId` is not checked yet.
- * Returns false if `clientId` cannot be an id.
+ * Deletes the user's consent and ends the application's grants. The application must then ask the user again. Callers
+ * pass `clientId` as it was sent. Returns false if `clientId` cannot be an id.
  */
 export async function withdrawConsent(
   { store, clock }: Pick<Services, 'store' | 'clock'>,

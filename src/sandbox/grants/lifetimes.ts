@@ -1,12 +1,16 @@
-// How long the tokens and codes of a client live. The settings decide, unless the client has its own lifetimes.
+// How long the tokens and codes of a client are valid. The settings give the lifetimes, unless the client has lifetimes
+// of its own.
 import type { Lifetimes } from '../services.ts'
 
 export type ClientLifetimes = ReturnType<typeof createLifetimes>
 
-/** How many clients can have their own lifetimes. If another client is added, the oldest entry is removed. */
+/**
+ * How many clients can have lifetimes of their own. If one more client is added, the entry of the oldest client is
+ * removed.
+ */
 const mostClients = 1000
 
-/** Lifetimes of clients are kept in memory: a restart forgets them. */
+/** Keeps the lifetimes of clients in memory only. After a restart, all clients have the lifetimes from the settings. */
 export function createLifetimes(settings: Lifetimes) {
   const own = new Map<string, Partial<Lifetimes>>()
 
@@ -15,7 +19,7 @@ export function createLifetimes(settings: Lifetimes) {
       return { ...settings, ...own.get(clientId) }
     },
 
-    /** A lifetime that is left out comes from the settings. */
+    /** Sets the client's own lifetimes. If a lifetime is left out, the settings apply. */
     set(clientId: string, lifetimes: Partial<Lifetimes>): void {
       own.delete(clientId)
       if (Object.keys(lifetimes).length === 0) return

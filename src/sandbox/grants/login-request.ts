@@ -1,4 +1,5 @@
-// Checks the request that starts a login. The redirect URI comes first: other errors are sent there, so it must be trusted.
+// Checks the request that starts a login. The redirect URI is checked first: the portal sends all later errors to this
+// address, so the address must be trusted.
 import type { JSONSchema } from 'json-schema-to-ts'
 import type { StepNotes } from '../observe/notes.ts'
 import type { Reason } from '../observe/reasons.ts'
@@ -14,7 +15,7 @@ export interface LoginRequest {
   application: Application
   redirectUri: string
   cancelUrl: string
-  /** If the request has no state, this is undefined, and the redirect to the client contains no state. */
+  /** Undefined if the request has no state. The redirect to the client then contains no state. */
   state: string | undefined
   /** The PKCE challenge (S256). Undefined if the request has no challenge. */
   codeChallenge: string | undefined
@@ -38,17 +39,19 @@ export const loginParameters = {
     cancel_url: {
       ...uri,
       description:
-        'The address to which the browser goes if the person declines. Its origin must be that of a registered redirect URI.',
+        'The address to which the portal sends the browser if the person declines. It must have the origin of a registered redirect URI.',
     },
     state: {
       type: 'string',
-      description: 'New for each login. The portal returns it in the redirect, and the application compares it.',
+      description:
+        'A new value for each login. The portal returns the value in the redirect, and the application compares it with the value that it sent.',
     },
     code_challenge: {
       type: 'string',
       minLength: 43,
       maxLength: 43,
-      description: 'PKCE (RFC 7636): the hash of a verifier. The exchange must then contain the verifier.',
+      description:
+        'The hash of a verifier (PKCE, RFC 7636). If a login has a challenge, the exchange must contain the verifier.',
     },
     code_challenge_method: { type: 'string', enum: ['S256'], description: 'Required with a code_challenge.' },
   },
@@ -59,7 +62,7 @@ type Parameters = Partial<Record<Parameter, string>>
 
 export const startParameters = Object.keys(loginParameters.properties) as Parameter[]
 
-/** Why a request with a trusted redirect URI cannot start a login. */
+/** The reasons why a request with a trusted redirect URI cannot start a login. */
 export type StartReason = Extract<
   Reason,
   | 'field-repeated'
@@ -70,7 +73,7 @@ export type StartReason = Extract<
   | 'challenge-invalid'
 >
 
-/** A refusal that the portal sends to the client. Its redirect URI is trusted (RFC 6749 4.1.2.1). */
+/** A refusal that the portal sends to the client's redirect URI, which has already been checked (RFC 6749 4.1.2.1). */
 export class LoginRefusal extends Refusal {
   declare readonly reason: StartReason
   readonly application: Application
@@ -89,14 +92,14 @@ export class LoginRefusal extends Refusal {
   }
 }
 
-/** True if the request has at least one of the parameters. */
+/** Returns whether the request has at least one of the parameters that start a login. */
 export function isLoginRequest(query: Record<string, unknown>): boolean {
   return startParameters.some(name => query[name] !== undefined)
 }
 
 /**
- * Throws Refusal if the client or the redirect URI is wrong, and LoginRefusal for all later checks (RFC 6749 4.1.2.1).
- * Unknown parameters are ignored, and empty parameters count as left out (RFC 6749 3.1).
+ * Throws Refusal if the client or the redirect URI is wrong. Throws LoginRefusal if a later check fails (RFC 6749
+ * 4.1.2.1). Unknown parameters are ignored, and an empty parameter counts as left out (RFC 6749 3.1).
  */
 export async function readLoginRequest(
   { store }: Pick<Services, 'store'>,
@@ -132,7 +135,7 @@ function collectParameters(query: Record<string, unknown>) {
   const repeated: Parameter[] = []
   for (const name of startParameters) {
     const value = query[name]
-    // A parameter that was sent twice counts as not sent: nobody can tell which value was meant.
+    // A parameter that was sent twice counts as missing, because nobody can know which value the client meant.
     if (Array.isArray(value)) repeated.push(name)
     else if (typeof value === 'string' && value !== '') {
       if (value.length > longestText) throw new Refusal('field-too-long', { field: name })
@@ -179,7 +182,8 @@ function isUrlOf(origins: string[], url: string | undefined): boolean {
 function findChallengeFault(parameters: Parameters): RefusalDetails | undefined {
   const { code_challenge: challenge, code_challenge_method: method } = parameters
   if (challenge === undefined) return method === undefined ? undefined : { field: 'code_challenge', isMissing: true }
-  // Without a method the challenge would be plain (RFC 7636 4.3), which protects nothing here.
+  // Without a method, the challenge would be the verifier itself (the method `plain`, RFC 7636 4.3). This would protect
+  // nothing here.
   if (method !== 'S256') return { field: 'code_challenge_method' }
   return /^[\w-]{43}$/.test(challenge) ? undefined : { field: 'code_challenge' }
 }

@@ -1,4 +1,5 @@
-// After a user has withdrawn their consent: the user replaces a secret that the client knows, or removes what the client made.
+// Work after a user has withdrawn the consent for a client: the user can replace a secret that the client knows, or
+// remove what the client has made.
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { claimApplication, removeApplicationOf } from '../store/applications.ts'
@@ -9,13 +10,16 @@ import type { Db } from '../store/schema.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 import { isId } from '../values/is-id.ts'
 
-/** Ids as they were sent. If `clientId` is empty, the client no longer exists. */
+/** The ids as the request contains them, not checked yet. If `clientId` is empty, the client no longer exists. */
 export interface MadeIds {
   applicationId?: unknown
   clientId?: unknown
 }
 
-/** Undefined if the application is gone, or if the user may not change it. */
+/**
+ * Finds what the client has made. Returns undefined if the application no longer exists, or if the user may not change
+ * it.
+ */
 export async function findMade(
   db: Db,
   { userId, ids: { applicationId, clientId }, now }: { userId: string; ids: MadeIds; now: Date },
@@ -25,7 +29,9 @@ export async function findMade(
   return made
 }
 
-/** Ends the secrets and tokens that the client knows, and makes a new secret. The form counts once. Throws Refusal. */
+/**
+ * Ends the secrets and tokens that the client knows, and makes a new secret. Each form works only once. Throws Refusal.
+ */
 export async function renewMadeByClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, ids, form }: { userId: string; ids: MadeIds; form: { id: string; expiresAt: Date } },
@@ -34,7 +40,7 @@ export async function renewMadeByClient(
   const clientSecret = makeSecret()
   const made = await store.transaction(async db => {
     const made = await claimMade(db, { userId, ids, now })
-    // All entries of the page share one form id, so the id alone does not name an entry.
+    // All entries of the page share one form id, so the form id alone does not identify an entry.
     const id = `${form.id} ${made.applicationId} ${made.clientId}`
     if (!(await finishAuthorization(db, id, form.expiresAt))) throw new Refusal('secret-shown')
     await endMadeByClient(db, made)

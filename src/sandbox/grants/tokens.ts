@@ -1,5 +1,5 @@
-// Tokens of a client: issued for a family, renewed with a refresh token, and revoked. This file also makes the access
-// tokens of the portal's own page.
+// Issues, renews and revokes the tokens of clients. All tokens that follow from one login are a family. This file also
+// makes the access tokens that the portal's own page shows.
 import type { StepNotes } from '../observe/notes.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
@@ -24,7 +24,7 @@ export interface IssuedTokens {
   refreshToken: string
 }
 
-/** An access token of a family, with the family's newest refresh token. */
+/** Makes an access token for a family, and returns it together with the family's newest refresh token. */
 export async function issueTokens(
   { addresses, lifetimes, keyRing, clock }: Pick<Services, 'addresses' | 'lifetimes' | 'keyRing' | 'clock'>,
   { grantId, userId, generation, clientId, refreshToken }: TokenFamily & { clientId: string; refreshToken: string },
@@ -38,8 +38,9 @@ export async function issueTokens(
 const graceMs = 10_000
 
 /**
- * Takes a refresh token and issues its successor with a new access token (RFC 6749 6, RFC 9700 4.14.2). The client is
- * authenticated. If several callers send the token at the same time, all of them get the same successor. Throws Refusal.
+ * Takes a refresh token, and issues its successor and a new access token (RFC 6749 6, RFC 9700 4.14.2). The caller has
+ * already authenticated the client. If several requests send the token at the same time, all of them get the same
+ * successor. Throws Refusal.
  */
 export async function renewTokens(
   services: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
@@ -64,8 +65,8 @@ export async function renewTokens(
 }
 
 /**
- * For ten seconds, the portal repeats its answer for the token that was replaced last. Any other replaced token may be
- * stolen: the portal cannot know whether the client or a thief sends it. So the family ends.
+ * If the token was the last one that was replaced, the portal repeats its answer for ten seconds. Any other replaced
+ * token may be stolen: the portal cannot know whether the client or a thief sends it. In this case, the family ends.
  */
 async function repeatOrRevoke(
   { store }: Pick<Services, 'store'>,
@@ -73,8 +74,8 @@ async function repeatOrRevoke(
 ): Promise<TokenFamily | undefined> {
   const replaced = await findReplacedToken(store.read, token)
   if (!replaced) return undefined
-  // The other instance's clock may be a little ahead, so the difference can be negative. Math.abs does not accept a
-  // clock that is days ahead.
+  // Another instance may have replaced the token. Its clock may be ahead, so the difference can be negative. Because of
+  // Math.abs, the portal does not repeat its answer if that clock is days ahead.
   const distanceMs = Math.abs(token.now.getTime() - replaced.replacedAt.getTime())
   if (replaced.isLatest && distanceMs < graceMs) return replaced
   await store.write(db => revokeGrant(db, replaced.grantId, token.now))
@@ -92,9 +93,9 @@ async function whyRefused(
 }
 
 /**
- * A refresh token of a family (replaced or not) or an access token (RFC 7009 2.1) ends the whole family. If the token
- * is one of the app access tokens in an application's credentials, only this token ends. Returns false for unknown
- * tokens and for tokens of other clients.
+ * Revokes a token (RFC 7009 2.1). If it is an access token or a refresh token of a family, even a replaced one, the
+ * whole family ends. If it is one of the app access tokens in an application's credentials, only this token ends.
+ * Returns false if the token is unknown or belongs to another client.
  */
 export async function revokeToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
@@ -110,9 +111,9 @@ export async function revokeToken(
 }
 
 /**
- * Makes an access token with which a person creates a first application, because there is no client yet. The audience
- * of the token is the portal itself. Throws Refusal if the form with this id was used before, or if the user has signed
- * out.
+ * Makes an access token for the portal's own page. A person needs this token to create a first application, because no
+ * client exists yet. The audience of the token is the portal itself. Throws Refusal if the form with this id was used
+ * before, or if the user has signed out.
  */
 export async function makePortalToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,

@@ -1,4 +1,4 @@
-// Groups and their members: make or rename a group, invite, accept, leave, remove. Ids come from outside and are not checked yet.
+// Makes and renames groups, and adds and removes members. Callers pass ids as they were sent: this file checks them.
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
@@ -21,8 +21,8 @@ import { limits, requireRoomForGroup } from './limits.ts'
 const dayMs = 86_400_000
 
 /**
- * The maker becomes a member. If the `id` exists already, nothing is made: the form was sent twice. `also` runs in the same
- * transaction. Throws Refusal.
+ * Makes a group, with its maker as a member. If a group with this `id` exists already, a form was sent twice, and no
+ * second group is made. The callback `also` runs in the same transaction. Throws Refusal.
  */
 export async function makeGroup(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -40,7 +40,10 @@ export async function makeGroup(
   })
 }
 
-/** Every member may rename the group, because every member may change its applications. Throws Refusal. */
+/**
+ * Renames a group. Every member may rename the group, because every member may change the group's applications. Throws
+ * Refusal.
+ */
 export async function renameGroup(
   { store }: Pick<Services, 'store'>,
   { groupId, name, callerId }: { groupId: string; name: string; callerId: string },
@@ -52,14 +55,18 @@ export async function renameGroup(
   })
 }
 
-/** A member invites a user. An open invitation gives no rights and shows nothing about the user. Throws Refusal. */
+/**
+ * Invites a user for a member of the group. An open invitation gives the user no rights, and shows the group nothing
+ * about the user. Throws Refusal.
+ */
 export async function inviteUser(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, groupId, inviterId }: { userId: string; groupId: string; inviterId: string },
 ): Promise<Invitation & { groupName: string }> {
   return store.transaction(async db => {
     const group = await requireGroup(db, groupId)
-    // Check the member before the user: a caller outside the group must not learn who has an account.
+    // Check first that the caller is a member, and then that the user exists: a caller outside the group must not learn
+    // who has an account.
     if (!(await isMember(db, groupId, inviterId))) throw new Refusal('not-allowed')
     await requireUser(db, userId)
     if (await isMember(db, groupId, userId)) throw new Refusal('member-already')
@@ -74,16 +81,16 @@ export async function inviteUser(
   })
 }
 
-/** Declined and cancelled invitations count, too. Throws Refusal. */
+/** Counts an invitation. An invitation that is later declined or cancelled counts, too. Throws Refusal. */
 async function countInvitation(db: Db, key: string, now: Date): Promise<void> {
-  // Count first, because countFailure locks the row of the count. If a later check refuses the invitation, the
-  // transaction also undoes the count.
+  // Count first, because countFailure locks the row of the count. If the invitation is refused after all, the
+  // transaction undoes the count, too.
   const bucket = { key, limit: limits.invitationsADay + 1, windowMs: dayMs }
   await countFailure(db, [bucket], now)
   if ((await findBackOff(db, [bucket], now)) > 0) throw new Refusal('invited-too-often', { field: 'groupId' })
 }
 
-/** The invited person becomes a member. Throws Refusal; the invitation then stays open. */
+/** Makes the invited person a member. If the function throws Refusal, the invitation stays open. */
 export async function acceptInvitation(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, groupId }: { userId: string; groupId: string },
@@ -103,14 +110,14 @@ export async function acceptInvitation(
   })
 }
 
-/** The kind of link that a call has ended. */
+/** The kind of link between a user and a group that a call has ended. */
 export type EndedLink = 'membership' | 'invitation'
 
 /**
- * A member leaves, the group's maker removes a member, or either side ends an invitation. When the last member leaves,
- * the group ends. Pages use `only`, because each of their buttons names one kind of link. If the user accepts an
- * invitation after a page was shown, the page's button for cancelling the invitation must not end the membership.
- * Throws Refusal.
+ * Ends the link between a user and a group: a member leaves, the group's maker removes a member, a member cancels an
+ * invitation, or the invited user declines it. When the last member leaves, the group is deleted. Pages pass `only`,
+ * because each button on a page ends one kind of link. For example, if a user accepts an invitation after a page was
+ * shown, the page's button for cancelling the invitation must not end the membership. Throws Refusal.
  */
 export async function endLink(
   { store }: Pick<Services, 'store'>,
@@ -135,7 +142,7 @@ async function endLinkOfOther(
   db: Db,
   { group, userId, callerId }: { group: Group; userId: string; callerId: string },
 ): Promise<EndedLink> {
-  // Check the member before the user, as in inviteUser. If the maker has left the group, the maker has no rights.
+  // Check the caller's membership first, as in inviteUser. A maker who has left the group has no rights.
   if (!(await isMember(db, group.id, callerId))) throw new Refusal('not-allowed')
   await requireUser(db, userId)
   if (await deleteInvitation(db, group.id, userId)) return 'invitation'
@@ -154,8 +161,8 @@ async function leaveGroup(db: Db, group: Group, userId: string): Promise<void> {
 }
 
 /**
- * Also deletes the invitations that this member has sent for the group, so that nobody can join through the invitation
- * of a removed person.
+ * Removes a member. Also deletes the invitations that this member has sent for the group, so that nobody can join with
+ * an invitation from a removed person.
  */
 async function endMembership(db: Db, groupId: string, userId: string): Promise<void> {
   await removeMember(db, groupId, userId)

@@ -1,5 +1,5 @@
-// Limits on groups, applications and invitations, so that every list fits into one answer. The caller locks the rows that
-// are counted, and writes in the same transaction.
+// Limits the numbers of groups, applications and invitations, so that every list fits into one answer. The calling code
+// locks the rows that are counted, and writes in the same transaction.
 import { Refusal } from '../observe/refusal.ts'
 import { countApplicationsIn } from '../store/applications.ts'
 import { countGroupsOf } from '../store/memberships.ts'
@@ -8,12 +8,12 @@ import type { Db } from '../store/schema.ts'
 export const limits = {
   groupsOfUser: 20,
   applicationsInGroup: 100,
-  /** The fields of all applications of a group, as JSON. */
+  /** The size of the fields of all applications of a group, as JSON. */
   bytesInGroup: 256 * 1024,
   openInvitations: 20,
   /**
-   * Invitations from one person to another, counted in all groups together. Without this limit, somebody could send a new
-   * invitation each time that the other person declines.
+   * How many invitations one person may send to one other person, in all groups together. Without this limit, a person
+   * could send a new invitation each time that the other person declines.
    */
   invitationsADay: 20,
 }
@@ -24,14 +24,14 @@ export async function requireRoomForGroup(db: Db, userId: string): Promise<void>
     throw new Refusal('too-many-groups', { field: 'groupId' })
 }
 
-/** Lock the group first. `bytes`: the size of the new application's fields. Throws Refusal. */
+/** Lock the group first. `bytes` is the size of the new application's fields. Throws Refusal. */
 export async function requireRoomForApplication(db: Db, groupId: string, bytes: number): Promise<void> {
   const present = await countApplicationsIn(db, groupId)
   if (present.count >= limits.applicationsInGroup) throw new Refusal('too-many-applications', { field: 'groupId' })
   requireRoomForBytes(present.bytes + bytes)
 }
 
-/** Lock the group first. `bytes`: how much larger the fields of one of its applications become. Throws Refusal. */
+/** Lock the group first. `bytes` says how much larger the fields of one application become. Throws Refusal. */
 export async function requireRoomForGrowth(db: Db, groupId: string, bytes: number): Promise<void> {
   requireRoomForBytes((await countApplicationsIn(db, groupId)).bytes + bytes)
 }

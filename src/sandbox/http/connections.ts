@@ -1,12 +1,12 @@
-// Closes the connections of senders that are too slow or do not send valid HTTP, and limits how many connections are open
-// at once.
+// Closes the connections of senders that are too slow or do not send valid HTTP, and limits how many connections are
+// open at the same time.
 import type { Server, Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 
 /**
- * Sends a last answer, and closes the connection one second later at most. `end()` is not enough, because it closes
- * only one direction. A sender that never closes the other direction would keep the connection. Node does not close the
- * connection itself. The listener of its 'clientError' event must do this.
+ * Sends a last answer, and closes the connection at most one second later. `socket.end()` is not enough, because it
+ * closes only the direction to the sender. A sender that never closes the other direction would keep the connection
+ * open. After a 'clientError' event, Node does not close the connection: the listener of this event must do so.
  */
 export function closeWith(socket: Socket, answer: string): void {
   // Stop the HTTP parser. Otherwise a body that arrives after the 408 would still start the handler of its request.
@@ -18,8 +18,8 @@ export function closeWith(socket: Socket, answer: string): void {
 
 /**
  * Returns a function that applies the limit to an HTTP server. All servers to which the function is applied share one
- * limit. While `most` connections are open, new connections are closed immediately. Node's `maxConnections` counts each
- * listening address separately.
+ * limit. While `most` connections are open, new connections are closed immediately. Node's own `maxConnections` is not
+ * enough, because it counts each listening address separately.
  */
 export function limitConnections(most: number, logger: FastifyBaseLogger) {
   let open = 0
@@ -36,10 +36,13 @@ export function limitConnections(most: number, logger: FastifyBaseLogger) {
         return
       }
       socket.destroy()
-      // Write this line at most once a minute: a flood of connections must not fill the log.
+      // Write this warning at most once a minute: a flood of connections must not fill the log.
       if (performance.now() - warnedAt < 60_000) return
       warnedAt = performance.now()
-      logger.warn({ code: 'connections-full', most }, 'MAX_CONNECTIONS are open: new ones are closed at once')
+      logger.warn(
+        { code: 'connections-full', most },
+        'MAX_CONNECTIONS connections are open: new connections are closed immediately',
+      )
     })
   }
 }

@@ -1,4 +1,4 @@
-// Describes the routes in OpenAPI: helpers for JSON schemas, and the document that is made from the routes' own schemas.
+// Makes the OpenAPI description from the routes' own schemas, and has helpers to write these schemas.
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 
@@ -19,12 +19,12 @@ export function listOf(items: Schema): Schema {
   return { type: 'array', items }
 }
 
-/** A reference to a schema that was added to the server under this name. */
+/** Refers to a schema that was added to the server under this name. */
 export function ref(name: string): Schema {
   return { $ref: `${name}#` }
 }
 
-/** A body whose fields are in an envelope (under `data`), or a body without an envelope. */
+/** The schema of a body that may have an envelope (with the fields under `data`), or may have no envelope. */
 export function inEnvelopeOrNot(envelope: string, plain: string): Schema {
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   return { if: { type: 'object', required: ['data'] }, then: ref(envelope), else: ref(plain) }
@@ -35,7 +35,7 @@ export function answer(description: string, schema: string) {
   return { description, content: { 'application/json': { schema: ref(schema) } } }
 }
 
-/** Parameters of an address. Only parameters of the path are required. */
+/** Describes the parameters of an address. Only the parameters in the path are required. */
 export function parameters(properties: Record<string, object>) {
   return { type: 'object', properties }
 }
@@ -46,15 +46,15 @@ export interface Description {
   description: string
   url: string
   tags: readonly string[]
-  /** The name of the security scheme of all calls, and the scheme itself. */
+  /** The name of the security scheme that all calls use, and the scheme itself. */
   security: Record<string, { type: 'http'; scheme: 'bearer'; bearerFormat?: string; description?: string }>
-  /** Whether the call also works without a token. */
+  /** Whether the calls also work without a token. */
   isOpen?: boolean
 }
 
 /**
- * Collects every route that has a tag and is added to the scope from now on. Pages and files have no tag, so they are left
- * out. Fastify checks requests with the same schemas.
+ * Collects every route that has a tag and is added to the scope after this call. Pages and files have no tag, so the
+ * description leaves them out. Fastify checks requests with the same schemas.
  */
 export async function describeRoutes(
   scope: FastifyInstance,
@@ -78,8 +78,8 @@ export async function describeRoutes(
 }
 
 /**
- * The description lists the forms that a body may have. For validation, the schema has `if`, `then` and `else`, which
- * say how to recognise the form that the caller used. The description leaves these keywords out.
+ * Replaces `if`, `then` and `else` by a list of the forms that a body may have. These keywords tell the validation
+ * which form the caller has used. A reader of the description does not need them.
  */
 function toAnyOf(body: unknown): unknown {
   const { if: condition, then, else: otherwise, ...others } = (body ?? {}) as Schema

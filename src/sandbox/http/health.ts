@@ -1,4 +1,4 @@
-// Liveness and readiness, the same on both listeners.
+// The health routes (live and ready), which are the same on both listeners.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../services.ts'
 import type { Store } from '../store/store.ts'
@@ -7,15 +7,16 @@ import { storeFaultOf } from '../store/store-fault.ts'
 const probeLifetimeMs = 1000
 
 /**
- * Probes the store at most once a second, for both listeners together. Anybody may request this address, and each probe
- * is a transaction that writes. The result, good or bad, is reused for that second.
+ * Probes the store at most once a second, for both listeners together. The reason is that anybody may request
+ * /health/ready, and each probe is a transaction that writes. The result of a probe, good or bad, is valid for one
+ * second.
  */
 export function createProbe(store: Store, clock: () => Date): () => Promise<void> {
   let startedAtMs = Number.NEGATIVE_INFINITY
   let latest = Promise.resolve()
   return () => {
     const nowMs = clock().getTime()
-    // The difference is negative if the clock was set back. With Math.abs, the store is probed then, too.
+    // The difference is negative if the clock was set back. Because of Math.abs, the store is probed in this case, too.
     if (Math.abs(nowMs - startedAtMs) >= probeLifetimeMs) {
       startedAtMs = nowMs
       latest = store.probe()
@@ -24,12 +25,12 @@ export function createProbe(store: Store, clock: () => Date): () => Promise<void
   }
 }
 
-/** Health checks come every few seconds. At level info they would fill the log. */
+/** Health checks come every few seconds. At the level `info`, their lines would fill the log. */
 export const probeRouteOptions = { exposeHeadRoute: true, logLevel: 'warn' } as const
 
 /**
- * When the sandbox stops, `isStopping` makes readiness fail first. The load balancer then sends no new requests here
- * while the last requests are answered.
+ * When the sandbox begins to stop, /health/ready answers 503 at once. The load balancer then sends no new requests to
+ * this instance, while the instance answers its last requests.
  */
 export function healthRoutes({ probe, isStopping }: Pick<Services, 'probe' | 'isStopping'>) {
   async function live(_request: FastifyRequest, reply: FastifyReply) {

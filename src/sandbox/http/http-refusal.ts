@@ -1,4 +1,6 @@
-// Shared by the error handlers of all dialects: the status of each kind of error, and one line in the log.
+// Code that the error handlers of all dialects share. A dialect is a form of error answers: the API, the OAuth calls,
+// the pages and the calls for users each have one. The code chooses the status of an error, and writes one line to the
+// log.
 import type { FastifyReply } from 'fastify'
 import { noteReason, stepUrlOf, whoAndWhy } from '../observe/observe.ts'
 import type { Reason } from '../observe/reasons.ts'
@@ -6,11 +8,14 @@ import { Refusal } from '../observe/refusal.ts'
 import { Busy } from '../people/turns.ts'
 import { storeFaultOf } from '../store/store-fault.ts'
 
-/** A refusal with its answer: a status, and a message in the words of one dialect. The message must not contain a secret. */
+/**
+ * A refusal together with its answer: a status, and a message in the words of one dialect. The message must not contain
+ * a secret.
+ */
 export abstract class HttpRefusal extends Refusal {
   readonly statusCode: number
 
-  /** If `reason` is left out, it follows from the status. */
+  /** If `reason` is left out, the status decides the reason. */
   constructor(statusCode: number, message: string, reason: Reason = reasonOf(statusCode)) {
     super(reason)
     this.message = message
@@ -37,8 +42,8 @@ function reasonOf(statusCode: number): Reason {
 }
 
 /**
- * The reasons of errors that can happen in every dialect. Each dialect has words for these reasons, and for its own
- * refusals.
+ * The reasons for errors that can happen in every dialect. Each dialect has its own messages for these reasons, and for
+ * its own refusals.
  */
 export type CommonReason =
   | 'busy'
@@ -48,7 +53,10 @@ export type CommonReason =
   | 'body-unreadable'
   | 'internal'
 
-/** Classifies any thrown error: ours, the framework's or the database's. Callers learn nothing about an internal error. */
+/**
+ * Classifies any thrown error, whether our code, the framework or the database has thrown it. Callers learn nothing
+ * about an internal error.
+ */
 export function classifyError(error: unknown): { statusCode: number; reason: CommonReason } {
   if (error instanceof Busy) return { statusCode: 503, reason: 'busy' }
   if (storeFaultOf(error)) return { statusCode: 503, reason: 'store-unavailable' }
@@ -56,17 +64,17 @@ export function classifyError(error: unknown): { statusCode: number; reason: Com
   if (statusCode === 413) return { statusCode, reason: 'body-too-large' }
   if (statusCode === 415) return { statusCode, reason: 'content-type-unsupported' }
   if (statusCode && statusCode < 500) return { statusCode, reason: 'body-unreadable' }
-  // The JSON is nested deeper than the parser's stack allows.
+  // The parser throws RangeError if the JSON is nested too deeply for the call stack.
   if (error instanceof RangeError) return { statusCode: 400, reason: 'body-unreadable' }
   return { statusCode: 500, reason: 'internal' }
 }
 
-/** Seconds to wait if the sandbox is overloaded or has no database. */
+/** How many seconds a caller should wait if the sandbox is overloaded or cannot reach its database. */
 export const retryAfterUnavailableSeconds = 2
 
 /**
- * Notes the reason and writes one line to the log, with a code that begins with the dialect. An error page shows the
- * request id and the link to the laboratory. All other refusals have them in their headers.
+ * Notes the reason and writes one line to the log, with a code that begins with the name of the dialect. An error page
+ * shows the request id and the link to the laboratory. Other refusals send the request id and the link in headers.
  */
 export function reportRefusal(
   reply: FastifyReply,

@@ -1,16 +1,17 @@
-// Listens on every address of localhost.
+// Makes a server listen on every address of localhost.
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** Call this right after creating the server: once it is ready, Fastify accepts no more hooks. */
+/** Call this right after creating the server: when a server is ready, Fastify accepts no more hooks. */
 export function prepareToListen(server: FastifyInstance): void {
   const furtherListeners: Server[] = []
   server.decorate('furtherListeners', furtherListeners)
   let closed: Promise<unknown> | undefined
 
-  // First all listeners stop accepting connections. Then `close()` ends the HTTP server, and with it all idle connections.
+  // First all listeners stop accepting connections. Then `server.close()` ends the HTTP server and all its idle
+  // connections.
   server.addHook('preClose', async () => {
     closed = Promise.all(furtherListeners.map(listener => new Promise(resolve => listener.close(resolve))))
   })
@@ -20,11 +21,12 @@ export function prepareToListen(server: FastifyInstance): void {
 }
 
 /**
- * A Node server listens on one address. For each further address of localhost there is a plain TCP listener. This
- * listener passes its connections to the HTTP server with the 'connection' event, as Node's documentation describes.
- * All addresses therefore share the deadlines, limits and shutdown of the HTTP server. Fastify itself would start a
- * second HTTP server for the second address. Its `close()` does not wait for this second server, so the sandbox would
- * close the database while requests are still open (https://github.com/fastify/fastify/issues/7043).
+ * A Node server listens on one address. For each further address of localhost, this function opens a plain TCP
+ * listener. This listener passes its connections to the HTTP server with the 'connection' event, as Node's
+ * documentation describes. All addresses therefore share the deadlines, limits and shutdown of the HTTP server. Fastify
+ * itself would start a second HTTP server for the second address. Fastify's `close()` does not wait for this second
+ * server, so the sandbox would close the database while requests are still open
+ * (https://github.com/fastify/fastify/issues/7043).
  */
 export async function listen(server: FastifyInstance, host: string, port: number): Promise<void> {
   const addresses = host === 'localhost' ? await lookup(host, { all: true }) : [{ address: host }]
@@ -36,7 +38,7 @@ export async function listen(server: FastifyInstance, host: string, port: number
       else await listenFurther(server, address, taken)
       taken ??= (server.server.address() as AddressInfo).port
     } catch (error) {
-      // Hosts files name ::1 even on machines without IPv6.
+      // A hosts file can list ::1 for localhost even if the machine has no IPv6.
       if (host !== 'localhost' || (error as NodeJS.ErrnoException).code !== 'EADDRNOTAVAIL') throw error
       unavailable = error
     }
@@ -46,7 +48,7 @@ export async function listen(server: FastifyInstance, host: string, port: number
 
 async function listenFurther(server: FastifyInstance, address: string, port: number): Promise<void> {
   const handOver = (socket: Socket) => server.server.emit('connection', socket)
-  // Node's HTTP server uses the same options.
+  // These are the options that Node's HTTP server uses.
   const listener = createServer({ allowHalfOpen: true, noDelay: true }, handOver)
   await once(listener.listen(port, address), 'listening')
   server.getDecorator<Server[]>('furtherListeners').push(listener)

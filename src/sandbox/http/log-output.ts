@@ -1,4 +1,4 @@
-// Writes log lines to standard output. A blocked output never delays a request or the end of the process.
+// Writes log lines to standard output. If the output is blocked, this never delays a request or the end of the process.
 import { setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
 
@@ -6,13 +6,14 @@ const retryMs = 1_000
 const lastLinesMs = 500
 
 /**
- * Asynchronous, because a synchronous log that nobody reads would stop the process. Lines beyond 1 MiB are lost. If the disk
- * is full, the writer tries again until there is space.
+ * Opens the log output. The output is asynchronous, because with a synchronous output, the process would hang if nobody
+ * reads the log. At most 1 MiB of lines waits to be written, and further lines are lost. If the disk is full, the
+ * output tries again until there is space.
  */
 export function openLogOutput() {
   let isFailing = false
-  // Use process.stdout.fd instead of 1. When code reads the property process.stdout, Node makes a pipe non-blocking, so
-  // writing to a full pipe no longer blocks.
+  // Use process.stdout.fd instead of the number 1. When code reads the property process.stdout, Node makes a pipe
+  // non-blocking, so that writing to a full pipe does not block the process.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true
@@ -21,8 +22,8 @@ export function openLogOutput() {
     isFailing = false
   })
   setInterval(() => isFailing && output.write(''), retryMs).unref()
-  // Drop the lines that are not written yet. Otherwise Pino would try to write these lines at exit. If nobody reads
-  // them or the disk is full, it would try for ever.
+  // Drop the lines that are not written yet. Otherwise Pino would try to write these lines at exit. If nobody reads the
+  // lines or the disk is full, Pino would try for ever.
   process.prependListener('exit', () => output.destroy())
   return {
     output,

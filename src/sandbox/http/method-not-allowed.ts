@@ -1,13 +1,14 @@
-// Answers 405 with Allow if the path exists and the method does not. Without this, Fastify would answer 404.
-// The import declares `hide`, which keeps these answers out of the API description.
+// Answers 405 with an Allow header if a path exists, but not for the method of the request. Without this code, Fastify
+// would answer 404. The import of @fastify/swagger declares the option `hide`, which keeps these answers out of the API
+// description.
 import type {} from '@fastify/swagger'
 import type { FastifyInstance, HTTPMethods } from 'fastify'
 
 const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'QUERY']
 
 /**
- * Notes the routes that are added to this scope from now on. Call the returned function after the last route was added;
- * the function adds the answers. `refuse` makes the body in the dialect of the scope.
+ * Notes the routes that are added to this scope after this call. The returned function adds the 405 answers: call it
+ * after the last route was added. Its parameter `refuse` throws the error from which the scope makes its 405 answer.
  */
 export function trackMethods(scope: FastifyInstance): (refuse: () => never) => void {
   const known = new Map<string, { allowed: Set<string>; config: object }>()
@@ -26,8 +27,8 @@ export function trackMethods(scope: FastifyInstance): (refuse: () => never) => v
         url: url.slice(scope.prefix.length) || '/',
         method: others,
         schema: { hide: true },
-        // The 405 route gets the config of the other routes, so a request with the wrong method is recorded as a step
-        // of the same kind.
+        // The 405 route gets the config of the path's first route, so that a request with the wrong method is recorded
+        // as a step of the same kind.
         config,
         // Refuse the request before its body is read. The body does not change the answer.
         onRequest: async (_request, reply) => {

@@ -1,21 +1,25 @@
-// Limits how many requests one connection may send before it has their answers.
+// Limits how many requests a sender may send on one connection before it has received the answers.
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Browsers and proxies wait for an answer before they send the next request, although HTTP allows more (RFC 9112 9.3.2). */
+/**
+ * How many requests of one connection may wait for their answers. HTTP allows this (RFC 9112 9.3.2), but browsers and
+ * proxies wait for an answer before they send the next request.
+ */
 const mostUnderWay = 8
 
 /**
- * Classes for an HTTP server. Node reads up to 64 KiB at a time and starts every request that it finds there, which can
- * be thousands. If the sender reads nothing, each answer stays in memory. With the classes below, the connection ends
- * at the first request beyond the limit, and Node does not parse the rest.
+ * Returns the request and response classes for an HTTP server. Without these classes, Node reads up to 64 KiB at a time
+ * and starts every request in these bytes, which can be thousands. If the sender does not read the answers, all of them
+ * stay in memory. With these classes, the connection ends at the first request beyond the limit, and Node does not
+ * parse the rest.
  */
 export function boundPipelining() {
   const underWay = new WeakMap<Socket, number>()
   const countOf = (socket: Socket) => underWay.get(socket) ?? 0
 
-  // A function instead of a class, because it returns an object of one of two classes. An arrow function cannot be called
-  // with `new`.
+  // This is a function instead of a class, because it makes one of two kinds of objects. It is not an arrow function,
+  // because Node calls it with `new`.
   function makeRequest(socket: Socket): IncomingMessage {
     return countOf(socket) < mostUnderWay ? new IncomingMessage(socket) : makeOneTooMany(socket)
   }
@@ -31,9 +35,12 @@ export function boundPipelining() {
   return { IncomingMessage: makeRequest as unknown as typeof IncomingMessage, ServerResponse: CountedResponse }
 }
 
-/** Node stops reading at a request to CONNECT, and closes the connection if there is no listener for it. */
+/**
+ * Makes a request that looks like a CONNECT request. Node stops reading at a CONNECT request, and closes the connection
+ * if no listener handles the 'connect' event.
+ */
 function makeOneTooMany(socket: Socket): IncomingMessage {
   const fixed = (value: unknown) => ({ get: () => value, set() {} })
-  // Node assigns both properties after it has read the request. Their setters ignore that.
+  // Node assigns both properties after it has read the request. The empty setters ignore these assignments.
   return Object.defineProperties(new IncomingMessage(socket), { upgrade: fixed(true), method: fixed('CONNECT') })
 }

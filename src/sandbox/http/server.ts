@@ -1,4 +1,5 @@
-// Shared by both listeners of the sandbox: limits, deadlines, request ids, and one log line per request.
+// Makes the servers of the sandbox. All servers have the same limits, deadlines and request ids, and write one log line
+// per request.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { STATUS_CODES } from 'node:http'
@@ -26,7 +27,10 @@ const stopDeadlineMs = 8000
 
 type ToBody = (statusCode: number, message: string) => unknown
 
-/** Ajv does not change the caller's values, and reports every problem at once. This is cheap because bodies are limited. */
+/**
+ * Ajv does not change the caller's values, and reports all problems of a body. This takes little time, because the size
+ * of a body is limited.
+ */
 const ajv: FastifyServerOptions['ajv'] = {
   customOptions: {
     coerceTypes: false,
@@ -44,23 +48,24 @@ const ajv: FastifyServerOptions['ajv'] = {
 const longestUrl = 2048
 
 /**
- * All sandboxes of a process share the compiled schemas. Compiling them takes a third of the time of a start, and a test
- * may start a sandbox for each case.
+ * All sandboxes of a process share the compiled schemas. Compiling the schemas takes a third of the start-up time, and
+ * a test file may start many sandboxes.
  */
 const buildValidator = AjvCompiler()
 
 /**
- * A Fastify instance without routes. Every option that matters is set here. `toBody` makes the body of errors that happen
- * before there is a route: an address with a broken percent-encoding, or too many headers. `dialect` names these refusals
- * in the log. Without `dialect`, such refusals are not reported.
+ * Makes a Fastify instance without routes. Every option that matters is set here. `toBody` makes the body of an error
+ * that happens before Fastify has found a route, for example because of a broken percent-encoding in the address, or
+ * too many headers. The log names the `dialect` of such an error. If `dialect` is left out, these errors are not
+ * reported.
  */
 export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?: 'api' | 'call'): FastifyInstance {
   const server = Fastify({
     loggerInstance: logger,
-    // Do not use Fastify's own request lines: they contain the query string, in which codes and states travel.
+    // Do not let Fastify log requests: its lines contain the query string, which can contain codes and state values.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdOf(request.headers['x-request-id']),
-    // Fastify has run no hook for this request.
+    // Fastify has run no hook for this request, so the code below does the hooks' work.
     frameworkErrors(error, _request, reply: FastifyReply) {
       const { request } = reply
       const statusCode = error.statusCode ?? 400
@@ -82,7 +87,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     // All three settings are needed: Node uses the larger of the first two, and checks only once per interval.
     requestTimeout: 10_000,
     http: { headersTimeout: 5000, connectionsCheckingInterval: 1000, ...boundPipelining() },
-    // Ends a connection without traffic, for example if the client does not read the response.
+    // Ends a connection on which nothing is sent, for example because the client does not read the response.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -90,12 +95,13 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     ajv,
     schemaController: { compilersFactory: { buildValidator } },
   })
-  // The schemas of answers are only for the API description: Fastify does not check answers with them. Tests check that the answers match.
+  // The schemas of answers are only for the API description. Fastify does not check answers with these schemas, but
+  // tests do.
   server.setSerializerCompiler(() => JSON.stringify)
   server.removeContentTypeParser('text/plain')
-  // Node sends the answers of a connection in the order of its requests. So the sandbox makes an answer only when it
-  // can be sent next. If the sandbox made the answer earlier, it would stay in memory as long as the sender does not
-  // read. If the connection ends first, the sandbox drops the waiting requests.
+  // Node sends the answers of a connection in the order of its requests. The sandbox therefore handles a request only
+  // when its answer can be sent next. If the sandbox made the answer earlier, the answer would stay in memory as long
+  // as the sender does not read. If the connection ends first, the sandbox drops the waiting requests.
   server.addHook('onRequest', (_request, reply, next) => {
     if (reply.raw.socket) next()
     else reply.raw.once('socket', () => next())
@@ -110,15 +116,15 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
     isClosing = true
   })
   server.addHook('onSend', async (_request, reply) => {
-    // Requests that still arrive are answered, but their connections are then closed, so that the next request goes to
-    // another instance.
+    // While the sandbox stops, it still answers requests that arrive. It then closes their connections, so that the
+    // next request goes to another instance.
     if (isClosing) reply.header('connection', 'close')
   })
   server.addHook('onResponse', async (request, reply) => {
     request.log.info(
       {
         method: request.method,
-        // Log the pattern, not the path: strangers can put anything into a path.
+        // Log the pattern of the route, not the path of the request: strangers can put anything into a path.
         route: request.routeOptions.url ?? '(none)',
         statusCode: reply.statusCode,
         durationMs: Math.round(reply.elapsedTime),
@@ -131,8 +137,9 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?
 }
 
 /**
- * Lets `close()` answer the open requests until the deadline. When a connection is cut, its request
- * ends a moment later. `close()` also waits for the end of these requests, so that the database is closed last.
+ * Makes `close()` wait until the open requests are answered. At the deadline, the remaining connections are closed.
+ * Their requests end a little later. `close()` waits for the end of these requests, too, so that the database is closed
+ * last.
  */
 function finishRequests(server: FastifyInstance): void {
   const open = new Set<FastifyRequest>()
@@ -156,9 +163,9 @@ function finishRequests(server: FastifyInstance): void {
   })
 }
 
-/** Answers errors that Node finds before there is a request. The answer contains no text of the request. */
+/** Answers if Node cannot read a request at all. The answer contains no text from the request. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket, toBody: ToBody): void {
-  // The connection is closing already, or the sender has left.
+  // The connection is already being closed, or the sender has closed it.
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const statuses = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_INVALID_METHOD: 501 }
   const status = statuses[error.code as keyof typeof statuses] ?? 400
@@ -178,7 +185,10 @@ function requestIdOf(header: unknown): string {
   return typeof header === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(header) ? header : randomUUID()
 }
 
-/** Node keeps the first of two Host headers. A proxy in front may have kept the other Host header (RFC 9112 3.2). */
+/**
+ * Counts the Host headers. If a request has two, Node uses the first one, but a proxy in front of the sandbox may have
+ * used the second one (RFC 9112 3.2).
+ */
 function countHosts({ rawHeaders }: IncomingMessage): number {
   return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length
 }

@@ -1,12 +1,12 @@
-// Finds out where a request comes from. Only proxies that the operator has named are trusted.
+// Finds out which address a request comes from. Only proxies that the operator has named are trusted.
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
 const longestPrefix = { 4: 32, 6: 128 }
 
 /**
- * True for an IP address or a network, `address/bits`. False for a network of 0 bits, which contains every address, and for
- * an IPv4 address in IPv6 form.
+ * Returns true for an IP address or a network (`address/bits`). Returns false for a network with 0 bits, because it
+ * contains every address, and for an IPv4 address in IPv6 form.
  */
 export function isNetwork(text: string): boolean {
   const [address = '', bits, rest] = text.split('/', 3)
@@ -16,9 +16,10 @@ export function isNetwork(text: string): boolean {
 }
 
 /**
- * The source for which failures and waiting places are counted: an IPv4 address, or the /64 network of an IPv6 address.
- * One household or machine usually has a whole /64 network. In X-Forwarded-For, the source is the rightmost address
- * that does not belong to a trusted proxy. The sender can write anything to the left of this address.
+ * Returns a function that reads the source of a request: an IPv4 address, or the /64 network of an IPv6 address. One
+ * household or machine usually has a whole /64 network. Failures and waiting requests are counted per source. In
+ * X-Forwarded-For, the source is the rightmost address that does not belong to a trusted proxy. The sender can write
+ * anything to the left of this address.
  */
 export function createSourceReader(trustedProxies: string[]): (request: IncomingMessage) => string {
   const trusted = { 4: new BlockList(), 6: new BlockList() }
@@ -36,7 +37,8 @@ export function createSourceReader(trustedProxies: string[]): (request: Incoming
     const forwarded = [headers['x-forwarded-for'] ?? []].flat().join().split(',')
     while (address && isTrusted(address)) {
       const next = toPlainAddress(forwarded.pop()?.trim() ?? '')
-      // The list has ended, or this entry is not an address. Then the source is the last known proxy.
+      // The list has no more entries, or this entry is not an address. In both cases, the source is the last known
+      // proxy.
       if (!next) break
       address = next
     }
@@ -52,7 +54,7 @@ function toPlainAddress(text: string): string {
 }
 
 function networkOf(address: string): string {
-  // The URL parser writes every address in only one form, with at most one `::`.
+  // The URL parser writes every IPv6 address in its one normal form, with at most one `::`.
   const [head = '', tail = ''] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
   const [first, last] = [head, tail].map(part => part.split(':').filter(group => group !== ''))
   const zeros = Array<string>(8 - (first?.length ?? 0) - (last?.length ?? 0)).fill('0')
