@@ -1,4 +1,4 @@
-// Starts the sandbox as a process: settings, listeners, and a clean stop.
+// Starts the sandbox as a process: reads the settings, opens the listeners, and stops cleanly on a signal.
 import { setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
 import { buildSandbox } from './app.ts'
@@ -15,7 +15,7 @@ async function start(): Promise<void> {
   const logger = pino({ level: settings.logLevel, base: { service: 'sandbox' } }, output)
   // Ignore SIGHUP: the sandbox does not read its settings again, and does not stop when its terminal is closed.
   process.on('SIGHUP', () => undefined)
-  // After an uncaught error, the state of the process is unknown: write one line and exit.
+  // After an uncaught error, the process may no longer work correctly: write one log line and exit.
   process.on('uncaughtException', async ({ name, message, stack }) => {
     logger.fatal({ code: 'crashed', cause: { name, message, stack } }, 'an error was not caught')
     await flush()
@@ -32,7 +32,7 @@ async function start(): Promise<void> {
 
   let isStopping = false
   async function stop(): Promise<void> {
-    // A second signal means: stop without waiting.
+    // On a second signal, stop without waiting.
     if (isStopping) process.exit(1)
     isStopping = true
     sandbox.announceStop()
@@ -46,16 +46,17 @@ async function start(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
 }
 
-/** Secrets print as [redacted]. The e-mail address is left out, because it is personal. */
+/** Secrets print as [redacted]. The e-mail address is hidden, too, because it is personal. */
 function forLog(config: SandboxConfig) {
   return { ...config, seed: config.seed && { ...config.seed, userEmail: '[redacted]' } }
 }
 
 start().catch((error: NodeJS.ErrnoException) => {
   const isForOperator = error instanceof ConfigError || error instanceof UnusableDatabase
-  // An AggregateError (a database host with several addresses) has no message of its own.
+  // An AggregateError has no message of its own. Node throws it if a database host with several addresses cannot be
+  // reached.
   const reason = error.message || error.code
   process.stderr.write(`${isForOperator ? reason : `The sandbox did not start: ${reason}`}\n`)
-  // One listener may be open already.
+  // Exit explicitly, because a listener may already be open and would keep the process running.
   process.exit(1)
 })

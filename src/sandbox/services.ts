@@ -1,4 +1,5 @@
-// Everything that the sandbox's code works with. Each function takes only what it needs: `Pick<Services, …>`.
+// The services that the sandbox's code uses, such as the store and the clock. Each function takes only the services
+// that it needs: `Pick<Services, …>`.
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import type { Observer, Step } from './observe/steps.ts'
 import type { Mailbox } from './people/mail.ts'
@@ -6,7 +7,10 @@ import type { Passwords } from './people/passwords.ts'
 import type { Store } from './store/store.ts'
 import type { KeyRing } from './tokens/key-ring.ts'
 
-/** Where browsers and clients reach the listeners, without a trailing slash. `portalUrl` is also the issuer. */
+/**
+ * The origins under which browsers and clients reach the listeners, without a trailing slash. `portalUrl` is also the
+ * issuer.
+ */
 export interface Addresses {
   portalUrl: string
   apiUrl: string
@@ -14,7 +18,7 @@ export interface Addresses {
   labUrl?: string | undefined
 }
 
-/** How long an access token of a client, an unused refresh token and a code live. */
+/** How long a client's access token, an unused refresh token and a code are valid. */
 export interface Lifetimes {
   accessTokenSeconds: number
   refreshTokenSeconds: number
@@ -23,24 +27,27 @@ export interface Lifetimes {
 
 export interface Services {
   addresses: Addresses
-  /** The lifetimes of codes and tokens that a client gets from now on. */
+  /** Returns the lifetimes of the codes and tokens that the portal now issues to a client. */
   lifetimes: (clientId: string) => Lifetimes
   store: Store
   keyRing: KeyRing
   passwords: Passwords
   clock: () => Date
   logger: FastifyBaseLogger
-  /** Gets every step. Undefined without a laboratory. */
+  /** Receives every step. Undefined if nobody observes the sandbox. */
   observer: Observer | undefined
-  /** Adds hooks around all handlers of a listener. Called before any other hook is added. Undefined without a laboratory. */
+  /**
+   * Adds hooks around all handlers of a listener, before any other hook is added. Undefined if there is no laboratory.
+   */
   atEdge: ((server: FastifyInstance, listener: Step['listener']) => void) | undefined
-  /** Receives mail. Undefined without a laboratory. */
+  /** Receives mail. Undefined if there is no laboratory. */
   mailbox: Mailbox | undefined
   isStopping: () => boolean
   /**
-   * Throws if the store cannot be written to. The store is probed at most once a second, even if there are more calls.
+   * Throws if nothing can be written to the store. The store is probed at most once a second, even if there are more
+   * calls.
    */
   probe: () => Promise<void>
-  /** The source of a request, for which failures and waiting places are counted. */
+  /** Returns the source of a request. Failures and waiting tasks are counted per source. */
   sourceOf: (request: FastifyRequest) => string
 }

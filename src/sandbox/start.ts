@@ -1,4 +1,5 @@
-// Starts a sandbox that was built: its listeners and the sweeper of the store. Also finds free ports for a sandbox.
+// Starts a sandbox that was built: opens its listeners and starts the sweeper of the store. Also finds free ports for a
+// sandbox.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
@@ -7,20 +8,20 @@ import type { SandboxConfig } from './config.ts'
 import { limitConnections } from './http/connections.ts'
 import { listen } from './http/listen.ts'
 
-/** How often the start tries other ports if another program has taken a port. */
+/** How many times the sandbox tries to start if another program takes one of its free ports. */
 const mostTries = 5
 
 type ListenSettings = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab' | 'maxConnections'>
 
-/** A listener could not be opened. Its message names the settings to look at. */
+/** Thrown if a listener could not be opened. The message names the settings that the operator should check. */
 export class CannotListen extends Error {
   readonly code: string | undefined
-  /** The port, if the reason is that another program uses it. */
+  /** The port that could not be opened, for example because another program uses it. */
   readonly port: number | undefined
 
   constructor(config: ListenSettings, cause: NodeJS.ErrnoException & { port?: number }) {
     const names = config.lab ? 'HOST, PORTAL_PORT, API_PORT, LAB_HOST or LAB_PORT' : 'HOST, PORTAL_PORT or API_PORT'
-    // An AggregateError (a host with several addresses) has no message of its own.
+    // An AggregateError has no message of its own. Node throws it for a host with several addresses.
     super(`${names} cannot be listened on (${cause.message || cause.code})`, { cause })
     this.code = cause.code
     this.port = cause.port
@@ -28,9 +29,9 @@ export class CannotListen extends Error {
 }
 
 /**
- * `host` localhost means every loopback address. A port of 0 means a free port; the result names the port. Closes the
- * sandbox and rejects with CannotListen if a listener cannot be opened. `sandbox.close()` ends everything that this
- * function opened.
+ * Opens the listeners. The host `localhost` means every loopback address. The port 0 means any free port, and the
+ * result contains the port that was chosen. If a listener cannot be opened, closes the sandbox and rejects with
+ * CannotListen. `sandbox.close()` ends everything that this function has opened.
  */
 export async function startSandbox(
   sandbox: Sandbox,
@@ -57,8 +58,9 @@ function portOf(server: FastifyInstance): number {
 }
 
 /**
- * Replaces each port of 0 by a free port and calls `start`. The addresses that clients see are part of every token, so they
- * must be known before anything is built. If another program takes a port in the meantime, it tries again with other ports.
+ * Replaces each port 0 with a free port, and calls `start`. Every token contains the address of the portal, so the
+ * ports must be known before the sandbox is built. If another program takes a free port in the meantime, the function
+ * tries again with other ports.
  */
 export async function onFreePorts<T>(config: SandboxConfig, start: (config: SandboxConfig) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1)
@@ -80,7 +82,7 @@ async function choosePorts(config: SandboxConfig): Promise<SandboxConfig> {
   ]).catch(error => {
     throw new CannotListen(config, error)
   })
-  // Keep each port open until all ports are known. Otherwise two of them could be the same.
+  // Hold each port until all ports are known. Otherwise the same port could be chosen twice.
   await Promise.all(found.map(held => held?.release()))
   const [portalPort, apiPort, labPort] = found.map(held => held?.port) as [number, number, number]
   return {
@@ -100,7 +102,7 @@ async function holdPort(host: string, port: number): Promise<{ port: number; rel
   return { port: (server.address() as AddressInfo).port, release: () => once(server.close(), 'close') }
 }
 
-/** Replaces port 0 in an address by the port of its listener. */
+/** Replaces the port 0 in an address with the port of its listener. */
 function withPort(address: string, port: number): string {
   const url = new URL(address)
   if (url.port === '0') url.port = `${port}`

@@ -1,16 +1,16 @@
-// Mail of the portal. A sandbox sends no mail: the laboratory keeps each message and shows it. Without a laboratory, the
-// portal makes no mail.
+// The mail that the portal writes. A sandbox never sends mail: the laboratory keeps each message and shows it. Without
+// a laboratory, the portal writes no mail.
 
 export interface Mail {
   /** The e-mail address of the account. */
   to: string
   subject: string
-  /** Plain text; a line that is an address is a link. */
+  /** Plain text. The page shows a line as a link if the line is an address. */
   text: string
 }
 
 export interface Mailbox {
   deliver(mail: Mail): void
-  /** The page that shows the mail. */
+  /** The address of the page that shows all mail. */
   url: string
 }

@@ -15,36 +15,40 @@ import {
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
 
-/** Marks a browser that has signed in before. Failures of strangers do not lock out the person who uses this browser. */
+/**
+ * The content of the cookie in a browser that has signed in before. If strangers enter wrong passwords elsewhere, the
+ * person with this browser can still sign in.
+ */
 export interface Mark {
   id: string
-  /** Hashes of the accounts, the most recent first. */
+  /** A hash for each account that has signed in with this browser, the most recent first. */
   accounts: string[]
 }
 
 export interface PasswordAttempt {
   email: string
   password: string
-  /** The address that failures are counted for. */
+  /** The network address for which failures are counted. */
   source: string
   mark?: Mark | undefined
 }
 
-// A browser can have marks for this number of accounts. If more people use the browser, it has no count of its own for the
-// others. After wrong passwords from other browsers, these people may have to wait for a quarter of an hour.
+// A mark can contain this number of accounts. If more people use the same browser, the browser has no count of its own
+// for the oldest accounts. The owners of these accounts may then have to wait for a quarter of an hour after strangers
+// have entered wrong passwords.
 const mostAccounts = 5
 
 /**
- * Counts failures for the account and for the source. While either count is full, even the right password is refused. A
- * browser with a mark for the account has its own count, so that strangers cannot lock out the person who uses it. When
- * the browser's own count is full, its further failures count like the failures of any other browser. Throws Refusal
- * (password-wrong, too-many-failures) and Busy.
+ * Checks a password. Failures are counted for the account and for the source. While one of these counts is full, even
+ * the right password is refused. A browser with a mark for the account has its own count, so that strangers cannot lock
+ * out the person who uses this browser. When the browser's own count is full, further failures count like the failures
+ * of any other browser. Throws Refusal (password-wrong, too-many-failures) and Busy.
  */
 export async function checkPassword(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
   { email, password, source, mark }: PasswordAttempt,
 ): Promise<Credentials> {
-  // PostgreSQL cannot store NUL, so no account has such an address.
+  // PostgreSQL cannot store the character NUL, so no account has an address with this character.
   const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
   const markBucket = findMarkBucket(mark, credentials)
   const everybody: Bucket[] = [
@@ -60,8 +64,8 @@ export async function checkPassword(
 
   await refuseIfFull(await findBuckets())
   const isRight = await passwords.verify(password, credentials?.passwordHash, source)
-  // Check the limit again, because many attempts may run at once. After the tenth failure, no attempt may learn whether
-  // its password was right.
+  // Check the limit again, because many attempts may run at the same time. After the tenth failure, the portal must no
+  // longer say whether a password was right.
   const buckets = await findBuckets()
   await refuseIfFull(buckets)
   if (isRight && credentials) return credentials
@@ -69,19 +73,22 @@ export async function checkPassword(
   throw new Refusal('password-wrong')
 }
 
-/** The key under which failures for an account are counted. */
+/** Returns the key under which failures for an account are counted. */
 export function accountBucket(email: string): string {
   return `account ${hashToken(normaliseEmail(email))}`
 }
 
-/** The mark of a browser that has just signed in. The mark of a known browser keeps its id, and so its count of failures. */
+/**
+ * Makes the mark for a browser that has just signed in. If the browser already had a mark, the new mark keeps its id,
+ * and so the browser keeps its count of failures.
+ */
 export function markFor(known: Mark | undefined, credentials: Credentials): Mark {
   const account = hashAccount(credentials)
   const others = known?.accounts.filter(other => other !== account) ?? []
   return { id: known?.id ?? randomUUID(), accounts: [account, ...others].slice(0, mostAccounts) }
 }
 
-/** Undefined if the browser is not known to this account. */
+/** Returns the browser's own count. Returns undefined if the browser has no mark for this account. */
 function findMarkBucket(mark: Mark | undefined, credentials: Credentials | undefined): Bucket | undefined {
   if (!mark || !credentials) return undefined
   const account = hashAccount(credentials)
@@ -90,17 +97,17 @@ function findMarkBucket(mark: Mark | undefined, credentials: Credentials | undef
 }
 
 /**
- * Contains the hash of the password, so a new password ends every mark. Because of the salt in this hash, nobody can
- * guess the mark.
+ * Hashes the account together with its password hash, so a new password makes every mark for the account invalid. The
+ * password hash contains a salt, so nobody can guess the result.
  */
 function hashAccount({ userId, passwordHash }: Credentials): string {
   return hashToken(`${userId} ${passwordHash}`)
 }
 
 /**
- * Ends every session at the portal and every grant (RFC 9700 4.14.2). Throws Refusal (password-changed) if somebody
- * else has changed the password since `credentials` were read. Of two simultaneous changes, only one succeeds. Throws
- * Busy.
+ * Changes the password, and ends every session at the portal and every grant (RFC 9700 4.14.2). Throws Refusal
+ * (password-changed) if the password was changed after `credentials` were read. If two changes run at the same time,
+ * only one succeeds. Throws Busy.
  */
 export async function changePassword(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
@@ -120,22 +127,25 @@ const resetPurpose = 'reset link'
 export const resetLinkMinutes = 30
 export const mostResetLinks = 5
 
-/** The content of a link. Nothing is stored for a link. */
+/** The content of a link that resets a password. The store keeps nothing for such a link. */
 interface ResetLink {
   userId: string
   /**
-   * A hash of the present password hash. A new password changes the hash, so a link works once, and a new password ends all
-   * other links of the account, too.
+   * A hash of the current password hash. Each new password changes this hash. A link therefore works only once, and a
+   * new password also ends all other links of the account.
    */
   passwordHash: string
 }
 
-/** If there is no account, the function does the same work, so that the time of the answer does not show this. */
+/**
+ * Used if there is no account. The function then does the same work, so that the time of the answer does not show
+ * whether the account exists.
+ */
 const nobody: Credentials = { userId: '', passwordHash: '' }
 
 /**
- * Makes the token of a link that resets the password. `isForSomebody` is false if there is no account; then the token is
- * not sent to anybody. Throws Refusal (too-many-failures) after five requests in half an hour.
+ * Makes the token of a link that resets the password. If there is no account, `isForSomebody` is false, and the caller
+ * sends the token to nobody. Throws Refusal (too-many-failures) after five requests in half an hour.
  */
 export async function makeResetToken(
   { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,
@@ -143,14 +153,14 @@ export async function makeResetToken(
 ): Promise<{ token: string; isForSomebody: boolean }> {
   const credentials = await findCredentials(store.read, email)
   const { userId, passwordHash } = credentials ?? nobody
-  // Hash the password hash again, because the link must not show the salt that this hash contains.
+  // Hash the password hash again, because the password hash contains a salt, which the link must not show.
   const link: ResetLink = { userId, passwordHash: hashToken(passwordHash) }
   const windowMs = resetLinkMinutes * 60_000
   const token = makeFormToken(keyRing.sealingKey, resetPurpose, link, new Date(clock().getTime() + windowMs))
-  // Each pair of source and account has its own count, so a stranger does not use up the owner's attempts. A new
-  // password ends every link, so it begins a new count. All addresses without an account share one count per source, so
-  // that a stranger cannot fill the table. The limit lasts as long as a link is valid. When the limit is reached, the
-  // last link therefore still works.
+  // Each pair of source and account has its own count, so that a stranger cannot use up the owner's attempts. A new
+  // password ends every link and begins a new count. All e-mail addresses without an account share one count per
+  // source, so that a stranger cannot fill the table. The limit lasts as long as a link is valid. Therefore the last
+  // link still works when the limit is reached.
   const key = `resets of ${hashAccount({ userId, passwordHash })} from ${source}`
   const bucket: Bucket = { key, limit: mostResetLinks, windowMs }
   const retryAfterSeconds = await findBackOff(store.read, [bucket], clock())
@@ -160,8 +170,8 @@ export async function makeResetToken(
 }
 
 /**
- * The account whose password the link resets. Throws Refusal (link-expired) if the portal did not make the link, or if
- * the link has expired or was used.
+ * Returns the account whose password the link resets. Throws Refusal (link-expired) if the portal did not make the
+ * link, or if the link has expired or was already used.
  */
 export async function readResetToken(
   { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,

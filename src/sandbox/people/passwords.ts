@@ -1,4 +1,5 @@
-// Hashes passwords with argon2id of node:crypto, outside the event loop, only a few at once. The parameters are stored with the hash.
+// Hashes passwords with argon2id from node:crypto, outside the event loop, and only two at a time. The parameters are
+// stored together with the hash.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { isLonger } from '../values/text-length.ts'
@@ -6,24 +7,24 @@ import { createTurns } from './turns.ts'
 
 const derive = promisify(argon2)
 
-// OWASP's minimum of 2025: 19 MiB, two passes, one lane.
+// The minimum that OWASP recommended in 2025: 19 MiB, two passes, one lane.
 const usualCost = { memory: 19_456, passes: 2, parallelism: 1 }
 const tagLength = 32
 
-/** In characters. Nobody needs a longer password, and hashing a longer one would take more time. */
+/** The most characters of a password. Nobody needs a longer password, and hashing it would take more time. */
 export const longestPassword = 1000
 
-/** The source of the sandbox's own work, which does not come from a request. */
+/** The source that is counted if the sandbox hashes a password for itself, and not for a request. */
 const ownWork = 'sandbox'
 
 export type Passwords = ReturnType<typeof createPasswords>
 
-/** `cost` in KiB, passes and lanes. */
+/** `cost` is the cost of one hash: KiB of memory, passes and lanes. */
 export function createPasswords(cost = usualCost) {
   const inTurn = createTurns()
 
   return {
-    /** `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. Throws Busy. Waiting places are counted for `source`. */
+    /** Returns `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. Throws Busy. Waiting tasks are counted per `source`. */
     hash(password: string, source = ownWork): Promise<string> {
       return inTurn(source, async () => {
         const nonce = randomBytes(16)
@@ -34,8 +35,8 @@ export function createPasswords(cost = usualCost) {
     },
 
     /**
-     * Without a hash (no such user), the function takes the same time and returns false. The time of the answer
-     * therefore does not show which addresses have an account. Throws Busy.
+     * If `storedHash` is undefined because there is no such user, the function takes the same time and returns false.
+     * The time of the answer therefore does not show which e-mail addresses have an account. Throws Busy.
      */
     verify(password: string, storedHash: string | undefined, source = ownWork): Promise<boolean> {
       return inTurn(source, async () => {

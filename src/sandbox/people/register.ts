@@ -1,4 +1,4 @@
-// A new account: checks every field, reports all problems at once, and makes the account.
+// Makes a new account. Checks every field first, and reports all problems at once.
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
@@ -8,7 +8,10 @@ import { findPersonProblems, isTicked } from './rules.ts'
 const signUpsAnHour = 100
 const hourMs = 3_600_000
 
-/** `fields` come from outside and may have any type. Throws Refusal, Busy, and errors of the store. */
+/**
+ * `fields` are the fields as they were sent, so a field may have any type. Throws Refusal, Busy, and errors of the
+ * store.
+ */
 export async function registerUser(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
   fields: Record<string, unknown>,
@@ -29,12 +32,13 @@ export async function registerUser(
   if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
   await store.write(db => countFailure(db, buckets, clock()))
 
-  // Hash first, then check whether the address is taken: the work is the same either way.
+  // Hash the password before checking whether the e-mail address is taken. The time of the answer then does not show
+  // whether the address has an account.
   const passwordHash = await passwords.hash(person.password, source)
   const userId = await store.write(db => createUser(db, { ...person, passwordHash }, clock()))
   if (userId === undefined)
     throw new Refusal('fields-invalid', {
-      problems: { email: 'You cannot use this address for a new account. Sign in if it is yours.' },
+      problems: { email: 'You cannot use this address for a new account. Sign in if this address is yours.' },
     })
   return { userId, passwordHash }
 }

@@ -1,4 +1,5 @@
-// The rules for the fields of an account. The sign-up page, POST /api/register and the laboratory show the same sentences.
+// The rules for the fields of an account. The sign-up page, POST /api/register and the laboratory report problems with
+// the same sentences.
 import type { JSONSchema } from 'json-schema-to-ts'
 import { longestEmail, normaliseEmail } from '../store/users.ts'
 import { isLonger } from '../values/text-length.ts'
@@ -30,13 +31,13 @@ export const newPerson = {
   },
 } as const satisfies JSONSchema
 
-/** Whether a person has accepted the terms. */
+/** Returns whether the value of a checkbox says that a person has accepted the terms. */
 export function isTicked(value: unknown): boolean {
   const words: readonly unknown[] = newPerson.properties.termsAccepted.enum
   return value === true || words.includes(value)
 }
 
-/** One sentence for each wrong field. */
+/** Returns one sentence for each wrong field. */
 export function findPersonProblems({ email, password, firstName, lastName }: AccountFields): Record<string, string> {
   const problems = {
     email: findEmailProblem(email),
@@ -48,8 +49,8 @@ export function findPersonProblems({ email, password, firstName, lastName }: Acc
 }
 
 /**
- * Allow only ASCII, after normalising. Otherwise somebody could make a second account with a letter that looks like
- * another.
+ * Allows only ASCII characters in the normalised address. Otherwise somebody could make an account with an address that
+ * looks like the address of another person.
  */
 export function findEmailProblem(email: string): string | undefined {
   if (email === '') return 'Enter your e-mail address.'
@@ -58,14 +59,17 @@ export function findEmailProblem(email: string): string | undefined {
   return isAddress ? undefined : 'Enter an e-mail address like name@example.org.'
 }
 
-/** Only the length counts, not the kind of characters. Nothing is cut off, trimmed or case-folded. */
+/**
+ * Checks the length of a password, but does not demand certain characters. The password is never shortened, trimmed or
+ * changed to lower case.
+ */
 export function findPasswordProblem(password: string, email: string): string | undefined {
   if (isLonger(password, longestPassword)) return `Use ${longestPassword} characters or fewer.`
   if (!isLonger(password, shortestPassword - 1)) return `Use at least ${shortestPassword} characters.`
   // Half a surrogate pair would be hashed as another character.
   if (!password.isWellFormed()) return 'Use only letters, numbers and symbols.'
   const address = normaliseEmail(email)
-  // If the text is not an address, normaliseEmail returns an empty text. There is then no address to compare the
+  // If the text is not an address, normaliseEmail returns an empty text, and there is no address to compare the
   // password with.
   if (address !== '' && [address, address.split('@')[0]].includes(normaliseEmail(password)))
     return 'Choose a password that is not your e-mail address.'

@@ -1,4 +1,4 @@
-// Sessions at the portal: a random id in the browser, its hash in the store.
+// Sessions at the portal. The browser has a random id, and the store has only the hash of this id.
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import {
@@ -13,26 +13,26 @@ import type { Db } from '../store/schema.ts'
 import type { Credentials, User } from '../store/users.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 
-// A session ends an hour after its last use, and after eight hours in any case.
+// A session ends an hour after its last use, and at the latest after eight hours.
 export const sessionLifetimeMs = 8 * 3_600_000
 const idleLifetimeMs = 3_600_000
-// The store moves the end of a session at most once a minute. Most page views therefore do not write to the store.
+// The stored end of a session is moved at most once a minute. Most page views therefore do not write to the store.
 const stepMs = 60_000
 
-/** A user who is signed in at the portal, and the session that proves it. */
+/** A user who is signed in at the portal, with the session that proves this. */
 export interface SignedInUser extends User {
   proof: Proof
 }
 
-/** A user, and the session or password that proves who they are. */
+/** A user, with the session or the password that proves who the user is. */
 export interface ProvenUser {
   userId: string
   proof: Proof
 }
 
 /**
- * The user of a valid session. The call counts as a use of the session. `onNotExtended` is called if the new end of the
- * session could not be stored.
+ * Returns the user of a session, or undefined if the session is not valid. The call counts as a use of the session.
+ * `onNotExtended` is called if the new end of the session cannot be stored.
  */
 export async function findSession(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -52,7 +52,8 @@ export async function findSession(
 }
 
 /**
- * The id of a new session. The old session of the same browser ends. Throws Refusal if the password was changed meanwhile.
+ * Starts a session and returns its id. The old session of the same browser ends. Throws Refusal if the password was
+ * changed in the meantime.
  */
 export async function startSession(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -70,14 +71,15 @@ export async function startSession(
   return id
 }
 
-/** After that, nobody can use a copy of the id. */
+/** Ends a session. After that, nobody can use a copy of its id. */
 export async function endSession({ store }: Pick<Services, 'store'>, id: string): Promise<void> {
   await store.write(db => deletePortalSession(db, hashToken(id)))
 }
 
 /**
- * Call this in the transaction that makes a code, a token or a session. If the user signs out everywhere at the same moment,
- * that new code, token or session must end, too. Throws Refusal (signed-out, password-changed).
+ * Checks and locks the session or password that proves who the user is. Call this in the transaction that makes a code,
+ * a token or a session. If the user signs out everywhere at the same time, the new code, token or session must end,
+ * too. Throws Refusal (signed-out, password-changed).
  */
 export async function requireProof(db: Db, userId: string, proof: Proof): Promise<void> {
   if (!(await lockProof(db, userId, proof)))

@@ -1,11 +1,11 @@
-// A queue for expensive work. It limits how many tasks run at once and how many wait, and each source gets an equal share
-// of the waiting places.
+// A queue for expensive work. It limits how many tasks run at the same time and how many wait. Each source gets an
+// equal share of the places for waiting tasks.
 
-// Each hash takes 19 MiB and one of libuv's four threads; the file system and DNS need the other threads.
+// Each hash takes 19 MiB and one of libuv's four threads. The file system and DNS need the other threads.
 const maxAtOnce = 2
 const maxWaiting = 50
 
-/** Too much work is waiting. The caller may try again in a moment. */
+/** Thrown if too many tasks are waiting. The caller may try again a little later. */
 export class Busy extends Error {}
 
 interface Waiter {
@@ -14,14 +14,15 @@ interface Waiter {
 }
 
 /**
- * The returned function runs the work when it is its turn, or throws Busy. Sources take turns: a source with one task
- * does not wait behind fifty tasks of another. If no place is free, a source with few waiting tasks gets a place from
- * the source with the most waiting tasks. The newest task of that source is then refused with Busy.
+ * Returns a function that waits for its turn and then runs the work, or throws Busy. Sources take turns: a source with
+ * one task does not wait behind fifty tasks of another source. If no place is free, a source with few waiting tasks
+ * gets a place from the source with the most waiting tasks. The newest task of the source that loses the place is then
+ * refused with Busy.
  */
 export function createTurns(): <T>(source: string, work: () => Promise<T>) => Promise<T> {
   let running = 0
   let waiting = 0
-  // The waiting tasks of each source. The sources are in the order of their turns.
+  // The waiting tasks of each source. The source whose turn is next comes first.
   const queues = new Map<string, Waiter[]>()
 
   function takePlace(source: string): Promise<void> {
@@ -45,7 +46,7 @@ export function createTurns(): <T>(source: string, work: () => Promise<T>) => Pr
       running -= 1
       return
     }
-    // Pass the place directly to the next task, so that a new caller cannot take it.
+    // Pass the place directly to the next task, so that a new caller cannot take the place.
     queue.shift()?.start()
     waiting -= 1
     queues.delete(source)

@@ -1,4 +1,5 @@
-// GET /: the start of a login. Shows the page to sign in or the consent page, or redirects the browser back to the client.
+// GET / starts a login. The portal shows the sign-in page or the consent page, or redirects the browser back to the
+// client.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { issueAllowedCode } from '../grants/codes.ts'
 import { isLoginRequest, readLoginRequest, startParameters } from '../grants/login-request.ts'
@@ -13,10 +14,10 @@ import { findVisitor } from './session.ts'
 import { showSignInPage } from './sign-in.ts'
 
 export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>) {
-  // For visitors who are not signed in, the portal stores nothing: the address and the forms carry the request.
+  // For visitors who are not signed in, the portal stores nothing: the address and the forms contain the request.
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const query = request.query as Record<string, unknown>
-    // The visitor has typed the portal's address, and was not sent by a client.
+    // Without parameters, the visitor has typed the portal's address, and no client has sent the visitor here.
     if (!isLoginRequest(query)) return reply.redirect('/account', 303)
     const login = await readLoginRequest(services, query, notesFor(request))
     setStartAgain(request, loginPath(login))
@@ -34,13 +35,13 @@ export function authorizeRoutes(services: Pick<Services, 'addresses' | 'lifetime
     return reply.redirect(codeUrl(login, { code, userId: visitor.id, issuer: services.addresses.portalUrl }), 303)
   }
 
-  // A client may send the parameters as a form (RFC 6749 3.1). If a page of another site sends the form, the browser leaves
-  // out the portal's Lax cookie. It sends the cookie when it follows the redirect.
+  // A client may send the parameters as a form (RFC 6749 3.1). If a page of another site sends the form, the browser
+  // leaves out the portal's Lax cookie. The browser sends this cookie when it follows the redirect.
   async function takeForm(request: FastifyRequest, reply: FastifyReply) {
     const fields = (request.body ?? {}) as Record<string, string | string[] | undefined>
     const query = new URLSearchParams()
-    // Keep mistakes, such as a repeated parameter or a value that is too long. The page after the redirect then finds
-    // and refuses them.
+    // Keep mistakes, such as a repeated parameter or a value that is too long. The portal then finds and refuses these
+    // mistakes after the redirect.
     for (const name of startParameters)
       for (const value of [fields[name] ?? []].flat().slice(0, 2)) query.append(name, value.slice(0, longestText + 1))
     return reply.redirect(`/?${query}`, 303)

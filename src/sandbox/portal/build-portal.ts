@@ -1,5 +1,5 @@
-// The login portal: every route of its listener, in order. Pages, calls of clients and calls in a user's name have separate
-// scopes, because their errors have different forms.
+// Builds the login portal. This file lists every route of the portal's listener, in order. Pages, calls of clients and
+// calls in a user's name have separate scopes, because their errors have different forms.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isLoginRequest } from '../grants/login-request.ts'
 import { describeRoutes } from '../http/describe.ts'
@@ -30,7 +30,10 @@ import { signedOutPath, signInRoutes, signOutRoutes } from './sign-in.ts'
 import { usePages } from './use-pages.ts'
 import { userCallRoutes, useUserCalls } from './user-calls.ts'
 
-/** Fastify checks the fields with the schema of the route. The handler reports wrong fields in its own dialect. */
+/**
+ * Because of `attachValidation`, Fastify checks the fields with the route's schema but lets the handler run. The
+ * handler reports wrong fields in its own form of errors.
+ */
 function call(schema: object, kind: Parameters<typeof step>[0]) {
   return { schema, attachValidation: true, ...step(kind) }
 }
@@ -42,7 +45,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   observeRequests(portal, { ...services, listener: 'portal' })
   if (portalUrl.startsWith('https:'))
     portal.addHook('onRequest', async (_request, reply) => {
-      // Without includeSubDomains: hosts below this one may belong to somebody else.
+      // Leave out includeSubDomains, because subdomains of this host may belong to other people.
       reply.header('strict-transport-security', 'max-age=31536000')
     })
 
@@ -55,9 +58,10 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   await portal.register(async pages => {
     await usePages(pages, services)
     const refuseOtherMethods = trackMethods(pages)
-    // Other sites send visitors only to this page, with a link, a redirect or a form. The page changes nothing.
+    // Other sites send visitors to GET / and POST /, with a link, a redirect or a form. The cross-site guard does not
+    // apply to these two routes, because they change nothing.
     const authorize = authorizeRoutes(services)
-    // A start without any parameter comes from somebody who typed the address, or from a client that sends no
+    // If a request has none of the parameters, a person has typed the address, or a client has forgotten the
     // parameters.
     const kindOfStart = ({ query }: FastifyRequest) =>
       isLoginRequest(query as Record<string, unknown>) ? 'authorize' : 'page'
@@ -68,7 +72,8 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       const { signIn, signUp } = signInRoutes(services)
       ownForms.post('/sign-in', step('sign-in'), signIn)
       ownForms.post('/sign-up', step('sign-up'), signUp)
-      // Browsers send forms to these addresses. If a visitor opens such an address again, the browser sends a GET.
+      // Browsers send forms to these addresses with POST. If a visitor opens such an address again, the browser sends a
+      // GET.
       ownForms.get('/sign-in', redirectTo('/account'))
       ownForms.get('/sign-up', redirectTo('/account'))
       ownForms.post('/consent', step('consent'), answerConsent(services))
@@ -129,7 +134,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   await portal.register(
     async wellKnown => {
       wellKnown.addHook('onRequest', async (_request, reply) => {
-        // For errors. An answer that may be cached replaces this header with its own.
+        // These headers are for errors. A handler whose answer may be cached sets its own cache-control header.
         reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
       })
       answerInOAuthDialect(wellKnown)
@@ -148,7 +153,9 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   return portal
 }
 
-/** The portal's own pages for a signed-in user. Without a session, each address shows the page to sign in. */
+/**
+ * Adds the portal's own pages for a signed-in user. If the visitor has no session, each address shows the sign-in page.
+ */
 function accountRoutes(account: FastifyInstance, services: Services): void {
   requireVisitor(account, services)
   const profile = profileRoutes(services)
@@ -183,7 +190,8 @@ function accountRoutes(account: FastifyInstance, services: Services): void {
   account.get('/account/applications/remove', allowed.confirmRemoval)
   account.post('/account/applications/remove', allowed.remove)
 
-  // If a visitor sends a form after the session has ended, the sign-in leads back to the address of the form.
+  // If a visitor sends a form after the session has ended, the sign-in page leads back to the address of the form, with
+  // a GET.
   account.get('/account/invitations', redirectTo('/account/groups'))
   account.get('/account/applications/renew', redirectTo(madePath))
 }
@@ -192,7 +200,7 @@ function redirectTo(path: string) {
   return async (_request: FastifyRequest, reply: FastifyReply) => reply.redirect(path, 303)
 }
 
-/** A handler for a page that is always the same. */
+/** Makes a handler for a page that is always the same. */
 function show(page: string, data: { title: string; width?: string }) {
   return async (_request: FastifyRequest, reply: FastifyReply) => reply.viewAsync(page, data)
 }

@@ -1,4 +1,4 @@
-// The calls of clients: exchanging a code or renewing tokens (CL-14, RF-01), and revoking tokens (RFC 7009).
+// The calls that clients make: they exchange a code or renew tokens (CL-14, RF-01), and revoke tokens (RFC 7009).
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authenticateClient } from '../grants/clients.ts'
@@ -17,7 +17,10 @@ import type { CodeRequest, RenewalRequest, RevocationRequest, TokenAnswer, Token
 
 type CallServices = Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>
 
-/** What all calls of clients share. */
+/**
+ * Sets up a scope for the calls of clients: parsers, headers, the form of errors, and the guard against pages of other
+ * sites.
+ */
 export async function useClientCalls(
   scope: FastifyInstance,
   services: Pick<Services, 'addresses' | 'observer'>,
@@ -32,8 +35,8 @@ export async function useClientCalls(
 }
 
 /**
- * Fastify refuses a body of another type even without this parser. The parser only finds the client id in the body. The
- * laboratory then shows the refusal under this client, where the developer looks for it.
+ * Fastify refuses a body with another content type even without this parser. The parser only looks for the client id in
+ * the body. The laboratory can then show the refusal under this client, where the developer looks for it.
  */
 function readClaimsOfOtherTypes(scope: FastifyInstance): void {
   scope.addContentTypeParser('*', (request, payload, done) => {
@@ -65,7 +68,7 @@ function clientIdInJson(text: string): unknown {
   }
 }
 
-/** True if the body of a request to /api/exchangeToken asks for a renewal. The body may be of any type. */
+/** Returns whether the body of a request to /api/exchangeToken asks for a renewal. `body` may have any type. */
 export function isRenewal(body: unknown): boolean {
   return (body as { grant_type?: unknown } | null | undefined)?.grant_type === 'refresh_token'
 }
@@ -99,7 +102,10 @@ export function clientCallRoutes(services: CallServices) {
     const given = { clientId, code, redirectUri, state, codeVerifier }
     return redeemCode(services, given, notesFor(request)).catch(error => {
       if (error instanceof Refusal && error.details.isReplay)
-        request.log.info({ code: 'code-replayed', clientId }, 'a code came twice within 10 s; its tokens live')
+        request.log.info(
+          { code: 'code-replayed', clientId },
+          'a code was sent twice within 10 s; its tokens stay valid',
+        )
       throw error
     })
   }
@@ -108,7 +114,7 @@ export function clientCallRoutes(services: CallServices) {
     { client_id: clientId, refresh_token: refreshToken, scope }: RenewalRequest,
     request: FastifyRequest,
   ): Promise<IssuedTokens> {
-    // Logins have no scope here, and renewing must not add one (RFC 6749 6).
+    // A login at this portal has no scope, and a renewal must not add a scope (RFC 6749 6).
     if (scope !== undefined) throw new Refusal('scope-refused')
     return renewTokens(services, { clientId, refreshToken }, notesFor(request))
   }

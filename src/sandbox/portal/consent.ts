@@ -1,4 +1,5 @@
-// The consent page shows which application asks, and for what. The answer counts once, and only for the request on the page.
+// The consent page shows which application asks, and what the user would allow. An answer counts only once, and only
+// for the request that the page was made for.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { allowAndIssueCode, decline } from '../grants/consents.ts'
@@ -16,13 +17,13 @@ import { codeUrl, declinedUrl, loginPath } from './login-urls.ts'
 import { findVisitor, signBrowserOut } from './session.ts'
 
 /**
- * The question of a consent page. The form contains the sealed request, so the portal stores nothing until the visitor
- * answers.
+ * The content of a consent page's form. The form contains the sealed request, so the portal stores nothing until the
+ * visitor answers.
  */
 interface ConsentQuestion {
   id: string
   userId: string
-  /** The path that started the login. */
+  /** The path, with its parameters, that started the login. */
   path: string
 }
 
@@ -65,7 +66,7 @@ export function answerConsent(services: Pick<Services, 'addresses' | 'lifetimes'
     }
     if (decision !== 'allow' && decision !== 'decline') throw new Refusal('field-missing', { field: 'decision' })
     const visitor = await findVisitor(services, request)
-    // The visitor has signed out, or has signed in as another user. That user has not been asked yet.
+    // The visitor has signed out, or has signed in as another user who has not been asked yet.
     if (visitor?.id !== question.userId) return reply.redirect(question.path, 303)
 
     // Read the application again, because somebody may have changed or removed it since the page was shown.

@@ -1,10 +1,12 @@
-// Refuses requests that browsers send from another site or origin: forged sign-ins and consents, and guesses of passwords.
+// Refuses requests that a browser sends for a page of another site or origin. Otherwise such a page could forge
+// sign-ins and consents, or guess passwords.
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../observe/refusal.ts'
 
 /**
- * Checks Sec-Fetch-Site, or the Origin header if the browser does not send Sec-Fetch-Site. A request with none of these
- * headers is refused. `same-site` is also refused, because another port of this host may belong to somebody else.
+ * Checks the Sec-Fetch-Site header, or the Origin header if the browser does not send Sec-Fetch-Site. If a request has
+ * neither header, it is refused. The value `same-site` is refused, too, because another port of this host may belong to
+ * somebody else.
  */
 export function refuseCrossSitePosts(portalUrl: string) {
   return async (request: FastifyRequest): Promise<void> => {
@@ -16,8 +18,8 @@ export function refuseCrossSitePosts(portalUrl: string) {
 }
 
 /**
- * For calls. Servers and scripts do not send these headers, so a call without them is accepted. `none` means that a person
- * has opened the address.
+ * Checks a call. Servers and scripts do not send these headers, so a call without these headers is accepted. The value
+ * `none` means that a person has opened the address directly.
  */
 export function isFromOtherSite({ headers }: FastifyRequest, portalUrl: string): boolean {
   const { 'sec-fetch-site': site = 'none', origin = portalUrl } = headers

@@ -1,4 +1,5 @@
-// The title and introduction of the portal's description, and the settings of the page for people.
+// The title and the introduction of the portal's API description, and the texts of the page that shows this
+// description.
 import type { Description } from '../http/describe.ts'
 import type { Addresses } from '../services.ts'
 
@@ -6,7 +7,7 @@ const description =
   'To sign a person in, an application sends the browser to GET /. The browser comes back with a code, and the server of ' +
   'the application exchanges the code for tokens. Pages of other sites cannot make these calls.'
 
-/** For describeRoutes. */
+/** The title, the address and the tags of the description. Pass this value to describeRoutes. */
 export function portalDescription({ portalUrl }: Pick<Addresses, 'portalUrl'>): Description {
   return {
     title: 'Login portal',
@@ -18,7 +19,7 @@ export function portalDescription({ portalUrl }: Pick<Addresses, 'portalUrl'>): 
   }
 }
 
-/** Settings of the page that describes the calls. */
+/** The title, texts and links of the page that describes the calls. */
 export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
   return {
     title: 'Calls of the login portal',
@@ -28,15 +29,18 @@ export function portalCallsPage({ portalUrl, apiUrl, labUrl }: Addresses) {
       { name: 'CLIENT_ID, CLIENT_SECRET', is: 'The credentials of your application.' },
       {
         name: 'REDIRECT_URI, CANCEL_URL',
-        is: 'Where the browser comes back to, and where it goes if the person declines. Register the redirect URI first.',
+        is: 'The address to which the portal sends the browser back, and the address that it uses if the person declines. Register the redirect URI first.',
       },
-      { name: 'CODE', is: 'It is in the address that the browser comes back to. It works once, for 60 seconds.' },
+      {
+        name: 'CODE',
+        is: 'The code from the address that the browser comes back to. A code works only once, for 60 seconds.',
+      },
       { name: 'STATE, CODE_VERIFIER', is: 'Random values that your application makes for each login.' },
       { name: 'CODE_CHALLENGE', is: 'The SHA-256 hash of CODE_VERIFIER, in base64url.' },
-      { name: 'EMAIL, PASSWORD, USER_ID', is: 'An account for tests. Its user ID is on its account page.' },
+      { name: 'EMAIL, PASSWORD, USER_ID', is: 'An account for tests. The account page shows the user ID.' },
     ],
     errorHelp:
-      'Errors of OAuth calls have this form. All other errors have one field, message. It is a text. Only with status 422, it is an object with a list of problems for each field.',
+      'Errors of OAuth calls have this form. All other errors have the field “message”, which is a text. Only if the status is 422, “message” is an object with a list of problems for each field.',
     errorExample: { error: 'invalid_grant', error_description: 'The code is not valid, or not for this request.' },
     samples: {
       access_token: 'eyJhbGciOiJhdCtqd3Qi…',

@@ -1,4 +1,4 @@
-// Error pages of the portal. One table has the words for each reason, and the link to the next page.
+// The error pages of the portal. One table has the text for each reason, and the link to the next page.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LoginRefusal } from '../grants/login-request.ts'
 import { classifyError, reportRefusal, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
@@ -16,14 +16,14 @@ import { findVisitor } from './session.ts'
 
 interface ErrorPage {
   status: number
-  /** Replaces the title of the status. */
+  /** Used instead of the general title for this status. */
   title?: string
   message: string
-  /** What the visitor can do if it does not help to go back to the application. */
+  /** Tells the visitor what they can do if going back to the application does not help. */
   help?: string
   /**
-   * A link for the visitor. Without `href`, the link leads to the page where the visitor can start again. If there is
-   * no such page, there is no link.
+   * A link for the visitor. If `href` is left out, the link leads to the page where the visitor can start again. If
+   * there is no such page, the error page has no link.
    */
   next?: { label: string; href?: string }
 }
@@ -34,13 +34,16 @@ const notRegistered = 'The application that sent you here is not registered, so 
 const wrongAddress =
   'The application that sent you here wants this portal to send you to an address that the application has not registered.'
 const pageExpired = 'This page has expired'
-const groupGone = 'This group does not exist, or you cannot do this in it. Nothing was changed.'
+const groupGone = 'This group does not exist, or you may not do this in the group. Nothing was changed.'
 const busy = 'The login portal is very busy. Wait a moment and try again.'
 const unreadable = 'The login portal could not read the request.'
 const made = { href: '/account/applications#made', label: 'Back to your applications' }
 const groups = { href: '/account/groups', label: 'Your groups' }
 
-/** A field of the request that starts a login, or of one of the portal's own forms. */
+/**
+ * Makes the page for a missing field. The field belongs to the request that starts a login, or to one of the portal's
+ * own forms.
+ */
 function incomplete({ field }: RefusalDetails): ErrorPage {
   if (field === 'client_id') return { status: 400, title: wrongLink, message: notRegistered, help }
   if (field === 'redirect_uri') return { status: 400, title: wrongLink, message: wrongAddress, help }
@@ -67,7 +70,7 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
   'account-form-expired': {
     status: 400,
     title: pageExpired,
-    message: 'This page was open for too long, or somebody else signed in in the meantime. Nothing was changed.',
+    message: 'This page was open for too long, or another person has signed in since. Nothing was changed.',
     next: { label: 'Open the page again' },
   },
   'answered-already': {
@@ -104,23 +107,31 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
   'token-shown': {
     status: 409,
     title: 'Shown already',
-    message: 'This token has been shown already. Each is shown only once.',
+    message: 'This token has already been shown. Each token is shown only once.',
     next: { href: '/account/token', label: 'Create another token' },
   },
   'secret-shown': {
     status: 409,
     title: 'Shown already',
-    message: 'This secret has been shown already. Each is shown only once.',
+    message: 'This secret has already been shown. Each secret is shown only once.',
     next: made,
   },
-  'last-secret': { status: 409, message: 'These are its only secrets. Create a new one instead.', next: made },
-  'application-unknown': { status: 404, message: 'This does not exist any more, or you cannot change it.', next: made },
+  'last-secret': {
+    status: 409,
+    message: 'The application has no other secrets. Create a new secret instead.',
+    next: made,
+  },
+  'application-unknown': {
+    status: 404,
+    message: 'The application or secret does not exist any more, or you cannot change it.',
+    next: made,
+  },
   'not-found': {
     status: 404,
-    message: 'There is nothing at this address. Check it, or start from your account.',
+    message: 'There is nothing at this address. Check the address, or start from your account.',
     next: { href: '/account', label: 'Your account' },
   },
-  'method-not-allowed': { status: 405, message: 'This page cannot be opened like this.' },
+  'method-not-allowed': { status: 405, message: 'This address does not accept this kind of request.' },
   busy: { status: 503, message: busy },
   'store-unavailable': { status: 503, message: busy },
   'body-too-large': { status: 413, message: 'The form was larger than this page accepts.' },
@@ -130,10 +141,13 @@ const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => Er
 const internal: ErrorPage = {
   status: 500,
   message:
-    'This is a fault of the login portal. Try again in a moment. If it stays, only the people who run the portal can repair it.',
+    'The login portal has an internal problem. Try again in a moment. If the problem stays, only the people who run the portal can repair it.',
 }
 
-/** What a page says about this reason. Undefined if the portal never shows a page for it. */
+/**
+ * Returns the content of the error page for this refusal. Returns undefined if the portal never shows a page for this
+ * reason.
+ */
 export function errorPageOf({ reason, details }: Refusal): ErrorPage | undefined {
   const page = pages[reason]
   return typeof page === 'function' ? page(details) : page
@@ -141,7 +155,7 @@ export function errorPageOf({ reason, details }: Refusal): ErrorPage | undefined
 
 const startAgain = 'startAgainAt'
 
-/** Error pages of this request link to the page at this local path. */
+/** Sets the local path to which an error page for this request links, so that the visitor can start again. */
 export function setStartAgain(request: FastifyRequest, path: string): void {
   request.setDecorator(startAgain, path)
 }
@@ -156,11 +170,11 @@ export function showErrorPages(
     const refusal = error instanceof Refusal ? error : undefined
     const { statusCode: errorStatus, reason } = classifyError(error)
     const page = (refusal ? errorPageOf(refusal) : errorPageOf(new Refusal(reason))) ?? internal
-    // An unreadable body has one of several statuses, which Fastify chooses.
+    // If the body cannot be read, Fastify has chosen one of several statuses.
     const statusCode = refusal ? page.status : errorStatus
     reportRefusal(reply, error, { statusCode, reason: refusal?.reason ?? reason, message: page.message }, 'page')
     if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
-    // This page contains no text of a stranger, so it may have the script that copies the request ID.
+    // This page contains no text from the request, so it may load the script that copies the request ID.
     setPageHeaders(reply, { hasScript: true })
     const href = page.next?.href ?? request.getDecorator<string>(startAgain)
     return reply
@@ -181,8 +195,9 @@ export function showErrorPages(
 }
 
 /**
- * Anybody can register an application, with any address. The portal therefore redirects without asking only if the
- * visitor has allowed the application before. Otherwise a link to the portal could lead to any site (RFC 9700 4.11.2).
+ * Anybody can register an application with any address. Therefore the portal redirects the browser without asking only
+ * if the visitor has allowed the application before. Otherwise a link to the portal could lead to any site (RFC 9700
+ * 4.11.2).
  */
 async function answerLoginRefusal(
   services: Pick<Services, 'addresses' | 'store' | 'clock'>,
@@ -195,14 +210,15 @@ async function answerLoginRefusal(
   const location = loginErrorUrl(refusal, services.addresses.portalUrl)
   reportRefusal(reply, refusal, { statusCode: 400, reason, message: description }, 'page')
   if (await isAllowed(services, application.id, request)) return reply.redirect(location, 303)
-  // The linked site must not learn the address of this page. The page has no form whose Origin header the guard would need.
+  // The site behind the link must not learn the address of this page. This policy also hides the Origin header, but the
+  // page has no form that would need this header.
   reply.status(400).header('referrer-policy', 'no-referrer')
   return reply.viewAsync('wrong-start', {
     title: wrongLink,
     applicationName: application.name,
     message: description,
     location,
-    // The URL parser gives the host in ASCII, so that no letter looks like another.
+    // The URL parser returns the host in ASCII, so no foreign letter can look like an ASCII letter.
     host: new URL(location).host,
     requestId: request.id,
     ...forDevelopers(request, reason),
@@ -210,8 +226,8 @@ async function answerLoginRefusal(
 }
 
 /**
- * With a laboratory, a page also says to developers what is wrong. Without a laboratory, a page says as little as the
- * page of a real platform.
+ * If there is a laboratory, an error page also tells developers what is wrong. If there is none, the page says as
+ * little as a page of the real platform.
  */
 export function forDevelopers(request: FastifyRequest, reason: Reason) {
   const explainedAt = stepUrlOf(request)
@@ -220,8 +236,8 @@ export function forDevelopers(request: FastifyRequest, reason: Reason) {
 }
 
 /**
- * Also returns false if the store cannot be read, because this function runs while an error is answered and must not throw
- * another error.
+ * Returns whether the visitor has allowed the application. Returns false if the store cannot be read: the function runs
+ * while the portal answers an error, and must not throw another error.
  */
 async function isAllowed(
   services: Pick<Services, 'store' | 'clock'>,

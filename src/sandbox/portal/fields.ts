@@ -1,5 +1,5 @@
-// Reads the fields of a call, sent as a form or as JSON. The schema of the route and OAuth's rules say what is allowed.
-// A refusal names one problem.
+// Reads the fields of a call that was sent as a form or as JSON. The schema of the route and the rules of OAuth say
+// what is allowed. A refusal names only one problem.
 import type { ErrorObject } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { noteAbout } from '../observe/observe.ts'
@@ -7,22 +7,25 @@ import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
 import { longestText } from '../values/text-length.ts'
 
-/** The fields of the schema. An empty field counts as left out (RFC 6749 3.2). */
+/** The fields of a call. An empty field counts as left out (RFC 6749 3.2). */
 export interface SentFields<Fields> {
-  /** The texts of the fields that were sent, not yet checked: a required field can be missing, and a text can be too long. */
+  /** The fields that were sent. A required field can still be missing, and a value can be one that is not allowed. */
   texts: { [Name in keyof Fields]?: string }
-  /** Throws Refusal for the first of these fields that is missing or not allowed. */
+  /**
+   * Returns the fields. Throws Refusal if a field in `names` is missing or not allowed. The refusal names the first
+   * such field.
+   */
   take<Name extends keyof Fields>(...names: Name[]): Pick<Fields, Name>
-  /** Like `take`, for all fields. */
+  /** Does the same as `take`, but for all fields. */
   takeAll(): Fields
 }
 
 /**
- * Call this in a route that has a body schema and `attachValidation`. `Fields` is the type of the schema. First throws
- * Refusal for any field that is not a text. Unknown fields are ignored, even if they are repeated.
+ * Call this in a route that has a body schema and `attachValidation`. `Fields` is the type of the schema. Throws
+ * Refusal if a known field is not a text or is too long. Unknown fields are ignored, even if they are repeated.
  */
 export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> {
-  // Also look for the client id in the address. The portal refuses fields in the address, but the laboratory should
+  // Look for the client id in the address, too. The portal refuses fields in the address, but the laboratory should
   // still name the client.
   const { client_id: claimed } = { ...(request.query as object), ...(request.body as object) } as {
     client_id?: unknown
@@ -32,8 +35,8 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
   const known = Object.keys(schema.properties)
   refuseMisplaced(request, known)
   const body = requireBodyFields(request)
-  // Fastify has validated the body with its empty fields. If the body has empty fields, it is validated again
-  // without them.
+  // Fastify has validated the body together with its empty fields. If there are empty fields, validate the body again
+  // without these fields.
   const hasEmpty = known.some(field => body[field] === '')
   const fields = (hasEmpty ? withoutEmpty(body) : body) as Fields & Record<string, unknown>
   const errors = firstErrors(hasEmpty ? validateAgain(request, fields) : request.validationError?.validation)
@@ -60,8 +63,8 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
 }
 
 /**
- * The reasons for errors of these keywords. Other keywords, such as `format`, only describe a field. The domain checks
- * the value, by comparing it with the stored value.
+ * The reason for each keyword of the schema that a field can violate. Other keywords, such as `format`, only describe a
+ * field: the domain code checks its value, by comparing it with the stored value.
  */
 const reasons: Record<string, Reason> = {
   required: 'field-missing',
@@ -81,7 +84,7 @@ function validateAgain(request: FastifyRequest, fields: object): ErrorObject[] |
 
 type ValidationError = Pick<ErrorObject, 'keyword' | 'instancePath' | 'params'>
 
-/** The first error of each field. */
+/** Returns the first error of each field. */
 function firstErrors(errors: readonly ValidationError[] | null | undefined): Map<string, ValidationError> {
   const first = new Map<string, ValidationError>()
   for (const error of errors ?? []) {
@@ -92,8 +95,8 @@ function firstErrors(errors: readonly ValidationError[] | null | undefined): Map
 }
 
 /**
- * Checks two rules that a schema cannot express: UTF-8 must be able to encode the text, and its length is limited in UTF-16
- * units.
+ * Refuses a field that is not one text. Also checks two rules that a schema cannot express: the text must be encodable
+ * in UTF-8, and its length is limited in UTF-16 units.
  */
 function refuseUnlessText(field: string, value: unknown, error: ValidationError | undefined): void {
   if (Array.isArray(value)) throw new Refusal('field-repeated', { field })
@@ -104,8 +107,8 @@ function refuseUnlessText(field: string, value: unknown, error: ValidationError 
 }
 
 /**
- * Servers log addresses, so an address must not contain credentials. A client must also use only one way to
- * authenticate (RFC 6749 2.3). Throws Refusal.
+ * Refuses fields in the address, and an Authorization header. Servers log addresses, so an address must not contain
+ * credentials. A client must also use only one method to authenticate (RFC 6749 2.3). Throws Refusal.
  */
 function refuseMisplaced({ query, headers }: FastifyRequest, known: string[]): void {
   if (known.some(name => (query as Record<string, unknown>)[name] !== undefined))
@@ -113,13 +116,16 @@ function refuseMisplaced({ query, headers }: FastifyRequest, known: string[]): v
   if (headers.authorization !== undefined) throw new Refusal('field-misplaced', { place: 'header' })
 }
 
-/** The body as it was sent, with fields of any type. Throws Refusal if the body is missing or has no fields. */
+/**
+ * Returns the body as it was sent. Its fields may have any type. Throws Refusal if the body is missing or is not an
+ * object.
+ */
 export function requireBodyFields({ body }: FastifyRequest): Record<string, unknown> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Refusal('body-unreadable')
   return body as Record<string, unknown>
 }
 
-/** No answer to a call may be cached, or read as another type. */
+/** Sets headers on every answer of the scope: browsers must not cache the answer, or guess another content type. */
 export function setCallHeaders(scope: FastifyInstance): void {
   scope.addHook('onRequest', async (_request, reply) => {
     // Send both headers, because RFC 6749 5.1 requires both.

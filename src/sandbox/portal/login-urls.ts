@@ -1,8 +1,9 @@
-// Addresses of a login: the portal's own path that starts it, and where it leads back to (AZ-09).
+// The addresses of a login: the portal's own path that starts the login, and the addresses to which the portal sends
+// the browser back (AZ-09).
 import type { LoginRefusal, LoginRequest, StartReason } from '../grants/login-request.ts'
 import type { RefusalDetails } from '../observe/refusal.ts'
 
-/** The path that starts this login. The visitor returns to this path after signing in. */
+/** Returns the path that starts this login. The visitor comes back to this path after signing in. */
 export function loginPath(login: LoginRequest): string {
   return addToUrl('/', {
     grant_type: 'authorization',
@@ -16,7 +17,7 @@ export function loginPath(login: LoginRequest): string {
   })
 }
 
-/** Adds `iss` to the address (RFC 9207). */
+/** Returns the redirect URI with the code and the other parameters, including `iss` (RFC 9207). */
 export function codeUrl(
   login: LoginRequest,
   { code, userId, issuer }: { code: string; userId: string; issuer: string },
@@ -42,7 +43,7 @@ export function loginErrorUrl(refusal: LoginRefusal, issuer: string): string {
 
 type LoginError = [error: string, description: string]
 
-/** The errors that the portal sends to the client if its request cannot start a login (RFC 6749 4.1.2.1). */
+/** The errors that the portal sends to the client if the client's request cannot start a login (RFC 6749 4.1.2.1). */
 const loginErrors: Record<StartReason, LoginError | ((details: RefusalDetails) => LoginError)> = {
   'field-repeated': ({ field }) => ['invalid_request', `${field} was given more than once.`],
   'field-missing': ({ field }) => [
@@ -70,8 +71,8 @@ export function loginErrorOf({ reason, details }: LoginRefusal): { error: string
 }
 
 /**
- * Adds parameters to an address that somebody else has made, and keeps every byte of it. Spaces become %20, not +, because
- * all decoders understand it. Undefined parameters are left out.
+ * Adds parameters to an address, and keeps every byte of this address. A space becomes %20, not +, because all decoders
+ * understand %20. Undefined parameters are left out.
  */
 function addToUrl(url: string, parameters: Record<string, string | undefined>): string {
   const pairs = Object.entries(parameters).flatMap(([name, value]) =>

@@ -1,4 +1,4 @@
-// Public information about the portal: its metadata (RFC 8414) and its public keys (RFC 7517).
+// Shows public information about the portal: its metadata (RFC 8414) and its public keys (RFC 7517).
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../services.ts'
 import type { SigningKey } from '../tokens/key-ring.ts'
@@ -27,8 +27,8 @@ function describePortal(portalUrl: string) {
     authorization_endpoint: `${portalUrl}/`,
     token_endpoint: `${portalUrl}/api/exchangeToken`,
     revocation_endpoint: `${portalUrl}/api/revokeToken`,
-    // The name of this member comes from OpenID Connect RP-Initiated Logout. Here the address is that of a page for the
-    // user: it accepts no parameters, and does not redirect back to the client.
+    // The name of this field comes from OpenID Connect RP-Initiated Logout. At this portal, the address only shows the
+    // user a page: it accepts no parameters, and does not redirect back to the client.
     end_session_endpoint: `${portalUrl}/sign-out`,
     jwks_uri: `${portalUrl}/.well-known/jwks.json`,
     response_types_supported: ['code'],

@@ -1,4 +1,4 @@
-// A notice that a page shows once, after a form has changed something. The notice travels in a cookie that the page
+// A notice that a page shows only once, after a form has changed something. The notice is in a cookie, which the page
 // deletes.
 import type { FastifyReply } from 'fastify'
 import type { Services } from '../services.ts'
@@ -8,25 +8,25 @@ export const noticeCookieName = '__Host-portal-notice'
 
 /** The cookie lives long enough for the redirect, and for a visitor who must sign in before the page appears. */
 const lifetimeMs = 5 * 60_000
-// The cookie is Strict, because the portal reads it after a redirect within the portal. If another site opens a page of
-// the portal, this must not use up the notice.
+// The cookie can be Strict, because the portal reads it after a redirect within the portal. It must be Strict, because
+// otherwise another site could open a page of the portal and so use up the notice.
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'strict' } as const
 
 export type PageNotice =
   | { about: 'invited' | 'invitation cancelled' | 'renamed' }
-  /** The id is left out if the visitor may not learn to whom it belongs. */
+  /** `userId` is undefined if the visitor may not learn whose id it is. */
   | { about: 'removed'; userId: string | undefined }
   | { about: 'joined'; groupId: string }
-  /** Undefined if the visitor was not in the group, or not invited to it. */
+  /** `groupName` is undefined if the visitor was neither a member of the group nor invited to it. */
   | { about: 'left' | 'declined'; groupName: string | undefined }
   | { about: 'withdrawn'; clientId: string }
   | { about: 'token ended' | 'tokens ended' }
   | { about: 'signed out everywhere' }
 
 interface AddressedNotice {
-  /** The only page that shows it. */
+  /** The path of the only page that shows the notice. */
   path: string
-  /** The only user who sees it. Undefined on pages without a user. */
+  /** The only user who sees the notice. Undefined on a page for visitors who are not signed in. */
   userId: string | undefined
   notice: PageNotice
 }
@@ -39,15 +39,15 @@ export function redirectWithNotice(
   reply: FastifyReply,
   { path, userId, notice }: { path: string; userId?: string; notice: PageNotice },
 ): FastifyReply {
-  // The cookie is sealed: programs on other ports of this host can also set cookies, but must not choose the words of this
-  // page.
+  // The cookie is sealed: programs on other ports of this host can set cookies, too, but must not choose what this page
+  // says.
   const addressed: AddressedNotice = { path, userId, notice }
   const expiresAt = new Date(clock().getTime() + lifetimeMs)
   const value = makeFormToken(keyRing.sealingKey, 'notice', addressed, expiresAt)
   return reply.setCookie(noticeCookieName, value, { ...cookieOptions, maxAge: lifetimeMs / 1000 }).redirect(path, 303)
 }
 
-/** The notice for this page and user. The cookie of the notice is deleted. A notice for another page stays. */
+/** Returns the notice for this page and this user, and deletes its cookie. A notice for another page stays. */
 export function takeNotice(
   { keyRing, clock }: Keys,
   reply: FastifyReply,

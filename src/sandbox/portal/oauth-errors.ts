@@ -1,4 +1,5 @@
-// Errors of the portal's calls in the form of OAuth (RFC 6749 5.2). One table has the answer for each reason.
+// The errors of the portal's calls, in the form that OAuth prescribes (RFC 6749 5.2). One table has the answer for each
+// reason.
 import type { FastifyInstance } from 'fastify'
 import { classifyError, reportRefusal, retryAfterUnavailableSeconds } from '../http/http-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'
@@ -7,14 +8,14 @@ import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
 import { longestText } from '../values/text-length.ts'
 import { type OAuthError, tokenRequest } from './schemas.ts'
 
-/** `description` is sent as it is, so it must be ASCII and hold no secrets. */
+/** `description` is sent unchanged, so it must be ASCII and must not contain a secret. */
 export type OAuthAnswer = [statusCode: number, error: string, description: string]
 
 export const grantTypes = tokenRequest.properties.grant_type.enum
 
 const invalid = (description: string): OAuthAnswer => [400, 'invalid_request', description]
 const badClient: OAuthAnswer = [401, 'invalid_client', 'The client is unknown or its secret is wrong.']
-// The platform answers 401, although RFC 6749 has 400.
+// The real platform answers 401, although RFC 6749 demands 400.
 const badCode: OAuthAnswer = [401, 'invalid_grant', 'The code is not valid, or not for this request.']
 const badRefreshToken: OAuthAnswer = [401, 'invalid_grant', 'The refresh token is not valid, or not for this client.']
 const tooMany: OAuthAnswer = [429, 'temporarily_unavailable', 'Too Many Requests']
@@ -31,10 +32,10 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
   'body-too-large': [413, 'invalid_request', 'The request body is too large.'],
   'content-type-unsupported': [415, 'invalid_request', 'Send application/x-www-form-urlencoded or application/json.'],
   'grant-type-unsupported': [400, 'unsupported_grant_type', `grant_type must be ${grantTypes.join(' or ')}.`],
-  'scope-refused': [400, 'invalid_scope', 'The login was given no scope.'],
+  'scope-refused': [400, 'invalid_scope', 'The login has no scope, so a renewal cannot ask for a scope.'],
   'client-unknown': badClient,
   'secret-wrong': badClient,
-  'redirect-uri-differs': invalid('redirect_uri is not the one of the start.'),
+  'redirect-uri-differs': invalid('redirect_uri differs from the redirect_uri at the start of the login.'),
   'code-unknown': badCode,
   'code-used': badCode,
   'code-expired': badCode,
@@ -55,7 +56,9 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
   'method-not-allowed': ({ isGetOnly }) => [
     405,
     'invalid_request',
-    isGetOnly ? 'This address takes GET only.' : 'This address takes another method; see the Allow header.',
+    isGetOnly
+      ? 'This address accepts only GET.'
+      : 'This address does not accept this method. The Allow header lists the methods.',
   ],
   'not-found': [404, 'invalid_request', 'There is nothing at this address.'],
   busy: tryAgain,
@@ -63,7 +66,7 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
 }
 const internal: OAuthAnswer = [500, 'server_error', 'Internal Server Error']
 
-/** The answer to any error in a call: a refusal, an error of Fastify, or an error of the store. */
+/** Returns the answer to any error in a call: a refusal, an error of Fastify, or an error of the store. */
 export function oauthAnswerOf(error: unknown): { reason: Reason; answer: OAuthAnswer; retryAfterSeconds?: number } {
   const refusal = error instanceof Refusal ? error : undefined
   const { statusCode, reason: errorReason } = classifyError(error)
@@ -74,7 +77,7 @@ export function oauthAnswerOf(error: unknown): { reason: Reason; answer: OAuthAn
   const retryAfterSeconds = details.retryAfterSeconds ?? (status === 503 ? retryAfterUnavailableSeconds : undefined)
   return {
     reason,
-    // Fastify chooses among several statuses for a body that it cannot read.
+    // If the body cannot be read, Fastify has chosen one of several statuses.
     answer: [refusal ? status : statusCode, code, description],
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   }

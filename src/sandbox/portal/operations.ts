@@ -1,5 +1,4 @@
-// The portal's calls, for its description: OAuth's calls, which every client needs, and the calls for scripts and
-// tests.
+// Describes the portal's calls: the OAuth calls, which every client needs, and the calls for scripts and tests.
 import { loginParameters } from '../grants/login-request.ts'
 import { answer } from '../http/describe.ts'
 import { newPerson } from '../people/rules.ts'
@@ -7,7 +6,7 @@ import { consentRequest, revocationRequest, scriptLogin, tokenRequest } from './
 
 const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds.' } }
 
-/** The errors that a call may answer with, in the form of this schema. */
+/** Returns the error answers of a call, in the form of the given schema. */
 function refusalsIn(schema: string) {
   return {
     400: answer('A field is missing, sent twice or not allowed, or the body cannot be read.', schema),
@@ -28,7 +27,7 @@ function refusalsIn(schema: string) {
 }
 
 const ofOAuth = refusalsIn('OAuthError')
-// There is no 401, because a script sends no client secret that could be wrong.
+// The calls for scripts never answer 401, because a script sends no client secret that could be wrong.
 const { 401: _, ...ofScripts } = {
   ...refusalsIn('Message'),
   403: answer(
@@ -37,7 +36,10 @@ const { 401: _, ...ofScripts } = {
   ),
 }
 
-/** A form, or the same fields as JSON. `example` has the values that are known and work in this sandbox. */
+/**
+ * Describes a body that can be a form, or the same fields as JSON. `example` contains example values that work in this
+ * sandbox.
+ */
 function fieldsOf(schema: object, example: Record<string, string> = {}) {
   return {
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
@@ -54,12 +56,13 @@ export const startLoginCall = {
   ...oauth,
   operationId: 'startLogin',
   summary: 'Start a login in the browser',
-  description: 'The browser comes back to redirect_uri with code, state, redirect_uri, subject and client_id.',
+  description:
+    'The portal sends the browser back to redirect_uri, with the parameters code, state, redirect_uri, subject, client_id and iss.',
   querystring: loginParameters,
   response: {
     200: empty('A page on which the person signs in, or is asked to allow the application.'),
     303: empty(
-      'Leads back to the application if the person has allowed it before. Without any parameter, leads to the account.',
+      'Leads back to the application, if the person has allowed the application before. If the request has no parameters, leads to the account page.',
     ),
     400: empty('A page that says what is wrong with the request.'),
   },
@@ -107,7 +110,7 @@ export const registerCall = {
   response: {
     201: answer('The person.', 'Person'),
     422: answer(
-      'Fields are not valid. For each of these fields, the message has a list of sentences.',
+      'Fields are not valid. The message is an object with a list of problems for each of these fields.',
       'FieldMessages',
     ),
     ...ofScripts,
@@ -119,7 +122,10 @@ export const authorizeCall = {
   operationId: 'authorize',
   summary: 'Sign in without a browser',
   ...fieldsOf(scriptLogin, { grant_type: 'authorization', response_type: 'code' }),
-  response: { 200: answer('Where the browser would have been sent.', 'ScriptLogin'), ...ofScripts },
+  response: {
+    200: answer('The address to which the portal would have redirected a browser.', 'ScriptLogin'),
+    ...ofScripts,
+  },
 }
 
 export const authorizeApplicationCall = {

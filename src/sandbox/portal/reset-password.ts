@@ -1,4 +1,5 @@
-// For people who have forgotten their password: mails a link, and shows the page on which they set a new password.
+// Helps people who have forgotten their password: sends a link by mail, and shows the page on which a person sets a new
+// password.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noteReason } from '../observe/observe.ts'
 import { catchRefusal, Refusal } from '../observe/refusal.ts'
@@ -10,14 +11,14 @@ import { setPageHeaders } from '../web/page-headers.ts'
 import { markBrowser, signBrowserOut } from './session.ts'
 import { makePurposeToken, readPurpose, type SignInPurpose } from './sign-in.ts'
 
-/** If there is no account, the answer and the work are the same. */
+/** The answer and the work are the same whether there is an account or not. */
 export function forgotPasswordRoutes(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf' | 'mailbox'>,
 ) {
   const { addresses, mailbox } = services
 
   /**
-   * The address of this page says where the visitor was going, so that the visitor can continue the login after the
+   * The address of this page contains the purpose of the sign-in, so that the visitor can continue the login after the
    * reset.
    */
   async function show(request: FastifyRequest, reply: FastifyReply) {
@@ -42,7 +43,7 @@ export function forgotPasswordRoutes(
       if (made.isForSomebody) mailbox.deliver(mail)
       request.log.info({ code: 'password-reset-asked' }, 'a link to reset a password was asked for')
     }
-    // Show the same page whether or not a link was sent. The page also says how many links the portal sends at most.
+    // Show the same page whether a link was sent or not. The page also says how many links the portal sends at most.
     return reply.viewAsync('reset-mail-sent', {
       title: 'Check your e-mail',
       email,
@@ -68,16 +69,16 @@ export function forgotPasswordRoutes(
   function writeMail(token: string): string {
     return [
       `Somebody asked to reset the password of your account at ${addresses.portalUrl}.`,
-      `Choose a new one within ${resetLinkMinutes} minutes. The link works once:`,
+      `Choose a new password within ${resetLinkMinutes} minutes. The link works once:`,
       `${addresses.portalUrl}/reset-password?token=${token}`,
-      'If it was not you, ignore this mail: your password stays as it is.',
+      'If you did not ask for this, ignore this mail: your password stays as it is.',
     ].join('\n\n')
   }
 
   return { show, send }
 }
 
-/** Opening the page does not use up the link. */
+/** A visitor can open the page several times: only setting a new password uses up the link. */
 export function resetPasswordRoutes(
   services: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>,
 ) {
@@ -99,7 +100,8 @@ export function resetPasswordRoutes(
     // The password was changed after the token was read, so the link is no longer valid.
     if (changed instanceof Refusal) throw new Refusal('link-expired')
     await signBrowserOut(services, reply)
-    // The owner of the account has just proved who they are by e-mail. Failed sign-ins of strangers must not lock the owner out.
+    // By opening the mail, the owner has just proved that the account is theirs. Failed sign-ins of strangers must not
+    // lock the owner out.
     markBrowser(services, changed, reply)
     request.log.info({ code: 'password-reset', userId: changed.userId }, 'a password was reset')
     return reply.viewAsync('password-reset', { title: 'Your password has been changed', email })

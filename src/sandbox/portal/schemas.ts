@@ -1,5 +1,5 @@
-// Requests and answers of the portal's calls. Fastify checks requests with these schemas, and the API description contains
-// them.
+// The schemas of the requests and answers of the portal's calls. Fastify checks requests with these schemas, and the
+// API description contains them.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { loginParameters } from '../grants/login-request.ts'
 import { text as anyText, listOf, object, type Schema } from '../http/describe.ts'
@@ -23,18 +23,24 @@ const account = {
 export const tokenRequest = {
   type: 'object',
   required: ['grant_type', 'client_id', 'client_secret'],
-  // If several fields are wrong, the answer names the first of them in this order.
+  // If several fields are wrong, the answer names only the first of these fields in this order.
   properties: {
     grant_type: { type: 'string', enum: ['authorization_code', 'refresh_token'] },
-    code: { type: 'string', description: 'From the redirect. It works once, for 60 seconds.' },
-    refresh_token: { type: 'string', description: 'Instead of code and redirect_uri, with grant_type refresh_token.' },
+    code: { type: 'string', description: 'The code from the redirect. A code works only once, for 60 seconds.' },
+    refresh_token: {
+      type: 'string',
+      description: 'Required if grant_type is refresh_token, instead of code and redirect_uri.',
+    },
     ...client,
-    // The schema has no `format`, because parsing the address would take time. The exchange accepts only the redirect URI
-    // of the start anyway.
-    redirect_uri: { type: 'string', description: 'The same as at the start of the login, byte for byte.' },
-    state: { type: 'string', description: 'The same as at the start of the login, if it had one.' },
+    // This field has no `format`, because parsing the address would take time. The exchange accepts only the redirect
+    // URI from the start of the login anyway.
+    redirect_uri: { type: 'string', description: 'The same value as at the start of the login, byte for byte.' },
+    state: {
+      type: 'string',
+      description: 'The same value as at the start of the login. Required if the login started with a state.',
+    },
     code_verifier: { type: 'string', description: 'Required if the login started with a code_challenge (PKCE).' },
-    scope: { type: 'string', description: 'Leave it out: renewing adds no scope.' },
+    scope: { type: 'string', description: 'Leave this field out: a renewal cannot add a scope.' },
   },
   if: { properties: { grant_type: { const: 'refresh_token' } } },
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
@@ -69,7 +75,7 @@ const tokens = {
     expires_in: { type: 'integer', description: 'Seconds.' },
     token_type: { type: 'string', enum: ['Bearer'] },
     scope: text,
-    refresh_token: { type: 'string', description: 'Replaced each time it is used.' },
+    refresh_token: { type: 'string', description: 'Each use replaces this token with a new refresh token.' },
     state: { type: 'string', description: 'As it was sent.' },
   },
 } as const satisfies JSONSchema
@@ -78,7 +84,7 @@ const oauthError = {
   type: 'object',
   required: ['error', 'error_description'],
   properties: {
-    error: { type: 'string', description: 'A code of RFC 6749 5.2.' },
+    error: { type: 'string', description: 'An error code from RFC 6749 5.2.' },
     error_description: text,
     error_uri: { type: 'string', format: 'uri', description: 'The page of the laboratory that says what happened.' },
     state: { type: 'string', description: 'As it was sent.' },
@@ -123,7 +129,7 @@ export type PersonAnswer = FromSchema<typeof person>
 export type ScriptLoginAnswer = FromSchema<typeof scriptLoginAnswer>
 export type ConsentAnswer = FromSchema<typeof consentAnswer>
 
-/** The schemas by their names in the API description. */
+/** The schemas, by the names that the API description uses. */
 export const portalSchemas: Record<string, Schema> = {
   Tokens: tokens,
   OAuthError: oauthError,

@@ -1,4 +1,5 @@
-// Cookies of a browser that is signed in: its session, and the mark of a browser that has signed in before.
+// The two cookies of a browser: one for its session at the portal, and one that marks a browser that has signed in
+// before.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Mark, markFor } from '../people/password.ts'
 import { endSession, findSession, type SignedInUser, sessionLifetimeMs, startSession } from '../people/sessions.ts'
@@ -12,10 +13,10 @@ const markCookieName = '__Host-portal-known'
 const markPurpose = 'known browser'
 const markLifetimeMs = 180 * 86_400_000
 
-// Lax, not Strict: visitors arrive from another site, and a Strict cookie would not be sent.
+// The cookies are Lax, because visitors arrive from another site and a browser would not send a Strict cookie.
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' } as const
 
-/** The user of this browser's session. The call counts as a use of the session. */
+/** Returns the user of this browser's session, or undefined. The call counts as a use of the session. */
 export async function findVisitor(
   services: Pick<Services, 'store' | 'clock'>,
   request: FastifyRequest,
@@ -29,7 +30,8 @@ export async function findVisitor(
 }
 
 /**
- * Starts a session and marks the browser. The id is always new, even if the browser has sent an id. Throws Refusal.
+ * Starts a session and marks the browser. The session always gets a new id, even if the browser has sent an id. Throws
+ * Refusal.
  */
 export async function signBrowserIn(
   services: Pick<Services, 'store' | 'keyRing' | 'clock'>,
@@ -41,7 +43,7 @@ export async function signBrowserIn(
   markBrowser(services, credentials, reply)
 }
 
-/** Ends the session in the store as well as in the browser. */
+/** Ends the session in the store, and deletes its cookie in the browser. */
 export async function signBrowserOut(services: Pick<Services, 'store'>, reply: FastifyReply): Promise<void> {
   const id = readSessionId(reply.request)
   if (id !== undefined) await endSession(services, id)
@@ -53,7 +55,10 @@ function readSessionId(request: FastifyRequest): string | undefined {
   return id && /^[\w-]{43}$/.test(id) ? id : undefined
 }
 
-/** Undefined if the browser sends no mark of ours. */
+/**
+ * Reads the mark of the browser. Returns undefined if the browser sends no mark, or a mark that the portal did not
+ * make.
+ */
 export function readMark(
   { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
   request: FastifyRequest,
@@ -61,7 +66,10 @@ export function readMark(
   return readFormToken<Mark>(keyRing.sealingKey, markPurpose, request.cookies[markCookieName], clock())
 }
 
-/** Call this when the person has just given the right password, or opened a link from their mail. */
+/**
+ * Marks the browser as known to the account. Call this when the person has just entered the right password, or has
+ * opened a link from a mail.
+ */
 export function markBrowser(
   services: Pick<Services, 'keyRing' | 'clock'>,
   credentials: Credentials,

@@ -1,4 +1,4 @@
-// The page to sign in or to make an account, both its forms, and signing out.
+// The page with the two forms for signing in and for making an account, and the pages for signing out.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noteAbout, noteReason, whoAndWhy } from '../observe/observe.ts'
 import { catchRefusal, Refusal } from '../observe/refusal.ts'
@@ -13,15 +13,15 @@ import { takeNotice } from './notice.ts'
 import { findVisitor, readMark, signBrowserIn, signBrowserOut } from './session.ts'
 
 /**
- * Where a visitor goes after signing in. This purpose travels sealed in the forms of the page, so nothing is
- * stored until the visitor has signed in.
+ * Says where a visitor goes after signing in. The forms of the page contain this purpose in sealed form, so the portal
+ * stores nothing until the visitor has signed in.
  */
 export interface SignInPurpose {
-  /** A local path of the portal. */
+  /** The local path of the portal to which the visitor goes. */
   returnTo: string
-  /** The application that the visitor is signing in to, if an application has begun the login. */
+  /** The application that the visitor is signing in to. Undefined if the visitor came to the portal's own pages. */
   applicationName: string | undefined
-  /** Origins that the path may redirect to. */
+  /** The origins to which the path may redirect the browser. */
   formTargets: string[]
 }
 
@@ -34,7 +34,7 @@ export function makePurposeToken(
   return makeFormToken(keyRing.sealingKey, 'sign-in', purpose, new Date(clock().getTime() + formLifetimeMs))
 }
 
-/** Throws Refusal if the form was not made by us, or is too old. */
+/** Reads the purpose from a form. Throws Refusal if the portal did not make the form, or if the form is too old. */
 export function readPurpose(
   { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
   formToken: unknown,
@@ -42,12 +42,12 @@ export function readPurpose(
 ): SignInPurpose {
   const purpose = readFormToken<SignInPurpose>(keyRing.sealingKey, 'sign-in', formToken, clock())
   if (!purpose) throw new Refusal('form-expired')
-  // Any other path is one of the portal's own pages.
+  // Only a path that starts with `/?` starts a login. Any other path is one of the portal's own pages.
   if (purpose.returnTo.startsWith('/?')) noteAbout(request, { startPath: purpose.returnTo })
   return purpose
 }
 
-/** The form that was sent before, and its problems. The page never contains a password that was sent. */
+/** The form that the visitor has sent, and its problems. The page never contains a password that was sent. */
 export interface SentForms {
   signIn?: { problem: string; email?: string }
   signUp?: { problem: string; problems?: Record<string, string>; fields: Record<string, unknown> }
@@ -84,17 +84,17 @@ export function signInRoutes(services: SignInServices) {
     if (!(signedIn instanceof Refusal)) {
       noteAbout(request, { userId: signedIn.userId })
       request.log.info({ code: 'signed-in', userId: signedIn.userId }, 'a visitor signed in')
-      // The status is 303 and never 307. After a 307, the browser would send the password to the next address (RFC 9700
-      // 4.12).
+      // The status must be 303, never 307. After a 307, the browser would send the password to the next address, too
+      // (RFC 9700 4.12).
       return reply.redirect(purpose.returnTo, 303)
     }
     const { reason, details } = signedIn
-    // If the password was changed after the check, report it as wrong.
+    // If the password was changed after the check, the old password counts as wrong.
     noteReason(request, reason === 'too-many-failures' ? reason : 'password-wrong')
     request.log.info({ code: 'sign-in-refused', ...whoAndWhy(request) }, 'a sign-in was refused')
     const problem =
       details.retryAfterSeconds === undefined
-        ? // The same words whether or not there is such an account.
+        ? // The words are the same whether the account exists or not.
           'The e-mail address or the password is incorrect. Check both, then try again.'
         : answerBackOff(reply, 'failed attempts', details.retryAfterSeconds)
     if (details.retryAfterSeconds === undefined) reply.status(403)
@@ -139,8 +139,8 @@ async function checkAndSignIn(
 }
 
 /**
- * Makes the answer a 429 and returns the sentence for the page. `what` says of what there were too many, such as
- * `failed attempts`.
+ * Sets the status 429 and the Retry-After header, and returns the sentence for the page. `what` completes the sentence
+ * that starts with `Too many`, for example `failed attempts`.
  */
 export function answerBackOff(reply: FastifyReply, what: string, retryAfterSeconds: number): string {
   reply.status(429).header('retry-after', retryAfterSeconds)
@@ -148,11 +148,14 @@ export function answerBackOff(reply: FastifyReply, what: string, retryAfterSecon
   return `Too many ${what}. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
 }
 
-// All cookies of the portal have names that begin with this.
+// The names of all cookies of the portal begin with this prefix.
 const cookiePrefix = '__Host-portal-'
 const testCookieName = `${cookiePrefix}cookies`
 
-/** A browser that keeps cookies sends this cookie with each form, even if its other cookies have expired. */
+/**
+ * Sets a cookie that shows whether the browser keeps cookies. Such a browser sends this cookie with each form, even if
+ * its other cookies have expired.
+ */
 function setTestCookie(reply: FastifyReply): void {
   if (reply.request.cookies[testCookieName] === undefined)
     reply.setCookie(testCookieName, 'kept', { path: '/', secure: true, httpOnly: true, sameSite: 'lax' })
@@ -163,7 +166,7 @@ function keepsCookies(request: FastifyRequest): boolean {
 }
 
 /**
- * If the browser keeps no cookies, shows a page about this. Otherwise the visitor would get the sign-in form again and
+ * Tells the visitor that the browser does not keep cookies. Otherwise the visitor would get the sign-in form again and
  * again. Call this before the password is checked.
  */
 function showMissingCookies(
@@ -186,23 +189,26 @@ function showMissingCookies(
 
 export const signedOutPath = '/signed-out'
 
-/** Signing out of the portal in this browser. The visitor stays signed in to applications. */
+/** The pages for signing out of the portal in this browser. The visitor stays signed in to applications. */
 export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyRing'>) {
   /**
-   * Applications link here, because they cannot end this session. While the session lasts, the next login asks for no
-   * password.
+   * Shows the page with the button to sign out. Applications link to this page, because they cannot end the session at
+   * the portal. As long as this session lasts, the next login asks for no password.
    */
   async function show(request: FastifyRequest, reply: FastifyReply) {
     return reply.viewAsync('sign-out', { title: 'Sign out', user: await findVisitor(services, request) })
   }
 
-  // Signing out needs no form token. The cross-site guard refuses requests of other sites.
+  // The form for signing out needs no form token, because the cross-site guard refuses requests of other sites.
   async function signOut(_request: FastifyRequest, reply: FastifyReply) {
     await signBrowserOut(services, reply)
     return reply.redirect(signedOutPath, 303)
   }
 
-  /** The page after signing out, here or everywhere. A visitor who is still signed in gets the page to sign out. */
+  /**
+   * Shows the page after the visitor has signed out in this browser or everywhere. A visitor who is still signed in
+   * gets the page with the button to sign out.
+   */
   async function showSignedOut(request: FastifyRequest, reply: FastifyReply) {
     if (await findVisitor(services, request)) return reply.redirect('/sign-out', 303)
     const isEverywhere = takeNotice(services, reply, { path: signedOutPath }) !== undefined

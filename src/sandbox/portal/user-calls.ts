@@ -1,5 +1,5 @@
-// Calls in a user's name, by scripts and tests without a browser. Errors have the form `{"message", …}` and not OAuth's
-// form, because the caller is not an OAuth client.
+// The calls that scripts and tests make in a user's name, without a browser. Errors have the form `{"message", …}` and
+// not the form of OAuth, because the caller is not an OAuth client.
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -24,7 +24,10 @@ import { oauthAnswerOf } from './oauth-errors.ts'
 import type { ConsentAnswer, ConsentRequest, PersonAnswer, ScriptLogin, ScriptLoginAnswer } from './schemas.ts'
 import { findVisitor } from './session.ts'
 
-/** What all calls in a user's name share. */
+/**
+ * Sets up a scope for the calls in a user's name: parsers, headers, the form of errors, and the guard against pages of
+ * other sites.
+ */
 export async function useUserCalls(scope: FastifyInstance, { addresses }: Pick<Services, 'addresses'>): Promise<void> {
   await scope.register(cookie)
   await scope.register(formbody)
@@ -44,7 +47,7 @@ export function userCallRoutes(services: CallServices) {
   async function showMe(request: FastifyRequest): Promise<PersonAnswer> {
     const caller = await identifyCaller(services, request)
     if (typeof caller === 'string') throw new Refusal(caller)
-    // An application's own token does not stand for a user.
+    // An application's own token does not belong to a user.
     const user = caller.kind === 'application' ? undefined : await findUser(store.read, caller.userId)
     if (!user) throw new Refusal('not-allowed')
     return toPersonJson(user)
@@ -83,7 +86,10 @@ export function userCallRoutes(services: CallServices) {
     return { userId, clientId }
   }
 
-  /** Finds the user by e-mail address and password, or by the session of the portal if there is no password. */
+  /**
+   * Finds the user who sends the call: by e-mail address and password, or by the session at the portal if the call has
+   * no password.
+   */
   async function findSender({ email, password }: ConsentRequest, request: FastifyRequest): Promise<string | undefined> {
     if (email !== undefined && password !== undefined) return (await authenticate({ email, password }, request)).userId
     return (await findVisitor(services, request))?.id
@@ -105,7 +111,7 @@ function toPersonJson({ id, email, firstName, lastName }: User): PersonAnswer {
     '@type': 'Person',
     '@id': id,
     email,
-    // Everybody who signs up at a sandbox develops applications.
+    // Everybody who signs up at a sandbox is a developer of applications.
     role: 'developer',
     firstName,
     lastName,
@@ -116,7 +122,7 @@ type MessageAnswer = [statusCode: number, message: unknown]
 
 const denied: MessageAnswer = [403, 'Permission denied']
 
-/** Reasons that are not in this table have the words of OAuth. */
+/** The answer for each reason. A reason that is not in this table gets the same words as in an OAuth call. */
 const answers: Partial<Record<Reason, MessageAnswer | ((details: RefusalDetails) => MessageAnswer | undefined)>> = {
   'token-missing': denied,
   'token-malformed': denied,
@@ -152,7 +158,10 @@ function answerOf(error: unknown): MessageAnswer | undefined {
   return answer ?? answerToUntrustedStart(error)
 }
 
-/** As long as the redirect URI is not trusted, the script gets the text that a visitor would read. */
+/**
+ * If the refusal comes before the redirect URI is trusted, the script gets the text that a visitor would read on the
+ * error page.
+ */
 function answerToUntrustedStart(refusal: Refusal): MessageAnswer | undefined {
   const { reason, details } = refusal
   const isStart =

@@ -1,4 +1,4 @@
-// The settings of a client of this sandbox, by the names that clients commonly use.
+// The settings that a client of this sandbox needs, under the names that clients commonly use.
 import type { CreatedApplication } from '../applications/applications.ts'
 import type { Addresses } from '../services.ts'
 

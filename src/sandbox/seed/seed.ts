@@ -1,5 +1,5 @@
-// Makes the first user and client, with a group. A setting is applied only if it has changed since it was last applied.
-// A restart therefore does not undo the changes of people, and does not remove what they have made.
+// Makes the first user, the first client and their group from the SEED_ settings. A setting is applied only if it has
+// changed since it was last applied. Therefore a restart does not undo changes that people have made.
 import { randomUUID } from 'node:crypto'
 import { emptyFields } from '../applications/fields.ts'
 import type { Seed } from '../config.ts'
@@ -33,11 +33,17 @@ import { createUser, findCredentials, lockUser, setPasswordHash } from '../store
 import { hashToken } from '../tokens/opaque-token.ts'
 
 export interface SeedReport {
-  /** Names of the settings that took effect now. */
+  /** The names of the settings that this run has applied. */
   applied: string[]
-  /** Sentences about settings that could not be applied, because the record belongs to somebody else or there is no room. */
+  /**
+   * Sentences about settings that could not be applied, because the record belongs to another person or a limit was
+   * reached.
+   */
   refused: string[]
-  /** Parts of a sentence that say what people have changed. Seeding keeps these changes, unless it is forced. */
+  /**
+   * Clauses that say what people have changed, such as `the password was changed`. Seeding keeps these changes, unless
+   * `isForced` is true.
+   */
   outdated: string[]
 }
 
@@ -51,7 +57,10 @@ interface Seeding {
   report: SeedReport
 }
 
-/** `isForced` applies all settings, changed or not. Several instances may do this at the same time. */
+/**
+ * Applies the settings. If `isForced` is true, applies all settings, even unchanged settings. Several instances may
+ * call this at the same time.
+ */
 export async function seedStore(
   store: Store,
   seed: Seed,
@@ -60,8 +69,8 @@ export async function seedStore(
   const password = seed.userPassword.reveal()
   for (;;) {
     // Hash the password before the transaction, because the transaction must be short. The store has only the slow hash
-    // of the applied password. To see whether the setting has changed, seeding verifies it against this hash, as at a
-    // sign-in.
+    // of the password that was last applied. To find out whether the setting has changed, verify it against this hash,
+    // as at a sign-in.
     const known = await findSeededUser(store.read, seed.userEmail)
     const isPasswordChanged = !known || !(await passwords.verify(password, known.passwordHash))
     const passwordHash = isPasswordChanged ? await passwords.hash(password) : known.passwordHash
@@ -69,7 +78,7 @@ export async function seedStore(
     const report = await store.transaction(async db => {
       await lockSeeding(db)
       const knownNow = await findSeededUser(db, seed.userEmail)
-      // Another instance was faster.
+      // Another instance has applied the settings in the meantime.
       if (knownNow?.passwordHash !== known?.passwordHash) return undefined
       const report: SeedReport = { applied: [], refused: [], outdated: [] }
       const seeding = { seed, passwordHash, isPasswordChanged, isForced, now: clock(), report }
@@ -84,7 +93,10 @@ export async function seedStore(
   }
 }
 
-/** Returns the seeded user's id. Undefined if no user is seeded, or if the account belongs to another person. */
+/**
+ * Applies the settings of the user. Returns the seeded user's id, or undefined if no user is seeded, or if the account
+ * belongs to another person.
+ */
 async function seedUser(
   db: Db,
   { seed, passwordHash, isPasswordChanged, isForced, now, report }: Seeding,
@@ -104,7 +116,7 @@ async function seedUser(
       return userId
     }
   }
-  // The person who signed up with this address may still be signed in, and would see the seeded client.
+  // Another person has signed up with this address. This person may be signed in, and would see the seeded client.
   if (!account || account.userId !== known?.userId) {
     report.refused.push('SEED_USER_EMAIL names an account that seeding did not make. Choose another address.')
     return undefined
@@ -118,14 +130,18 @@ async function seedUser(
   return account.userId
 }
 
-/** Changes the report. `userId` is undefined if there is no seeded user, or the account is somebody else's. */
+/**
+ * Applies the settings of the client, and adds to the report. `userId` is undefined if there is no seeded user, or if
+ * the account belongs to another person.
+ */
 async function seedClient(db: Db, seeding: Seeding, userId: string | undefined): Promise<void> {
   const { seed, isForced, now, report } = seeding
   const id = seed.clientId
   const wanted = { secretHash: hashToken(seed.clientSecret.reveal()), redirectUris: seed.redirectUris.join() }
   const application = await lockApplication(db, id)
   const last = await findSeededClient(db, id)
-  // Null means that the first version applied the settings. It did not store them. They count as unchanged.
+  // Null means that the first version of the sandbox applied the settings, because this version did not store them.
+  // Such settings count as unchanged.
   const isSecretDue = isForced || (last?.secretHash ?? wanted.secretHash) !== wanted.secretHash
   const areUrisDue = isForced || (last?.redirectUris ?? wanted.redirectUris) !== wanted.redirectUris
 
@@ -137,7 +153,7 @@ async function seedClient(db: Db, seeding: Seeding, userId: string | undefined):
     report.outdated.push('the application was removed')
   } else if (!application) {
     if (!userId) {
-      report.refused.push('No application was made for SEED_CLIENT_ID, because it would have no owner.')
+      report.refused.push('No application was made for SEED_CLIENT_ID, because the application would have no owner.')
       return
     }
     if (!(await insertSeededApplication(db, seeding, userId))) return
@@ -159,7 +175,7 @@ async function seedClient(db: Db, seeding: Seeding, userId: string | undefined):
   await noteSeededClient(db, id, wanted)
 }
 
-/** Returns false, and notes it in the report, if the general limits leave no room. */
+/** Returns false if a limit on groups or applications is reached. The report then contains the reason. */
 async function insertSeededApplication(db: Db, { seed, now, report }: Seeding, userId: string): Promise<boolean> {
   const { clientId, redirectUris } = seed
   const fields = {
@@ -187,7 +203,7 @@ async function insertSeededApplication(db: Db, { seed, now, report }: Seeding, u
   return true
 }
 
-/** Returns false, and notes it in the report, if the URIs would take too much room. */
+/** Returns false if the redirect URIs would take too much room. The report then contains the reason. */
 async function setSeededRedirectUris(db: Db, { seed, now, report }: Seeding, application: Application) {
   const { id, groupId } = application
   const fields = { ...application, redirectUris: seed.redirectUris, defaultRedirectUri: seed.redirectUris[0] ?? '' }
@@ -202,9 +218,10 @@ async function setSeededRedirectUris(db: Db, { seed, now, report }: Seeding, app
 }
 
 const reasons: Partial<Record<Reason, string>> = {
-  'too-many-groups': 'the account has reached the limit of groups. Leave one.',
-  'too-many-applications': 'the oldest group of the account is full. Remove an application there.',
-  'too-many-bytes': 'the fields of its group’s applications would take too much room. Shorten some.',
+  'too-many-groups': 'the account has reached the limit on groups. Leave a group.',
+  'too-many-applications':
+    'the oldest group of the account has too many applications. Remove an application from this group.',
+  'too-many-bytes': 'the fields of all applications in its group would take too much room. Shorten some fields.',
 }
 
 async function isAllowed({ refused }: SeedReport, failure: string, look: () => Promise<void>): Promise<boolean> {

@@ -285,12 +285,12 @@ for (const database of databases) {
     }
     t.strictSame(await invite(newcomer.email), [
       422,
-      'This is an e-mail address. Enter the person’s user ID instead. It is on their account page: ask them for it.',
+      'This is an e-mail address. Enter the person’s user ID instead. The person can find it on their account page.',
     ])
     for (const userId of ['', 'nobody', unknownId, '<b>', 'nul\0'])
       t.strictSame(await invite(userId), [
         422,
-        'There is no account with this user ID. A user ID is on its owner’s account page.',
+        'There is no account with this user ID. A person can find their user ID on their account page.',
       ])
     t.strictSame(await invite(await readUserId(maker)), [422, 'This person is already a member.'])
     t.equal((await invite(friendId))[0], 303)
@@ -303,7 +303,7 @@ for (const database of databases) {
     await addGroups(sandbox, friendId, 20)
     const full = await answerInvitation(friend, 'accept')
     t.equal(full.statusCode, 422)
-    t.match(full.body, /role="alert">You are in 20 groups, which is the limit. Leave one first./)
+    t.match(full.body, /role="alert">You are in 20 groups, which is the limit. Leave a group first./)
     t.match(full.body, 'Leave one to create another', 'the page must have no form for a new group')
     t.throws(() => readHiddenFields(full, groupsPath))
 

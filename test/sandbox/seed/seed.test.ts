@@ -208,7 +208,7 @@ for (const database of await openDatabases(t)) {
       const isThere = async () => (await call('GET', '/apps/v1/another-client')).statusCode === 200
 
       const [filler] = await addApplications(sandbox, { groupId, userId, count: 99 })
-      const full = `${notMade}the oldest group of the account is full. Remove an application there.`
+      const full = `${notMade}the oldest group of the account has too many applications. Remove an application from this group.`
       t.match(await seedAnother(), { applied: [], refused: [full] })
       t.notOk(await isThere())
       await call('DELETE', `/apps/v1/${filler}`)
@@ -220,7 +220,7 @@ for (const database of await openDatabases(t)) {
       await addGroups(sandbox, userId, 19)
       await sandbox.store.write(db => db.updateTable('groups').set({ created_by: stranger.userId }).execute())
       const { seedReport } = await start(t, url, { clientId: 'a-third-client' })
-      t.strictSame(seedReport?.refused, [`${notMade}the account has reached the limit of groups. Leave one.`])
+      t.strictSame(seedReport?.refused, [`${notMade}the account has reached the limit on groups. Leave a group.`])
       const memberships = await sandbox.store.read
         .selectFrom('memberships')
         .select('id')

@@ -1,6 +1,6 @@
-// Makes access tokens for the application API, with which a user can make a first application before there is a client.
-// Each token is shown once. The page lists the tokens that are still valid, and the user can end one token or all
-// tokens.
+// Makes access tokens for the application API. With such a token, a user can make a first application before any client
+// exists. Each token is shown only once. The page lists the tokens that are still valid, and the user can end one token
+// or all tokens.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { makePortalToken } from '../../grants/tokens.ts'
 import type { Services } from '../../services.ts'
@@ -50,8 +50,8 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     const groups = await listGroupsOf(store.read, userId)
     const { accessToken, expiresAt } = await makePortalToken(services, { id, userId, proof, tokenName: name })
     request.log.info({ code: 'token-made', userId }, 'a user made an access token')
-    // The example command contains only a group that the visitor has made, because it must not create an application in
-    // a group of other people.
+    // The example command contains a group only if the visitor has made this group, because the command must not create
+    // an application in a group of other people.
     const group = groups.find(({ isMaker }) => isMaker)
     return showAccountPage(reply, 'account/token-shown', {
       title: 'Your access token',
@@ -70,7 +70,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     return askFirst(reply, {
       title: 'End this access token?',
       question: ['End this access token', '?'],
-      texts: ['The token stops working at once. A program that uses it needs a new token.'],
+      texts: ['The token stops working at once. A program that uses this token then needs a new token.'],
       facts: [
         ...(token.name ? [['What it is for', token.name] satisfies [string, string]] : []),
         ...(token.end ? [['Last characters', token.end] satisfies [string, string]] : []),
@@ -91,7 +91,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     return askFirst(reply, {
       title: `${what}?`,
       question: [what, '?'],
-      texts: ['Your tokens stop working at once. A program that uses one of them needs a new token.'],
+      texts: ['Your tokens stop working at once. A program that uses one of these tokens then needs a new token.'],
       action: endPath,
       fields: { formToken: makeAccountForm(services, request, 'end tokens'), tokens: 'all' },
       button: length === 1 ? 'End the token' : 'End all tokens',
@@ -120,9 +120,12 @@ function findNameProblem(name: string): string | undefined {
   return /\p{Cc}/u.test(name) || !isStorableText(name) ? 'Use only letters, numbers and symbols.' : undefined
 }
 
-/** Addresses and ids contain no quotation marks, so they need no escaping. `create` is undefined without a group. */
+/**
+ * Makes example commands for curl. Addresses and ids contain no quotation marks, so they need no escaping. If there is
+ * no group, `create` is undefined.
+ */
 function makeCurlLines(apiUrl: string, groupId: string | undefined) {
-  // In double quotes the shell replaces the variable.
+  // Inside double quotes, the shell replaces the variable with its value.
   const list = `curl -sS ${apiUrl}/apps/v1 \\\n  -H "Authorization: Bearer $TOKEN"`
   const envelope = {
     context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',

@@ -1,4 +1,4 @@
-// Shared by all pages of the account: only signed-in visitors see the pages, and each form is made for one user.
+// Code that all account pages share. Only signed-in visitors see these pages, and each form is made for one user.
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../observe/refusal.ts'
@@ -13,14 +13,14 @@ import { showSignInPage } from '../sign-in.ts'
 
 const visitorName = 'accountVisitor'
 
-/** Works only in a scope that has called requireVisitor. */
+/** Returns the signed-in visitor. Works only in a scope that was passed to requireVisitor. */
 export function visitorOf(request: FastifyRequest): SignedInUser {
   return request.getDecorator<SignedInUser>(visitorName)
 }
 
 /**
- * Visitors who are not signed in get the page to sign in, which leads back to the same path. Each path therefore needs
- * a GET route.
+ * Lets only signed-in visitors use the routes of the scope. Other visitors get the sign-in page, which leads back to
+ * the same path. Each path therefore needs a GET route.
  */
 export function requireVisitor(scope: FastifyInstance, services: Pick<Services, 'store' | 'keyRing' | 'clock'>): void {
   scope.decorateRequest(visitorName, null)
@@ -45,33 +45,39 @@ export function showAccountPage(reply: FastifyReply, page: string, data: { title
 }
 
 interface Question {
-  /** The title of the window. It contains no name that somebody else chose. */
+  /** The title of the window. It contains no name that another person has chosen. */
   title: string
-  /** The words before and after the name. Without a name, the page shows them together. */
+  /** The words of the question before and after the name. If there is no name, the page shows both texts together. */
   question: [before: string, after: string]
-  /** The name of the person, group or application that the question is about. The heading shows it whole. */
+  /** The name of the person, group or application that the question is about. The heading shows the whole name. */
   name?: string
-  /** The sentences that say what the button causes. If there are several sentences, the page shows them as a list. */
+  /**
+   * The sentences that say what happens if the visitor clicks the button. If there are several sentences, the page
+   * shows a list.
+   */
   texts: string[]
-  /** What does not end. */
+  /** A sentence that says what does not end. */
   stays?: string
   /** Facts by which the visitor recognises the person or thing, such as the time of its creation. */
   facts?: [label: string, value: Date | string][]
   /** The address that the form is sent to, and its hidden fields. */
   action: string
   fields: Record<string, string>
-  /** The label of the button, which says what it does. */
+  /** The label of the button. The label says what the button does. */
   button: string
-  /** The page to go back to. */
+  /** The page that the visitor goes back to without changing anything. */
   cancel: string
 }
 
-/** A page that asks before something ends. It works without a script. */
+/** Shows a page that asks the visitor before something ends. The page works without JavaScript. */
 export function askFirst(reply: FastifyReply, question: Question) {
   return showAccountPage(reply, 'account/question', { width: 'narrow', ...question })
 }
 
-/** The path of this page, built from its route's pattern and from valid ids. Other text that a stranger typed never gets into it. */
+/**
+ * Returns the path of this page, made from the pattern of its route and from valid ids only. The path never contains
+ * any other text from the request.
+ */
 export function pathOf(request: FastifyRequest): string {
   const parameters = Object.entries(request.params as Record<string, string>)
   if (!parameters.every(([, value]) => isId(value))) return '/account'
@@ -83,13 +89,13 @@ export function pathOf(request: FastifyRequest): string {
 
 interface AccountForm {
   userId: string
-  /** If a form is sent twice, both requests have the same id, so only the first one makes something. */
+  /** If a form is sent twice, both requests contain the same id, so only the first request makes something. */
   id: string
 }
 
 export const accountFormLifetimeMs = 8 * 3_600_000
 
-/** The hidden field of a form for this visitor and one purpose. */
+/** Makes the value of a form's hidden field. The value is valid only for this visitor and this purpose. */
 export function makeAccountForm(
   { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
   request: FastifyRequest,
@@ -101,7 +107,8 @@ export function makeAccountForm(
 }
 
 /**
- * The id of the form, and its text fields. Throws Refusal if the portal did not make the form for this visitor and purpose.
+ * Returns the id of the form and its text fields. Throws Refusal if the portal did not make the form for this visitor
+ * and this purpose.
  */
 export function readAccountForm(
   { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,

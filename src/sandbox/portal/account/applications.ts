@@ -1,6 +1,6 @@
-// The applications that the visitor has allowed. The withdrawal of a consent ends the application's grants. Records
-// that the application has made stay. The page then lists these records, and the visitor can remove a record or renew
-// its secret.
+// The page with the applications that the visitor has allowed. If the visitor withdraws the consent for an application,
+// the application's grants end, but the records that it has made stay. The page then lists these records, and the
+// visitor can remove a record or renew its secret.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { withdrawConsent } from '../../grants/consents.ts'
 import { findMade, removeMadeByClient, renewMadeByClient } from '../../grants/made-by-clients.ts'
@@ -21,8 +21,8 @@ import {
 
 const path = '/account/applications'
 export const madePath = `${path}#made`
-// How many entries each list shows: not more than a person reads. Withdrawn and removed entries disappear, and renewed
-// entries move to the end, so the visitor can reach all entries.
+// How many entries each list shows, because nobody reads more. Withdrawn and removed entries disappear, and renewed
+// entries move to the end of the list. Therefore the visitor can reach all entries.
 const mostShown = 100
 
 interface OneClient {
@@ -57,9 +57,11 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
       title: 'Withdraw access?',
       question: ['Withdraw access from “', '”?'],
       name,
-      texts: ['The application can no longer act as you. The next time you sign in to it, it has to ask you again.'],
+      texts: [
+        'The application can no longer act as you. The next time you sign in to the application, it has to ask you again.',
+      ],
       stays:
-        'The applications that it created for you stay. The next page lists them. There you can renew their secrets or remove them.',
+        'The applications that it created for you stay. The next page lists these applications. On that page, you can renew their secrets or remove the applications.',
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'withdraw'), clientId },
       button: 'Withdraw access',
@@ -89,7 +91,8 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'addresses' |
   async function confirmRemoval(request: FastifyRequest, reply: FastifyReply) {
     const ids = request.query as Record<string, unknown>
     const made = await findMade(store.read, { userId: visitorOf(request).id, ids, now: clock() })
-    // If a visitor sends the form after the session has ended, the sign-in also leads to this page.
+    // A visitor who sends the form after the session has ended also gets here after signing in, and then the address
+    // contains no ids.
     if (!made) return reply.redirect(madePath, 303)
     return showAccountPage(reply, 'account/remove-made', {
       title: made.what === 'application' ? `Remove ${made.applicationName}?` : 'End these secrets?',

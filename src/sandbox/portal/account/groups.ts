@@ -1,5 +1,5 @@
-// The groups of the signed-in user: the list with its invitations, the page of one group, and the page that asks before
-// somebody leaves.
+// The pages for the groups of the signed-in user: the list of groups and invitations, the page of one group, and the
+// pages that ask before a member leaves or is removed.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptInvitation, endLink, inviteUser, makeGroup, renameGroup } from '../../groups/groups.ts'
 import { limits } from '../../groups/limits.ts'
@@ -19,10 +19,10 @@ const listPath = '/account/groups'
 const longestName = 200
 const invitationsOnPage = 20
 const membersOnPage = 100
-/** How many members the page shows at first. A button shows the other members. */
+/** How many members the page shows at first. If the visitor clicks a button, the page shows the other members, too. */
 const mostAtFirst = 10
 
-/** The outcome of the submitted form, which the page shows with its lists. */
+/** The outcome of the form that was sent. The page shows this outcome together with its lists. */
 interface ListOutcome {
   notice?: PageNotice | undefined
   name?: string
@@ -101,7 +101,8 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
   }
 
   /**
-   * Undefined if the visitor is no member. The answer is then the same as for a group that does not exist.
+   * Returns undefined if the visitor is not a member of the group. The visitor then gets the same answer as for a group
+   * that does not exist.
    */
   async function findOwnGroup(request: FastifyRequest, groupId: string): Promise<Group | undefined> {
     const isVisible = isId(groupId) && (await isMember(store.read, groupId, visitorOf(request).id))
@@ -176,8 +177,8 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
         return goTo(groupPath, { about: 'invitation cancelled' })
       }
       case 'remove-member': {
-        // The message shows a name only if the user ID belongs to a member. Otherwise, a visitor could send any user ID
-        // and read the name of that user.
+        // The notice shows a name only if the user ID belongs to a member. Otherwise, a visitor could send any user ID
+        // and read the name of this user.
         const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
         await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'membership' }), ['link-unknown'])
         log('member-removed')
@@ -200,7 +201,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
     const group = await requireOwnGroup(request, request.params.group_id)
     const isLast = (await countMembers(store.read, group.id)) === 1
     const path = `${listPath}/${group.id}`
-    // The page of the group says what the visitor must do before leaving.
+    // The page of the group says what the visitor must do before they can leave.
     if (isLast && (await countApplicationsIn(store.read, group.id)).count > 0) return reply.redirect(path, 303)
     return askFirst(reply, {
       title: 'Leave this group?',
@@ -208,7 +209,7 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
       name: group.name,
       texts: isLast
         ? ['You are the only member, so the group is removed when you leave. You cannot undo this.']
-        : ['You lose access to its applications.', 'To come back you need an invitation.'],
+        : ['You lose access to the applications of the group.', 'To come back, you need an invitation.'],
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'change group'), change: 'leave' },
       button: 'Leave the group',
@@ -228,7 +229,10 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
       title: 'Remove this member?',
       question: ['Remove ', ' from the group?'],
       name: nameOf(member),
-      texts: ['They lose access to the applications of the group at once.', 'To come back they need an invitation.'],
+      texts: [
+        'This person loses access to the applications of the group at once.',
+        'To come back, this person needs an invitation.',
+      ],
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'change group'), change: 'remove-member', userId },
       button: 'Remove member',
@@ -242,23 +246,23 @@ export function groupPages(services: Pick<Services, 'addresses' | 'store' | 'key
 const nameOf = ({ firstName, lastName }: { firstName: string; lastName: string }) => `${firstName} ${lastName}`
 
 const emailForId =
-  'This is an e-mail address. Enter the person’s user ID instead. It is on their account page: ask them for it.'
+  'This is an e-mail address. Enter the person’s user ID instead. The person can find it on their account page.'
 
-/** The page shows these refusals beside its form. All others get an error page. */
+/** The page shows these refusals next to its form. For all other refusals, the visitor gets an error page. */
 export const problemsOfGroups: Partial<Record<Reason, string>> = {
-  'user-unknown': 'There is no account with this user ID. A user ID is on its owner’s account page.',
+  'user-unknown': 'There is no account with this user ID. A person can find their user ID on their account page.',
   'member-already': 'This person is already a member.',
   'invited-already': 'This person has already been invited.',
   'last-member':
-    'You are the only member, and the group has applications. Remove them, or invite somebody and wait until they accept.',
-  'too-many-groups': `You are in ${limits.groupsOfUser} groups, which is the limit. Leave one first.`,
-  'too-many-invitations': `The group has ${limits.openInvitations} open invitations, which is the limit. Cancel one first.`,
+    'You are the only member, and the group has applications. Remove the applications first, or invite another person and wait until this person accepts.',
+  'too-many-groups': `You are in ${limits.groupsOfUser} groups, which is the limit. Leave a group first.`,
+  'too-many-invitations': `The group has ${limits.openInvitations} open invitations, which is the limit. Cancel an invitation first.`,
   'invited-too-often': `You have invited this person ${limits.invitationsADay} times today, which is the limit. Try again tomorrow.`,
 }
 
 /**
- * Does the work. Resolves to a sentence for the page if the work was refused, and otherwise to undefined. `isDone`
- * lists reasons for which the work is already done, because the same form was sent before.
+ * Does the work. If the work was refused, resolves to a sentence for the page, otherwise to undefined. A reason in
+ * `isDone` does not count as a refusal: it means that the same form was sent before and the work is already done.
  */
 async function findProblem(work: () => Promise<unknown>, isDone: Reason[] = []): Promise<string | undefined> {
   try {

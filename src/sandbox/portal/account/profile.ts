@@ -1,5 +1,5 @@
-// GET /account: a summary of the account, with links to its other pages. The form of the page signs the user out
-// everywhere.
+// GET /account shows a summary of the account, with links to the other account pages. The form on this page signs the
+// user out everywhere.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../../services.ts'
 import { listConsents } from '../../store/consents.ts'
@@ -12,7 +12,7 @@ import { signedOutPath } from '../sign-in.ts'
 import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const path = '/account'
-/** How many entries of each kind the page shows. The other pages of the account show all entries. */
+/** How many entries each list on this page shows. The other account pages show all entries. */
 const mostShown = 5
 
 export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
@@ -45,7 +45,7 @@ export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cl
         'Your access tokens end.',
         'The applications that you signed in to cannot act as you until you sign in to them again.',
       ],
-      stays: 'Applications and secrets that they created stay valid.',
+      stays: 'Applications and secrets that these applications created for you stay valid.',
       action: path,
       fields: { formToken: makeAccountForm(services, request, 'sign out everywhere') },
       button: 'Sign out everywhere',
@@ -58,7 +58,7 @@ export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cl
     const userId = visitorOf(request).id
     await store.transaction(db => signOutEverywhere(db, userId, clock()))
     request.log.info({ code: 'signed-out-everywhere', userId }, 'a user signed out everywhere')
-    // The cookie of this browser names a session that has ended.
+    // The cookie of this browser may stay, because its session has ended.
     return redirectWithNotice(services, reply, { path: signedOutPath, notice: { about: 'signed out everywhere' } })
   }
 
