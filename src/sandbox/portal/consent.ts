@@ -17,8 +17,8 @@ import { codeUrl, declinedUrl, loginPath } from './login-urls.ts'
 import { findVisitor, signBrowserOut } from './session.ts'
 
 /**
- * The content of a consent page's form. The form contains the sealed request, so the portal stores nothing until the
- * visitor answers.
+ * The content of a consent page's form. The form contains the request, signed by the portal, so the portal stores
+ * nothing until the visitor answers.
  */
 interface ConsentQuestion {
   id: string

@@ -13,8 +13,8 @@ import { takeNotice } from './notice.ts'
 import { findVisitor, readMark, signBrowserIn, signBrowserOut } from './session.ts'
 
 /**
- * Says where a visitor goes after signing in. The forms of the page contain this purpose in sealed form, so the portal
- * stores nothing until the visitor has signed in.
+ * Says where a visitor goes after signing in. The forms of the page contain this purpose, signed by the portal, so the
+ * portal stores nothing until the visitor has signed in.
  */
 export interface SignInPurpose {
   /** The local path of the portal to which the visitor goes. */

@@ -1,5 +1,5 @@
-// The access tokens that are listed with an application's credentials. The store has only their ids. Such a token ends when
-// somebody revokes it, or when the application is removed.
+// The access tokens that belong to an application's credentials. The store has only the ids of these tokens. Such a
+// token ends when somebody revokes it, or when the application is removed.
 import { isPresent } from './present-applications.ts'
 import type { Db } from './schema.ts'
 
@@ -14,7 +14,10 @@ export async function insertAppAccessTokens(
     .execute()
 }
 
-/** The application of a token, and whether it expired before its time. Undefined if it was revoked. */
+/**
+ * Finds the application of a token, and the time at which the token was made to expire early (or null). Returns
+ * undefined if the token was revoked.
+ */
 export async function findAppAccessToken(
   db: Db,
   id: string,

@@ -1,19 +1,23 @@
-// Applications and, in the same record, what their OAuth clients may do. The application's id is its client id.
+// Applications. The record of an application also has the settings of its OAuth client. The id of the application is
+// also the client id.
 import { setImmediate } from 'node:timers/promises'
 import { type Selectable, sql } from 'kysely'
 import { deleteEmptyGroup } from './groups.ts'
 import { isPresent, removeApplications, selectApplications, updateApplications } from './present-applications.ts'
 import { type Db, type FieldName, fieldColumns, type Tables } from './schema.ts'
 
-// Limits of a portion. Reading 20 applications takes a few milliseconds. If the applications are large, a portion contains
-// fewer of them.
+// The limits of a portion of a list. Reading 20 applications takes a few milliseconds. If the applications are large, a
+// portion contains fewer applications.
 const portionSize = 20
 const portionBytes = 32 * 1024
 
-/** The fields that a developer gives. */
+/** The fields that a developer fills in. */
 export type ApplicationFields = Record<Exclude<FieldName, 'redirectUris'>, string> & { redirectUris: string[] }
 
-/** Who made a record, and with which client's token. Null means a token from the portal's own page, or no token. */
+/**
+ * Says which user made a record, and with which client's token. If `clientId` is null, the user had a token from the
+ * portal's own page, or no token.
+ */
 export interface Maker {
   userId: string
   clientId: string | null
@@ -22,19 +26,22 @@ export interface Maker {
 export interface Application extends ApplicationFields {
   id: string
   groupId: string
-  /** Id of the DeveloperOf link from the group to the application. */
+  /** The id of the DeveloperOf link from the group to the application. */
   linkId: string
   createdAt: Date
   createdBy: string
-  /** See Maker. Empty if an earlier version made the application, because that version did not store the client. */
+  /**
+   * See `clientId` of Maker. Empty if an earlier version of the sandbox made the application, because that version did
+   * not store the client.
+   */
   madeByClient: string | null
   updatedAt: Date
   updatedBy: string
-  /** Every write increases it, so that two callers can tell whether they have read the same version. */
+  /** Every write increases this number, so that two callers can find out whether they have read the same version. */
   version: number
 }
 
-/** Returns the application as it is stored. */
+/** Stores a new application, and returns it with its version. */
 export async function insertApplication(db: Db, application: Omit<Application, 'version'>): Promise<Application> {
   const version = 1
   await db
@@ -60,13 +67,13 @@ export async function findApplication(db: Db, id: string): Promise<Application |
   return row && toApplication(row)
 }
 
-/** Names by id. Unknown ids are left out. */
+/** Returns names by id. Unknown ids are left out. */
 export async function findApplicationNames(db: Db, ids: string[]): Promise<Map<string, string>> {
   const query = selectApplications(db).select(['id', 'name']).where('id', 'in', ids)
   return new Map(ids.length === 0 ? [] : (await query.execute()).map(({ id, name }) => [id, name]))
 }
 
-/** Like the function above. The row stays locked until the transaction ends. */
+/** Finds an application and locks its row until the transaction ends. */
 export async function lockApplication(db: Db, id: string): Promise<Application | undefined> {
   const row = await updateApplications(db)
     .set(eb => ({ updated_at: eb.ref('updated_at') }))
@@ -76,15 +83,18 @@ export async function lockApplication(db: Db, id: string): Promise<Application |
   return row && toApplication(row)
 }
 
-/** Undefined unless the user is one of its developers, which means a member of its group. */
+/**
+ * Finds an application that the user develops. Returns undefined if the user is not a member of the application's
+ * group.
+ */
 export async function findApplicationOf(db: Db, id: string, userId: string): Promise<Application | undefined> {
   const row = await selectApplicationsOf(db, userId).where('applications.id', '=', id).executeTakeFirst()
   return row && toApplication(row)
 }
 
 /**
- * The applications of which the user is a developer, the oldest first, in portions. Other requests have their turn between
- * two portions, because node:sqlite blocks the event loop while it reads.
+ * Lists the applications that the user develops, the oldest first, in portions. node:sqlite blocks the event loop while
+ * it reads a portion, so other requests run between two portions.
  */
 export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerator<Application[]> {
   let portion = await readPortion(db, userId)
@@ -96,12 +106,12 @@ export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerato
   }
 }
 
-/** `isFull` means that there may be more applications after this portion. */
+/** If `isFull` is true, there may be more applications after this portion. */
 type Portion = { applications: Application[]; isFull: boolean }
 
 async function readPortion(db: Db, userId: string, last?: Application): Promise<Portion> {
-  // Read only the ids first, because the index has them in order. If the query read whole rows, the database would sort
-  // all rows for every portion.
+  // Read only the ids first, because the index contains the ids in order. If the query read whole rows, the database
+  // would sort all rows for every portion.
   let ids = db
     .selectFrom('memberships')
     .innerJoin('applications', 'applications.group_id', 'memberships.group_id')
@@ -132,9 +142,9 @@ async function readPortion(db: Db, userId: string, last?: Application): Promise<
 }
 
 /**
- * Stores the time and the user of a change, and locks the row of the application until the transaction ends. The result has
- * the new version, which is one more than the version that callers have read. Undefined, without any change, if the user is
- * not one of its developers.
+ * Stores the time and the user of a change, and locks the row of the application until the transaction ends. The result
+ * has the new version, which is one more than the version that callers have read. If the user is not a developer of the
+ * application, changes nothing and returns undefined.
  */
 export async function claimApplication(
   db: Db,
@@ -155,8 +165,9 @@ export async function setApplicationFields(db: Db, id: string, fields: Applicati
 }
 
 /**
- * From now on no query finds the application, or the secrets, codes, tokens and consents of its client. There may be very
- * many such rows, so the sweep deletes them later. False, without any change, if the user is not one of its developers.
+ * Removes an application. After that, no query finds the application, or the secrets, codes, tokens and consents of its
+ * client. There may be very many of these rows, so the sweep deletes them later. If the user is not a developer of the
+ * application, changes nothing and returns false.
  */
 export async function removeApplicationOf(
   db: Db,
@@ -171,8 +182,9 @@ export async function removeApplicationOf(
 }
 
 /**
- * Deletes a removed application with its secrets, and its group if the group has no members and no other applications.
- * False if the application is gone already. Two statements: call this in a transaction.
+ * Deletes the rows of a removed application and its secrets. Also deletes the group, if it has no members and no other
+ * applications. Returns false if the application was already deleted. Call this in a transaction, because it runs two
+ * statements.
  */
 export async function deleteApplication(db: Db, id: string): Promise<boolean> {
   const row = await db.deleteFrom('applications').where('id', '=', id).returning('group_id').executeTakeFirst()
@@ -180,7 +192,7 @@ export async function deleteApplication(db: Db, id: string): Promise<boolean> {
   return row !== undefined
 }
 
-/** Two statements: call this in a transaction. */
+/** Call this in a transaction, because it runs two statements. */
 export async function setRedirectUris(db: Db, id: string, redirectUris: string[], now: Date): Promise<void> {
   const present = await findApplication(db, id)
   if (!present) return
@@ -203,7 +215,7 @@ function selectGroupsOf(db: Db, userId: string) {
   return db.selectFrom('memberships').select('group_id').where('user_id', '=', userId)
 }
 
-/** The applications of a group by name, at most `limit`. */
+/** Lists at most `limit` applications of a group, sorted by name. */
 export async function listApplicationNamesIn(
   db: Db,
   groupId: string,
@@ -218,7 +230,7 @@ export async function listApplicationNamesIn(
     .execute()
 }
 
-/** How many applications a group has, and how many bytes of JSON their fields take. */
+/** Returns how many applications a group has, and how many bytes their fields take as JSON. */
 export async function countApplicationsIn(db: Db, groupId: string): Promise<{ count: number; bytes: number }> {
   const { count, bytes } = await selectApplications(db)
     .select(eb => [eb.fn.countAll<number>().as('count'), eb.fn.sum<number | null>('fields_bytes').as('bytes')])
@@ -227,7 +239,7 @@ export async function countApplicationsIn(db: Db, groupId: string): Promise<{ co
   return { count: Number(count), bytes: Number(bytes ?? 0) }
 }
 
-/** In bytes of JSON. The fields of all applications of a group have a limit. */
+/** Returns the size of the fields as JSON, in bytes. This size is limited for all applications of a group together. */
 export function sizeOfFields(fields: ApplicationFields): number {
   return Buffer.byteLength(JSON.stringify(toTexts(fields)))
 }

@@ -5,12 +5,13 @@ import { findDamage } from './find-damage.ts'
 import { UnusableDatabase } from './migrate.ts'
 
 /**
- * When it returns, the copy is on the disk and holds the data of one moment. The function only reads, so no other process
- * has to wait. Throws UnusableDatabase if the database is damaged, and errors of node:fs and node:sqlite. After an error
- * there is no copy.
+ * Copies the database. When the function returns, the copy is on the disk and contains the data of one point in time.
+ * The function only reads the database, so no other process has to wait. Throws UnusableDatabase if the database is
+ * damaged, and errors of node:fs and node:sqlite. After an error, there is no copy.
  */
 export function backUpSqlite(path: string, copyPath: string): void {
-  // The copy never overwrites a file. The copy contains the private keys, so from the start only the owner may read it.
+  // Never overwrite an existing file. The copy contains the private keys, so only its owner may read it, from the
+  // beginning.
   const copy = openSync(copyPath, 'wx', 0o600)
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: 2000 })
@@ -21,7 +22,7 @@ export function backUpSqlite(path: string, copyPath: string): void {
     }
     const damage = findDamage(copyPath)
     if (damage) throw new UnusableDatabase(`The database file is damaged (${damage}). Keep the copies that you have.`)
-    // SQLite does not wait until the copy is on the disk.
+    // Wait until the copy is on the disk, because SQLite does not wait.
     fsyncSync(copy)
   } catch (error) {
     rmSync(copyPath)

@@ -1,4 +1,4 @@
-// Secrets of clients, as hashes. The two latest secrets of a client are valid.
+// The hashes of the clients' secrets. The two latest secrets of a client are valid.
 import { sql } from 'kysely'
 import type { Maker } from './applications.ts'
 import { isPresent } from './present-applications.ts'
@@ -9,14 +9,18 @@ interface Origin {
   now: Date
 }
 
-/** For a new application. This is a single statement, because other transactions wait for the lock on the group. */
+/**
+ * Adds the first secret of a new application. This is a single statement, because other transactions wait for the lock
+ * on the group.
+ */
 export async function addFirstSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
   await insertSecret(db, applicationId, 1, hash, origin)
 }
 
 /**
- * Adds a secret. A third secret removes the oldest. Three statements: call this in a transaction that has already written
- * to the row of the application, so that two calls cannot take the same generation.
+ * Adds a secret. If there are then three secrets, removes the oldest one. Call this in a transaction, because it runs
+ * three statements. The transaction must already have written to the row of the application, so that two calls cannot
+ * use the same generation number.
  */
 export async function addClientSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
   const latest = await db
@@ -48,7 +52,7 @@ async function insertSecret(db: Db, applicationId: string, generation: number, h
     .execute()
 }
 
-/** Hashes of the valid secrets, the newest first. Empty if there is no such client. */
+/** Lists the hashes of the valid secrets, the newest first. The list is empty if there is no such client. */
 export async function listSecretHashes(db: Db, applicationId: string): Promise<string[]> {
   const { rows } = await sql<{ hash: string }>`
     select hash from client_secrets join applications on applications.id = application_id
@@ -58,7 +62,7 @@ export async function listSecretHashes(db: Db, applicationId: string): Promise<s
   return rows.map(row => row.hash)
 }
 
-/** When the valid secrets were created, the newest first. */
+/** Lists the times at which the valid secrets were created, the newest first. */
 export async function listSecretTimes(db: Db, applicationId: string): Promise<Date[]> {
   const rows = await db
     .selectFrom('client_secrets')

@@ -1,4 +1,5 @@
-// Which applications a user has allowed to sign them in. The answer is remembered until the user withdraws it.
+// The consents: which applications a user has allowed to sign the user in. A consent is stored until the user withdraws
+// it.
 import { sql } from 'kysely'
 import { isPresent } from './present-applications.ts'
 import type { Db } from './schema.ts'
@@ -16,8 +17,8 @@ export async function hasConsent(db: Db, userId: string, applicationId: string):
 }
 
 /**
- * Like hasConsent, but locks the consent until the transaction ends. If the user withdraws the consent at the same time,
- * the withdrawal waits, and then ends all tokens that the transaction has issued.
+ * Does the same as hasConsent, and locks the consent until the transaction ends. If the user withdraws the consent at
+ * the same time, the withdrawal waits for the transaction, and then ends all tokens that the transaction has issued.
  */
 export async function lockConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
   const row = await db
@@ -30,7 +31,10 @@ export async function lockConsent(db: Db, userId: string, applicationId: string)
   return row !== undefined
 }
 
-/** If there is a consent already, its time does not change. False, and nothing is stored, if the application was removed. */
+/**
+ * Stores a consent. If the consent already exists, its time does not change. If the application was removed, stores
+ * nothing and returns false.
+ */
 export async function rememberConsent(db: Db, userId: string, applicationId: string, now: Date): Promise<boolean> {
   const { rows } = await sql`
     insert into consents (user_id, application_id, created_at)
@@ -50,7 +54,7 @@ export interface AllowedApplication {
   allowedAt: Date
 }
 
-/** The applications that a user has allowed, the newest first, at most `limit`. */
+/** Lists at most `limit` applications that a user has allowed, the latest consent first. */
 export async function listConsents(db: Db, userId: string, limit: number): Promise<AllowedApplication[]> {
   const rows = await db
     .selectFrom('consents')
@@ -66,7 +70,7 @@ export async function listConsents(db: Db, userId: string, limit: number): Promi
   return rows.map(row => ({ ...row, allowedAt: new Date(row.allowedAt) }))
 }
 
-/** An application that the user has allowed. Undefined for any other id. */
+/** Returns the name of an application that the user has allowed. Returns undefined for any other id. */
 export async function findAllowedName(db: Db, userId: string, applicationId: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('consents')
@@ -79,12 +83,18 @@ export async function findAllowedName(db: Db, userId: string, applicationId: str
   return row?.name
 }
 
-/** The user is asked again next time. The application's tokens stay valid. */
+/**
+ * Deletes a consent, so that the portal asks the user again at the next login. This does not end the application's
+ * tokens.
+ */
 export async function deleteConsent(db: Db, userId: string, applicationId: string): Promise<void> {
   await db.deleteFrom('consents').where('user_id', '=', userId).where('application_id', '=', applicationId).execute()
 }
 
-/** Marks a consent page as answered. True for the first caller with this id, in all processes together; false for all others. */
+/**
+ * Marks a form, such as a consent page, as answered. Of all callers with this id, in all processes together, only the
+ * first gets true.
+ */
 export async function finishAuthorization(db: Db, id: string, expiresAt: Date): Promise<boolean> {
   const row = await db
     .insertInto('finished_authorizations')

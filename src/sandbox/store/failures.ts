@@ -1,25 +1,26 @@
-// Counts failures for each account, client and address, in all processes together, so that guessing has a limit.
+// Counts failures for each account, client and network address, in all processes together, so that nobody can guess
+// passwords or secrets without limit.
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
-/** One count. The caller hashes a `key` that is personal. */
+/** One count of failures. If the key would contain personal data, the caller hashes this data first. */
 export interface Bucket {
   key: string
   limit: number
-  /** How long the count lasts, from its first failure. */
+  /** How long the count lasts after its first failure. */
   windowMs: number
 }
 
-/** The length of a window for failed sign-ins and wrong client secrets. */
+/** How long a count of failed sign-ins or wrong client secrets lasts. */
 export const failureWindowMs = 15 * 60_000
 
 /**
- * Two requests may come at the same time, and the one that is counted second may have read the clock first. Its window
+ * If two requests arrive at the same time, the request that is counted second may have read the clock first. Its window
  * then ends a little before the stored window, although no clock is wrong. Such small differences are tolerated.
  */
 const clockToleranceMs = 60_000
 
-/** Seconds until the caller may try again, or 0 if no bucket is full. */
+/** Returns how many seconds the caller must wait before the next attempt, or 0 if no count has reached its limit. */
 export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise<number> {
   const nowMs = now.getTime()
   const rows = await db
@@ -35,8 +36,8 @@ export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise
   const waits = buckets.map(({ key, limit, windowMs }) => {
     const row = rows.find(({ bucket }) => bucket === key)
     const isFull = row !== undefined && row.count >= limit
-    // A window that begins now would end at a certain time. If the stored window ends much later, a clock was ahead
-    // when it was written. Ignore such a window.
+    // Compare the end of the stored window with the end of a window that begins now. If the stored window ends much
+    // later, a clock was ahead when the window was stored. Ignore such a window.
     return isFull && row.windowEndsAt <= nowMs + windowMs + clockToleranceMs ? row.windowEndsAt - nowMs : 0
   })
   return Math.ceil(Math.max(0, ...waits) / 1000)
@@ -50,10 +51,14 @@ export async function forgetAllFailures(db: Db): Promise<void> {
   await db.deleteFrom('failures').execute()
 }
 
-/** One statement. The window begins with its first failure, and later failures do not move it. */
+/**
+ * Counts a failure, with a single statement. A window begins with its first failure, and later failures do not move its
+ * end.
+ */
 export async function countFailure(db: Db, buckets: Bucket[], now: Date): Promise<void> {
   const nowMs = now.getTime()
-  // `excluded` is the row that a new window would have now. See findBackOff for windows that end later.
+  // In SQL, `excluded` is the row of a window that begins now. findBackOff explains why a stored window that ends much
+  // later is ignored.
   const isOver = sql`(failures.window_ends_at <= ${nowMs}
     or failures.window_ends_at > excluded.window_ends_at + ${clockToleranceMs})`
   await db

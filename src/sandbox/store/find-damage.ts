@@ -1,9 +1,9 @@
-// Looks for damage in a database file, before the start and in a backup.
+// Looks for damage in a database file: before the sandbox starts, and in a backup.
 import { DatabaseSync } from 'node:sqlite'
 
 /**
- * The first damage that SQLite finds, or the first incomplete record. Undefined if the database has no damage. Reads the
- * whole file. If the file is not a database, it throws the error of node:sqlite.
+ * Returns a description of the first damage that SQLite finds, or of the first incomplete record. Returns undefined if
+ * the database has no damage. Reads the whole file. If the file is not a database, throws the error of node:sqlite.
  */
 export function findDamage(path: string): string | undefined {
   const database = new DatabaseSync(path, { readOnly: true })
@@ -15,9 +15,12 @@ export function findDamage(path: string): string | undefined {
   }
 }
 
-/** No transaction of the sandbox leaves an incomplete record (F-34), but a tool or a disk may. */
+/**
+ * Finds an incomplete record. No transaction of the sandbox leaves such a record (F-34), but another program or a
+ * failing disk may.
+ */
 function findHalf(database: DatabaseSync): string | undefined {
-  // A new file has no tables. Migration refuses the file of another program.
+  // A new file has no tables. If another program made the file, the migration refuses it later.
   if (!database.prepare("select 1 from sqlite_master where name = 'sandbox_schema'").get()) return undefined
   const orphan = database.prepare('pragma foreign_key_check').get()
   if (orphan) return `a row of ${orphan.table} refers to a row of ${orphan.parent} that does not exist`

@@ -1,21 +1,27 @@
-// Grants: a grant is the result of one login of one user for one client. A grant begins as a code. When the code is
-// redeemed, it becomes a family of tokens. Grants without a client are access tokens from the portal's own page.
+// Grants. A grant is the result of one login of one user for one client. A grant begins as a code. When the client
+// redeems the code, the grant becomes a family of tokens. A grant without a client is an access token from the portal's
+// own page.
 import { randomUUID } from 'node:crypto'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { isPresent } from './present-applications.ts'
 import type { Db, Tables } from './schema.ts'
 
-/** The longest lifetime of a user's access token. The sweep deletes a family only this long after its end. */
+/** The longest lifetime of a user's access token. The sweep keeps a family for this time after the family's end. */
 export const longestTokenSeconds = 86_400
 
-/** The longest life of a family. An unused family ends sooner: see the next line. */
+/** The longest lifetime of a family. A family that is not used ends after idleLifetimeSeconds. */
 export const familyLifetimeMs = 90 * 86_400_000
 export const idleLifetimeSeconds = 14 * 86_400
 
-/** How many grants of one user for one client can be live. If another grant begins, the oldest ends. */
+/**
+ * How many grants one user can have for one client at the same time. If one more grant begins, the oldest grant ends.
+ */
 const mostLiveGrants = 100
 
-/** The values that a code is bound to. A hash is empty if the login had no state, or no PKCE challenge. */
+/**
+ * The values that a code is bound to. `stateHash` is empty if the login had no state, and `codeChallenge` is empty if
+ * the login had no PKCE challenge.
+ */
 export interface CodeBinding {
   codeHash: string
   clientId: string
@@ -30,8 +36,9 @@ export interface RedeemedCode {
 }
 
 /**
- * The grant of a code: it ends with the code, unless the code is redeemed. False, and nothing is stored, if the
- * application was removed. If a user causes the new grant, call endSurplusGrants after this.
+ * Stores the grant of a new code. The grant ends when the code expires, unless a client redeems the code before. If the
+ * application was removed, stores nothing and returns false. If a user causes the new grant, call endSurplusGrants
+ * after this.
  */
 export async function createGrant(
   db: Db,
@@ -55,7 +62,10 @@ export async function createGrant(
   return rows.length > 0
 }
 
-/** The number for the next grant of this user for this client, counted from 1. Null means the portal's own page. */
+/**
+ * Returns SQL for the number of this user's next grant for this client, counted from 1. If `clientId` is null, counts
+ * the access tokens from the portal's own page.
+ */
 function nextSequence(userId: string, clientId: string | null): RawBuilder<number> {
   return sql<number>`(select coalesce(max(sequence), 0) + 1 from grants where ${isBetween(userId, clientId)})`
 }
@@ -67,9 +77,10 @@ function isBetween(userId: string, clientId: string | null): RawBuilder<boolean>
 }
 
 /**
- * If this user has more grants for this client than the limit, this function ends the oldest grants. It also deletes
- * the oldest ended grants and keeps as many as the limit, so that logins cannot fill the database. Null means the
- * portal's own access tokens. This runs two SQL statements, so call it in the transaction that inserted the new grant.
+ * Ends the oldest grants if this user has more grants for this client than the limit. If there are more ended grants
+ * than the limit, also deletes up to two of the older ended grants, so that logins cannot fill the database. If
+ * `clientId` is null, does this for the access tokens from the portal's own page. Call this in the transaction that
+ * inserted the new grant, because it runs two statements.
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
   const nowMs = now.getTime()
@@ -81,9 +92,9 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
       select id from grants where ${isIts} and ${isLive} order by sequence desc, created_at desc limit ${mostLiveGrants}
     )
   `.execute(db)
-  // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two, to keep
-  // the transaction short. Usually only one grant was added. By deleting two each time, the function also catches up
-  // after many grants have ended at once.
+  // Leave expired families to the sweep, because their access tokens may still be valid. Delete at most two grants, to
+  // keep the transaction short. Usually only one grant was added, so deleting two grants each time also catches up
+  // after many grants have ended at the same time.
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (
@@ -94,9 +105,9 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
 }
 
 /**
- * Redeems a code once. If several callers send the same code, in one process or in several, only the first gets an
- * answer. The others get undefined. The condition names everything that the code is bound to, so a wrong exchange
- * changes nothing.
+ * Redeems a code once. If several callers send the same code, in one process or in several processes, only the first
+ * caller gets a result. The other callers get undefined. The condition contains everything that the code is bound to,
+ * so a wrong exchange changes nothing.
  */
 export async function redeemGrant(
   db: Db,
@@ -105,8 +116,8 @@ export async function redeemGrant(
 ): Promise<RedeemedCode | undefined> {
   const nowMs = now.getTime()
   const { codeHash, clientId, redirectUri, stateHash, codeChallenge } = binding
-  // If the login had no state, the state of the exchange is not compared. The statement is text, because building it with
-  // Kysely for each exchange takes longer than running it.
+  // If the login had no state, the state of the exchange is not compared. The statement is SQL text, because building
+  // it with Kysely for each exchange would take longer than running it.
   const { rows } = await sql<RedeemedCode>`
     update grants
     set redeemed_at = ${nowMs}, refresh_token_hash = ${refreshTokenHash},
@@ -119,7 +130,7 @@ export async function redeemGrant(
   return rows[0]
 }
 
-/** A grant as it is stored. */
+/** A grant, as the store has it. */
 export interface Grant {
   grantId: string
   userId: string
@@ -152,7 +163,7 @@ function toGrant(row: Selectable<Tables['grants']>): Grant {
   }
 }
 
-/** Ends the family: its refresh token and every access token it gave. */
+/** Ends a family: its refresh token and all its access tokens. */
 export async function revokeGrant(db: Db, grantId: string, now: Date): Promise<void> {
   await db
     .updateTable('grants')
@@ -165,11 +176,14 @@ export async function revokeGrant(db: Db, grantId: string, now: Date): Promise<v
 export interface LiveGrant {
   userId: string
   clientId: string | null
-  /** Access tokens of this and earlier generations have expired before their time. Null if no access token has. */
+  /**
+   * The laboratory has let the access tokens of this generation and of all earlier generations expire early. Null if no
+   * access token has expired early.
+   */
   expiredGeneration: number | null
 }
 
-/** Undefined if the grant was revoked or its application was removed. */
+/** Returns undefined if the grant was revoked or its application was removed. */
 export async function findLiveGrant(db: Db, grantId: string): Promise<LiveGrant | undefined> {
   return db
     .selectFrom('grants')
@@ -192,8 +206,8 @@ interface NewPortalGrant {
 }
 
 /**
- * A grant without an application, for one access token. Returns false if the id exists already, because the form was sent
- * twice.
+ * Stores a grant without an application, for one access token. Returns false if the id exists already, because the form
+ * was sent twice.
  */
 export async function createPortalGrant(
   db: Db,
@@ -225,15 +239,18 @@ export async function createPortalGrant(
 /** An access token from the portal's own page. */
 export interface PortalGrant {
   id: string
-  /** What the person said the token is for. Empty if they said nothing. */
+  /** The purpose of the token, as the person has entered it. Empty if the person has entered nothing. */
   name: string
-  /** The last characters of the token. Empty for tokens of earlier versions. */
+  /** The last characters of the token. Empty if an earlier version of the sandbox made the token. */
   end: string
   createdAt: Date
   expiresAt: Date
 }
 
-/** The access tokens that are still valid, the newest first. There are never more than the limit. */
+/**
+ * Lists the user's valid access tokens from the portal's own page, the newest first. A user cannot have more such
+ * tokens than the limit.
+ */
 export async function listPortalGrants(db: Db, userId: string, now: Date): Promise<PortalGrant[]> {
   const rows = await db
     .selectFrom('grants')
@@ -249,7 +266,7 @@ export async function listPortalGrants(db: Db, userId: string, now: Date): Promi
   return rows.map(row => ({ ...row, createdAt: new Date(row.createdAt), expiresAt: new Date(row.expiresAt) }))
 }
 
-/** Ends one access token of this user from the portal's own page. Any other id changes nothing. */
+/** Ends one of this user's access tokens from the portal's own page. Does nothing if `id` is any other id. */
 export async function revokePortalGrant(db: Db, userId: string, id: string, now: Date): Promise<void> {
   await db
     .updateTable('grants')
@@ -261,7 +278,10 @@ export async function revokePortalGrant(db: Db, userId: string, id: string, now:
     .execute()
 }
 
-/** Ends every grant of the user to this application, codes included. Null ends the tokens from the portal's own page. */
+/**
+ * Ends every grant of the user for this application, including codes. If `applicationId` is null, ends the access
+ * tokens from the portal's own page.
+ */
 export async function revokeGrantsOf(db: Db, userId: string, applicationId: string | null, now: Date): Promise<void> {
   await db
     .updateTable('grants')
@@ -272,7 +292,7 @@ export async function revokeGrantsOf(db: Db, userId: string, applicationId: stri
     .execute()
 }
 
-/** Ends every grant of the user to any application, codes included. */
+/** Ends every grant of the user, for all applications, including codes. */
 export async function revokeAllGrantsOf(db: Db, userId: string, now: Date): Promise<void> {
   await db
     .updateTable('grants')

@@ -1,10 +1,11 @@
-// Statements that arrive at the same time share one transaction, because writing a transaction to the disk takes most of the time.
+// Runs statements that arrive at the same time in one transaction, because most of the time of a transaction is spent
+// on writing to the disk.
 
 import type { Db } from './schema.ts'
 import type { Database } from './store.ts'
 import { storeFaultOf } from './store-fault.ts'
 
-/** Runs the work when its turn comes, and again while the database is locked. */
+/** Runs the work when it is its turn, and repeats it while the database is locked. */
 export type Patiently = <T>(run: () => Promise<T>) => Promise<T>
 
 interface Waiting {
@@ -13,7 +14,10 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** Each promise resolves when its own change is on the disk, and rejects if the change cannot be written. */
+/**
+ * Returns a function that runs a statement. Its promise resolves when the change of this statement is on the disk, and
+ * rejects if this change cannot be written.
+ */
 export function makeGroupCommit(writer: Db, patiently: Patiently): Database['write'] {
   let waiting: Waiting[] = []
 
@@ -35,7 +39,7 @@ export function makeGroupCommit(writer: Db, patiently: Patiently): Database['wri
   return <T>(statement: (db: Db) => Promise<T>) =>
     new Promise<T>((resolve, reject) => {
       waiting.push({ statement, resolve: result => resolve(result as T), reject })
-      // All statements that have arrived before the transaction begins share it.
+      // All statements that arrive before the transaction begins run in this transaction.
       if (waiting.length === 1) setImmediate(commitGroup)
     })
 }
@@ -49,7 +53,7 @@ async function runGroup(writer: Db, group: Waiting[]): Promise<PromiseSettledRes
       try {
         results.push({ status: 'fulfilled', value: await statement(db) })
       } catch (reason) {
-        // If SQLite refuses a statement, it undoes only that statement. A disk error ends the whole transaction.
+        // If SQLite refuses a statement, SQLite undoes only this statement. A disk error ends the whole transaction.
         if (storeFaultOf(reason)) throw reason
         results.push({ status: 'rejected', reason })
       }

@@ -1,4 +1,4 @@
-// Groups of developers. An application belongs to a group.
+// Groups of developers. Every application belongs to one group.
 import { randomUUID } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { addMember } from './memberships.ts'
@@ -12,7 +12,7 @@ export interface Group {
   createdBy: string
 }
 
-/** The maker becomes a member. Two statements: call this in a transaction. */
+/** Stores a group, with its maker as a member. Call this in a transaction, because it runs two statements. */
 export async function createGroup(
   db: Db,
   name: string,
@@ -31,8 +31,9 @@ export async function findGroup(db: Db, id: string): Promise<Group | undefined> 
 }
 
 /**
- * Finds the group and locks it until the transaction ends. Call this before counting or changing its members, invitations
- * or applications. A transaction that also locks a user or an application must lock it before the group.
+ * Finds the group and locks it until the transaction ends. Call this before you count or change the group's members,
+ * invitations or applications. If a transaction also locks a user or an application, it must lock this user or
+ * application before the group.
  */
 export async function lockGroup(db: Db, id: string): Promise<Group | undefined> {
   const row = await db
@@ -50,15 +51,18 @@ export async function setGroupName(db: Db, id: string, name: string): Promise<vo
 }
 
 /**
- * Call this when the last member has left. Nobody can join the group any more. If it still has applications, it is deleted
- * with the last of them.
+ * Call this when the last member has left the group. After that, nobody can join the group. If the group still has
+ * applications, it is deleted together with the last application.
  */
 export async function endGroup(db: Db, id: string): Promise<void> {
   await db.deleteFrom('invitations').where('group_id', '=', id).execute()
   await deleteEmptyGroup(db, id)
 }
 
-/** Keeps a group that has members or applications. Removed applications count until they are swept. */
+/**
+ * Deletes a group if it has no members and no applications. A removed application counts until the sweep has deleted
+ * its row.
+ */
 export async function deleteEmptyGroup(db: Db, id: string): Promise<void> {
   await db
     .deleteFrom('groups')

@@ -4,7 +4,7 @@ import type { Db, Tables } from './schema.ts'
 import { type User, userColumns } from './users.ts'
 
 export interface Invitation {
-  /** The id of the invitation, and later of the membership that it may become. */
+  /** The id of the invitation. If the user accepts, the membership gets the same id. */
   id: string
   userId: string
   groupId: string
@@ -26,7 +26,7 @@ export async function insertInvitation(db: Db, invitation: Invitation): Promise<
     .execute()
 }
 
-/** The invitation that was deleted, or undefined if there was none. */
+/** Deletes an invitation and returns it, or returns undefined if there was no invitation. */
 export async function deleteInvitation(db: Db, groupId: string, userId: string): Promise<Invitation | undefined> {
   const row = await db
     .deleteFrom('invitations')
@@ -41,7 +41,7 @@ export async function deleteInvitationsBy(db: Db, groupId: string, memberId: str
   await db.deleteFrom('invitations').where('group_id', '=', groupId).where('created_by', '=', memberId).execute()
 }
 
-/** The open invitations to a group, the oldest first. */
+/** Lists the open invitations to a group, the oldest first. */
 export async function listInvitationsInto(db: Db, groupId: string): Promise<Invitation[]> {
   const rows = await db
     .selectFrom('invitations')
@@ -61,7 +61,7 @@ export interface ReceivedInvitation {
   inviter: User
 }
 
-/** The invitations that a user has received, the newest first, at most `limit`. */
+/** Lists at most `limit` invitations that a user has received, the newest first. */
 export async function listInvitationsOf(db: Db, userId: string, limit: number): Promise<ReceivedInvitation[]> {
   const rows = await db
     .selectFrom('invitations')

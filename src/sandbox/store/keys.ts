@@ -1,15 +1,16 @@
-// Keys of the sandbox: signing keys for access tokens (ES256), and one sealing key for values that browsers keep and send back.
+// The keys of the sandbox: signing keys for access tokens (ES256), and one sealing key, which protects values that
+// browsers keep and send back.
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import type { Db } from './schema.ts'
 
 export interface StoredKey {
   id: string
   kind: 'signing' | 'sealing'
-  /** A private JWK as JSON (signing), or 32 bytes in base64url (sealing). */
+  /** For a signing key, a private JWK as JSON. For the sealing key, 32 bytes in base64url. */
   material: string
 }
 
-/** The first keys of a new database. */
+/** Makes the first keys of a new database. */
 export async function createKeys(db: Db, now: Date): Promise<void> {
   await addSigningKey(db, now)
   await db
@@ -24,8 +25,8 @@ export async function createKeys(db: Db, now: Date): Promise<void> {
 }
 
 /**
- * New tokens are signed with this key from now on. Tokens signed with older keys stay valid. Resolves to the id of the
- * key. Two statements: call this in a transaction.
+ * Adds a signing key. After that, new tokens are signed with this key. Tokens that were signed with older keys stay
+ * valid. Resolves to the id of the key. Call this in a transaction, because it runs two statements.
  */
 export async function addSigningKey(db: Db, now: Date): Promise<string> {
   const id = randomUUID()
@@ -41,14 +42,18 @@ export async function addSigningKey(db: Db, now: Date): Promise<string> {
       id,
       kind: 'signing',
       material: JSON.stringify(privateKey.export({ format: 'jwk' })),
-      // The newest key signs, even if another machine made the previous key and its clock is ahead of ours.
+      // The newest key is used for signing. Make sure that this key is the newest, even if another machine made the
+      // previous key and that machine's clock is ahead of ours.
       created_at: Math.max(now.getTime(), (newest?.createdAt ?? 0) + 1),
     })
     .execute()
   return id
 }
 
-/** Tokens signed with any other key are refused from now on. Resolves to the number of removed keys. */
+/**
+ * Removes all other signing keys. After that, the API refuses tokens that were signed with these keys. Resolves to the
+ * number of removed keys.
+ */
 export async function removeOtherSigningKeys(db: Db, id: string): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('keys')
@@ -58,7 +63,7 @@ export async function removeOtherSigningKeys(db: Db, id: string): Promise<number
   return Number(numDeletedRows)
 }
 
-/** All keys, the newest first. */
+/** Lists all keys, the newest first. */
 export async function listKeys(db: Db): Promise<StoredKey[]> {
   return db
     .selectFrom('keys')

@@ -1,4 +1,5 @@
-// Records that clients made in a user's name and can still use after the user has withdrawn their consent.
+// Records that clients have made in a user's name. A client may still be able to use such a record after the user has
+// withdrawn the consent for this client.
 import { sql } from 'kysely'
 import { selectApplicationsOf } from './applications.ts'
 import { selectApplications } from './present-applications.ts'
@@ -6,26 +7,27 @@ import type { Db } from './schema.ts'
 
 export interface MadeId {
   applicationId: string
-  /** Empty if an earlier version made the record, because that version did not store the client. */
+  /** Empty if an earlier version of the sandbox made the record, because that version did not store the client. */
   clientId: string
 }
 
-/** An application that a client has made, or an application of others for which the client has made a secret. */
+/** An application that a client has made, or another application for which the client has made a secret. */
 export interface MadeByClient extends MadeId {
   applicationName: string
-  /** Null if the client was removed, or is unknown. */
+  /** Null if the client was removed, or if nobody knows which client made the record. */
   clientName: string | null
   what: 'application' | 'secret'
-  /** Whether the client has received a secret or a token of the application that is still valid. */
+  /** Whether the client knows a secret or a token of the application that is still valid. */
   isKnown: boolean
   /** Whether the application has a valid secret that the client did not make. */
   hasOtherSecret: boolean
 }
 
 /**
- * Applications and secrets that clients have made with this user's tokens. The user may change them, and does not allow
- * the client any more. The first records are those whose secrets or tokens the client still knows. Among the others,
- * the newest come first. `id`: only this one.
+ * Lists applications and secrets that clients have made with this user's tokens. The list contains only records that
+ * the user may change, and only clients that the user no longer allows. Records whose secrets or tokens the client
+ * still knows come first. In both parts, the newest application comes first. If `id` is set, the list contains only
+ * this record.
  */
 export async function listMadeByClients(
   db: Db,
@@ -75,9 +77,9 @@ export async function listMadeByClients(
 }
 
 /**
- * Ends every secret that the client has made. If the client made the application, it also received the application's
- * tokens, so these tokens end, too. Call this in a transaction that has claimed the application, and add a secret if no
- * secret is left.
+ * Ends every secret that the client has made. If the client has made the application itself, it has also received the
+ * application's tokens, so these tokens end, too. Call this in a transaction that has claimed the application. If the
+ * application then has no secret, add a secret in the same transaction.
  */
 export async function endMadeByClient(db: Db, { applicationId, clientId, what }: MadeByClient): Promise<void> {
   await db

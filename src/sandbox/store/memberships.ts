@@ -1,4 +1,5 @@
-// Who is a member of which group: MemberOf links, from a user to a group.
+// Memberships say which user is a member of which group. The API shows a membership as a MemberOf link from the user to
+// the group.
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 import { type User, userColumns } from './users.ts'
@@ -14,7 +15,10 @@ export interface Membership {
   createdBy: string
 }
 
-/** `addedBy`: the person who invited the new member, or the new member, if the new member makes the group. */
+/**
+ * Adds a member. `addedBy` is the person who invited the new member. If the new member has just made the group,
+ * `addedBy` is the new member.
+ */
 export async function addMember(
   db: Db,
   { id, groupId, userId, addedBy, now }: { id: string; groupId: string; userId: string; addedBy: string; now: Date },
@@ -39,7 +43,7 @@ export async function isMember(db: Db, groupId: string, userId: string): Promise
   return row !== undefined
 }
 
-/** The number of groups that the user is in. */
+/** Returns the number of groups that the user is a member of. */
 export async function countGroupsOf(db: Db, userId: string): Promise<number> {
   const { count } = await db
     .selectFrom('memberships')
@@ -59,8 +63,8 @@ export async function countMembers(db: Db, groupId: string): Promise<number> {
 }
 
 /**
- * First the groups that the user has made, then the others, each part with the oldest first. An accepted invitation
- * therefore never comes before the user's own groups.
+ * Lists the groups that the user has made, and then the user's other groups. In both parts, the oldest membership comes
+ * first. Therefore an accepted invitation never comes before the user's own groups.
  */
 export async function listMemberships(db: Db, userId: string): Promise<Membership[]> {
   const rows = await db
@@ -84,7 +88,7 @@ export async function listMemberships(db: Db, userId: string): Promise<Membershi
   }))
 }
 
-/** The members, the oldest membership first, at most `limit`. */
+/** Lists at most `limit` members of a group, the oldest membership first. */
 export async function listMembers(db: Db, groupId: string, limit: number): Promise<User[]> {
   return db
     .selectFrom('memberships')
@@ -100,16 +104,16 @@ export async function listMembers(db: Db, groupId: string, limit: number): Promi
 export interface GroupOfUser {
   id: string
   name: string
-  /** Whether the user has made it. */
+  /** Whether the user has made this group. */
   isMaker: boolean
   memberCount: number
 }
 
-// The page shows at most this many groups, because a person reads it. New memberships are limited, but earlier versions had
-// no limit.
+// The page shows at most this number of groups, because nobody reads more. Today a user cannot have so many groups, but
+// earlier versions of the sandbox had no limit.
 const shownGroups = 100
 
-/** Groups that the user has made come first. At most 100, with two queries. */
+/** Lists at most 100 groups of a user. The groups that the user has made come first. This takes two queries. */
 export async function listGroupsOf(db: Db, userId: string): Promise<GroupOfUser[]> {
   const memberships = (await listMemberships(db, userId)).slice(0, shownGroups)
   const counts = await countMembersOfEach(db, memberships)

@@ -1,5 +1,5 @@
-// Brings the database to the schema of this version, or leaves it as it is. Migration never deletes and recreates a
-// database.
+// Migrates the database to the schema of this version of the sandbox. If this is not possible, leaves the database
+// unchanged. The migration never deletes a database to make a new one.
 import { sql } from 'kysely'
 import { createKeys } from './keys.ts'
 import type { Db } from './schema.ts'
@@ -7,23 +7,27 @@ import type { Db } from './schema.ts'
 export type DatabaseKind = 'sqlite' | 'postgres'
 
 export interface Migration {
-  /** What the step adds. Errors and the log show this name. */
+  /** A short name for what the step adds. Error messages contain this name. */
   name: string
   /**
-   * In order. A text is SQL for both databases. An object has separate statements for each of them. SQLite ignores
-   * foreign keys while steps run, so deletes do not cascade: a step that deletes rows must itself delete the rows that
-   * refer to them.
+   * The statements of the step, in order. A text is SQL for both kinds of databases. An object has separate statements
+   * for SQLite and PostgreSQL. SQLite ignores foreign keys while steps run, so deletes do not cascade: if a step
+   * deletes rows, it must also delete the rows that refer to these rows.
    */
   statements: readonly (string | Record<DatabaseKind, readonly string[]>)[]
 }
 
-/** This version cannot work with the database. The message says why, and what to do. */
+/**
+ * Thrown if this version of the sandbox cannot work with the database. The message says why, and what the operator must
+ * do.
+ */
 export class UnusableDatabase extends Error {}
 
 /**
- * Call this in a transaction with a lock, so that no other process migrates at the same time. On SQLite, foreign keys
- * must be off. `tables`: the names of the existing tables. True if the database was empty. Throws UnusableDatabase if
- * another program made the database, if it is newer than this version, or if it lost its keys.
+ * Migrates the database. Call this in a transaction with a lock, so that no other process migrates at the same time. On
+ * SQLite, foreign keys must be off. `tables` contains the names of the existing tables. Returns true if the database
+ * was empty. Throws UnusableDatabase if another program or a newer version of the sandbox made the database, or if the
+ * database has lost its keys.
  */
 export async function migrate(
   db: Db,
@@ -46,7 +50,7 @@ export async function migrate(
   const version = isNew ? 0 : await readVersion(db)
   if (version > steps.length)
     throw new UnusableDatabase(
-      `The database was made by a newer sandbox (schema ${version}; this one knows ${steps.length}). Start the newer one.`,
+      `The database was made by a newer version of the sandbox (schema ${version}; this version knows ${steps.length}). Start the newer version.`,
     )
   if (version < steps.length) {
     for (const step of steps.slice(version)) await runMigration(db, database, step)
@@ -54,7 +58,7 @@ export async function migrate(
     await db.updateTable('sandbox_schema').set({ version: steps.length }).execute()
   }
 
-  // Keys are made only together with the database. New keys would end every session and token.
+  // Make keys only for a new database. In an existing database, new keys would end every session and token.
   if (isNew) await createKeys(db, now)
   const kinds = await db.selectFrom('keys').select('kind').distinct().execute()
   if (kinds.length < 2)
@@ -65,7 +69,7 @@ export async function migrate(
 async function readVersion(db: Db): Promise<number> {
   const rows = await db.selectFrom('sandbox_schema').select('version').execute()
   const version = rows[0]?.version ?? 0
-  // With a negative number, slice would count from the end, and steps would run again.
+  // If the version were negative, slice would count from the end, and steps would run again.
   if (rows.length !== 1 || !Number.isInteger(version) || version < 1)
     throw new UnusableDatabase(
       'The database does not contain the version of its schema. Restore the database from a copy.',
@@ -73,7 +77,10 @@ async function readVersion(db: Db): Promise<number> {
   return version
 }
 
-/** The steps ran without foreign keys. So rows that PostgreSQL would refuse are refused here, before the transaction ends. */
+/**
+ * Throws if a row refers to a row that does not exist. The steps ran without foreign keys, so this check must find rows
+ * that PostgreSQL would refuse, before the transaction ends.
+ */
 async function refuseOrphans(db: Db): Promise<void> {
   const { rows } = await sql<{ table: string; parent: string }>`pragma foreign_key_check`.execute(db)
   const [orphan] = rows
@@ -83,7 +90,10 @@ async function refuseOrphans(db: Db): Promise<void> {
     )
 }
 
-/** Throws the error of the database, with the name of the step in front of its message. */
+/**
+ * Runs one step. If the step fails, throws the error of the database, with the name of the step before the error's
+ * message.
+ */
 async function runMigration(db: Db, database: DatabaseKind, { name, statements }: Migration): Promise<void> {
   try {
     for (const statement of statements)

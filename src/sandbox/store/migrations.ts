@@ -1,10 +1,12 @@
-// The steps that bring an empty database to the present schema, in order. Add new steps at the end. Never change a step.
+// The steps that bring an empty database to the current schema, in order. Add new steps at the end, and never change a
+// step that exists.
 
 import { firstSchema } from './first-schema.ts'
 import type { Migration } from './migrate.ts'
 
 /**
- * In rows of earlier versions the maker is unknown, which is stored as ''. Null means that no client has made the row.
+ * Adds the makers of records. For rows from earlier versions of the sandbox, the maker is unknown, and the column
+ * contains an empty text. If `made_by_client` is null, no client has made the row.
  */
 export const makers: Migration = {
   name: 'makers',
@@ -15,13 +17,17 @@ export const makers: Migration = {
   ],
 }
 
-// Before this step, seeding made the user, the group and the membership in one transaction, with the same time. For users
-// who signed up, the times differ. An application that was made by a call has tokens. A seeded application has no tokens.
+// Before this step, seeding made the user and their group in one transaction, with the same time. For users who signed
+// up themselves, the two times differ. An application that was made by a call has app access tokens. A seeded
+// application has none.
 const isSeededUser = `exists (select 1 from groups where groups.created_by = users.id
   and groups.created_at = users.created_at and groups.name = 'Sandbox developers')`
 const isSeededClient = 'not exists (select 1 from app_access_tokens where application_id = applications.id)'
 
-/** Marks earlier seeds as applied, so that the first start with this schema does not apply them again. */
+/**
+ * Marks the settings that were seeded earlier as applied, so that the first start with this schema does not apply them
+ * again.
+ */
 const seeds: Migration = {
   name: 'seeds',
   statements: [
@@ -40,7 +46,8 @@ const seeds: Migration = {
   ],
 }
 
-// The field names of the API and their columns. The stored size is that of the JSON with these names; see sizeOfFields.
+// The names of the API's fields, with their columns. The stored size is the size of the JSON with these names: see
+// sizeOfFields.
 const sizedFields = [
   ['name', 'name'],
   ['description', 'description'],
@@ -53,7 +60,7 @@ const sizedFields = [
   ['defaultScopes', 'default_scopes'],
 ]
 
-/** Adds invitations, and the size of each application. The sizes count towards the limit of the group. */
+/** Adds invitations, and the size of each application's fields. These sizes count towards the limit of the group. */
 const invitations: Migration = {
   name: 'invitations',
   statements: [
@@ -82,7 +89,10 @@ const invitations: Migration = {
   ],
 }
 
-/** Nobody can find an application after its removal. The sweep deletes its rows in portions. */
+/**
+ * Adds the time of an application's removal. After that time, no query finds the application, and the sweep deletes its
+ * rows in portions.
+ */
 const removedApplications: Migration = {
   name: 'removed applications',
   statements: [
@@ -91,7 +101,7 @@ const removedApplications: Migration = {
   ],
 }
 
-/** With this index, the sweep finds codes that nobody has redeemed, without reading every grant. */
+/** Adds an index with which the sweep finds unredeemed codes without reading every grant. */
 const unredeemedCodes: Migration = {
   name: 'unredeemed codes',
   statements: ['create index grants_unredeemed on grants (expires_at) where redeemed_at is null'],
@@ -99,7 +109,10 @@ const unredeemedCodes: Migration = {
 
 const markedTables = ['users', 'groups', 'applications']
 
-/** Marks the records that the laboratory made, so that it removes only these, and lets access tokens expire early. */
+/**
+ * Adds marks for the records that the laboratory has made, because the laboratory may remove only these records. Also
+ * adds columns with which access tokens can expire early.
+ */
 const setUp: Migration = {
   name: 'set-up',
   statements: [
@@ -112,15 +125,15 @@ const setUp: Migration = {
   ],
 }
 
-/** Counts the writes of each application, for its entity tag. */
+/** Counts how often each application was written, for its ETag. */
 const applicationVersions: Migration = {
   name: 'application versions',
   statements: ['alter table applications add column version bigint not null default 1'],
 }
 
 /**
- * Limits what one client can store. Keeps the newest 100 replaced tokens of a family. Numbers a person's grants, so
- * that the oldest grant can end.
+ * Limits what one client can store. Keeps only the newest 100 replaced tokens of a family. Adds a number to each grant,
+ * so that a person's oldest grant can be ended first.
  */
 export const boundsOfGrants: Migration = {
   name: 'bounds of grants',
@@ -137,14 +150,18 @@ export const boundsOfGrants: Migration = {
 }
 
 /**
- * With this index, the laboratory's reset finds what the people of a suite made, without reading every application.
+ * Adds an index with which the laboratory's reset finds the applications of a suite's people without reading every
+ * application.
  */
 const applicationMakers: Migration = {
   name: 'application makers',
   statements: ['create index applications_maker on applications (created_by)'],
 }
 
-/** A person can name an access token from the portal's own page. Tokens of earlier versions have no name and no last characters. */
+/**
+ * Adds a name and the last characters to access tokens from the portal's own page. Both columns are empty for tokens
+ * from earlier versions of the sandbox.
+ */
 const tokenNames: Migration = {
   name: 'names of access tokens',
   statements: [
@@ -153,7 +170,7 @@ const tokenNames: Migration = {
   ],
 }
 
-/** The first step brings version 0 to version 1, and so on. */
+/** The first step migrates version 0 to version 1, the second step migrates version 1 to version 2, and so on. */
 export const migrations: readonly Migration[] = [
   firstSchema,
   makers,

@@ -8,8 +8,8 @@ import type { Store, StoreOptions } from './store.ts'
 import { makeTemporaryFile } from './temporary-file.ts'
 
 /**
- * `steps`: the migrations of this version; tests may give others. Throws UnusableDatabase with a message for the operator, or
- * the driver's own error if no database answers.
+ * Opens the database and migrates it. `steps` are the migrations of this version, but a test may pass other migrations.
+ * Throws UnusableDatabase with a message for the operator, or the driver's own error if no database answers.
  */
 export async function openStore(databaseUrl: Secret, options: StoreOptions, steps = migrations): Promise<Store> {
   const url = databaseUrl.reveal()
@@ -25,9 +25,9 @@ export async function openStore(databaseUrl: Secret, options: StoreOptions, step
       temporary?.remove()
     },
     async probe() {
-      // Use some pages of the database and free them again. A change in place would prove nothing, because it succeeds
-      // even on a full disk. The probe uses more pages than a new application, so a store without room for an
-      // application is not ready.
+      // Write rows that need some new pages of the database, and delete the rows again. A change of an existing row
+      // would prove nothing, because it succeeds even on a full disk. The probe needs more pages than a new
+      // application, so a store without room for an application counts as not ready.
       const ids = Array.from({ length: 12 }, () => randomBytes(1000).toString('base64url'))
       await database.transaction(async db => {
         const rows = ids.map(id => ({ id, expires_at: 0 }))

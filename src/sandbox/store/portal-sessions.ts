@@ -1,4 +1,5 @@
-// Sessions of browsers that are signed in to the portal. The cookie holds the id, and the store holds its hash.
+// The sessions of browsers that are signed in to the portal. The cookie contains the id of the session, and the store
+// has only the hash of this id.
 import { revokeAllGrantsOf } from './grants.ts'
 import type { Db } from './schema.ts'
 import { type User, userColumns } from './users.ts'
@@ -13,7 +14,7 @@ export interface NewPortalSession {
 export interface PortalSession {
   user: User
   startedAt: Date
-  /** The end of the session, which moves later while the session is used. */
+  /** The end of the session. Each use of the session can move this end to a later time. */
   expiresAt: Date
 }
 
@@ -29,7 +30,7 @@ export async function createPortalSession(db: Db, session: NewPortalSession): Pr
     .execute()
 }
 
-/** Undefined if the session does not exist or has expired. */
+/** Returns undefined if the session does not exist or has expired. */
 export async function findPortalSession(db: Db, idHash: string, now: Date): Promise<PortalSession | undefined> {
   const row = await db
     .selectFrom('portal_sessions')
@@ -49,7 +50,7 @@ export interface ListedSession {
   startedAt: Date
 }
 
-/** The sessions of a user that have not expired, the newest first, at most `limit`. */
+/** Lists at most `limit` sessions of a user that have not expired, the newest first. */
 export async function listPortalSessions(db: Db, userId: string, now: Date, limit: number): Promise<ListedSession[]> {
   const rows = await db
     .selectFrom('portal_sessions')
@@ -64,8 +65,8 @@ export async function listPortalSessions(db: Db, userId: string, now: Date, limi
 }
 
 /**
- * The end never moves back. If two requests come at once, the session keeps the later end. A session that has ended
- * stays ended.
+ * Moves the end of a session to a later time, never to an earlier time. If two requests do this at the same time, the
+ * session gets the later end. If a session has already ended, the function does nothing.
  */
 export async function extendPortalSession(
   db: Db,
@@ -86,21 +87,21 @@ export async function deletePortalSession(db: Db, idHash: string): Promise<void>
 }
 
 /**
- * Ends every session of the user, and every grant to any application (RFC 9700 4.14.2). Two statements: call this in a
- * transaction.
+ * Ends every session of the user, and every grant for any application (RFC 9700 4.14.2). Call this in a transaction,
+ * because it runs two statements.
  */
 export async function signOutEverywhere(db: Db, userId: string, now: Date): Promise<void> {
   await db.deleteFrom('portal_sessions').where('user_id', '=', userId).execute()
   await revokeAllGrantsOf(db, userId, now)
 }
 
-/** How a user has proven who they are: with a session at the portal, or with the right password. */
+/** Says how a user has proved who they are: with a session at the portal, or with the right password. */
 export type Proof = { sessionHash: string } | { passwordHash: string }
 
 /**
- * Returns false if the proof is no longer valid. A valid proof stays locked until the transaction ends. Another request
- * may end the session or change the password at the same time. This request waits for the transaction, and then ends
- * everything that the transaction has created.
+ * Returns false if the proof is no longer valid. A valid proof stays locked until the transaction ends. If another
+ * request ends the session or changes the password at the same time, that request waits for the transaction, and then
+ * ends everything that the transaction has created.
  */
 export async function lockProof(db: Db, userId: string, proof: Proof): Promise<boolean> {
   const update =

@@ -1,5 +1,5 @@
-// PostgreSQL as the sandbox's database. One instance brings the database up to date while others wait. After the migration
-// there are two small pools of connections, and every wait has a limit.
+// Uses PostgreSQL as the sandbox's database. One instance migrates the database while other instances wait. After the
+// migration, there are two small pools of connections, and the time of every wait is limited.
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from 'kysely'
 import pg from 'pg'
 import { type Migration, migrate } from './migrate.ts'
@@ -9,11 +9,11 @@ import { type StoreFault, StoreUnreachable, storeFaultOf } from './store-fault.t
 
 const bigintOid = 20
 
-// Together these are the two seconds that a request may wait for the database (F-30): first for a connection, then for a lock.
+// A request may wait two seconds for the database (F-30): one second for a connection, and then one second for a lock.
 const connectionTimeoutMs = 1000
 const lockTimeoutMs = 1000
 
-/** Throws UnusableDatabase, or what pg throws if no server answers. */
+/** Throws UnusableDatabase. If no server answers, throws the error of pg. */
 export async function openPostgresDatabase(
   url: string,
   { clock, onLost, onNew }: StoreOptions,
@@ -32,7 +32,7 @@ export async function openPostgresDatabase(
   const { reader, writer } = openPostgres(url, onLost)
   return {
     read: reader,
-    // PostgreSQL itself makes transactions wait for each other, and limits the wait.
+    // No queue is needed, because PostgreSQL makes transactions wait for each other, and limits this time.
     write: statement => statement(writer),
     transaction: work => writer.transaction().execute(work),
     async close() {
@@ -42,15 +42,17 @@ export async function openPostgresDatabase(
 }
 
 /**
- * Readers have their own connections, so that they never wait behind writers that wait for a lock.
- * `onLost` is called for each connection that breaks, idle or in use. Without a listener, the error would end the process.
+ * Readers have their own connections, so that they never wait behind writers that wait for a lock. `onLost` is called
+ * for each connection that breaks, whether it is idle or in use. Without a listener, the error of such a connection
+ * would end the process.
  */
 function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db; writer: Db } {
   const limits = {
     connectionTimeoutMillis: connectionTimeoutMs,
     lock_timeout: lockTimeoutMs,
     statement_timeout: 3000,
-    // The limit here is a little longer than the server's own limit, because the server's error says more.
+    // This limit is a little longer than statement_timeout, so that the server reports the error first: the server's
+    // error says more.
     query_timeout: 3500,
     idle_in_transaction_session_timeout: 5000,
   }
@@ -60,7 +62,10 @@ function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db
   }
 }
 
-/** One connection with a long time limit. A new index on a large table takes long, and a second instance waits for it. */
+/**
+ * Opens one connection with a long time limit. Making a new index on a large table takes long, and a second instance
+ * must wait for the first.
+ */
 function openPostgresForMigration(url: string): Db {
   return connect(
     { connectionString: url, max: 1, connectionTimeoutMillis: connectionTimeoutMs, lock_timeout: 60_000 },
@@ -80,7 +85,7 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
   const lost = new WeakSet<pg.PoolClient>()
   pool.on('connect', client =>
     client.on('error', error => {
-      // A reset connection emits two errors.
+      // A connection that was reset emits two errors. Report only the first.
       if (!lost.has(client)) onLost(error)
       lost.add(client)
     }),
@@ -90,9 +95,8 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discardLost(pool) }) })
 }
 
-// Remove a connection that no longer answers. Otherwise pg puts it back into its pool, and the next request waits for
-// it in vain. The server may have become a replica, which accepts no changes. A new connection may reach the new
-// primary.
+// After these faults, remove the connection from the pool. If a connection no longer answers, the next request would
+// wait for it in vain. If the server has become a read-only replica, a new connection may reach the new primary server.
 const hopeless: (StoreFault | undefined)[] = ['unreachable', 'read-only']
 
 function discardLost(pool: pg.Pool): PostgresPool {
@@ -116,17 +120,18 @@ function discardLost(pool: pg.Pool): PostgresPool {
 }
 
 /**
- * A server refuses connections with many codes: the database is closed or gone, the role or its password is no longer valid,
- * TLS is missing. In all these cases the statement of the request is not the cause.
+ * Turns an error of connecting into StoreUnreachable. A server can refuse a connection for many reasons, each with its
+ * own code: the database is closed or does not exist, the role or its password is no longer valid, or TLS is missing.
+ * In all these cases, the request's own statement is not the cause.
  */
 function throwUnreachable(error: Error & { code?: string }): never {
-  // An AggregateError (a host with several addresses) has no message of its own.
+  // An AggregateError has no message of its own. Node throws it for a host with several addresses.
   throw new StoreUnreachable(error.message || error.code, { cause: error })
 }
 
 /**
- * The names of the tables and views in the schema that our tables go into. Tables of extensions are left out, because
- * providers install some in a new database.
+ * Lists the names of the tables and views in the schema that will contain our tables. Tables of extensions are left
+ * out, because hosting providers install some extensions in every new database.
  */
 async function listPostgresTables(db: Db): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
@@ -140,7 +145,7 @@ async function listPostgresTables(db: Db): Promise<string[]> {
   return rows.map(row => row.name)
 }
 
-/** Until the transaction ends, every other process waits here. */
+/** Takes a lock. Every other process waits here until the transaction ends. */
 async function lockForMigration(db: Db): Promise<void> {
   await sql`select pg_advisory_xact_lock(7236431)`.execute(db)
 }

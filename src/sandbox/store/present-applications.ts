@@ -1,11 +1,15 @@
-// Nobody can find an application after its removal. Its row stays until the sweep has deleted the rows that belong to it. So
-// every query for applications uses these conditions: no other file names the column.
+// After the removal of an application, no query must find it, although its row stays until the sweep has deleted the
+// rows that belong to it. Therefore every query for applications uses the conditions in this file. No other file uses
+// the column `removed_at`.
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
-/** For a `where` of a query that joins or names the table `applications`. */
+/** A condition for `where`, in a query that selects from the table `applications` or joins it. */
 export const isPresent = sql<boolean>`applications.removed_at is null`
-/** Written like this so that the database can use the index of removed applications. */
+/**
+ * A condition for removed applications. It is written with `> 0` so that the database can use the index of removed
+ * applications.
+ */
 export const isRemoved = sql<boolean>`applications.removed_at > 0`
 
 export function selectApplications(db: Db) {
@@ -16,7 +20,10 @@ export function updateApplications(db: Db) {
   return db.updateTable('applications').where(isPresent)
 }
 
-/** From now on no query finds the application, or the secrets, codes, tokens and consents of its client. */
+/**
+ * Removes applications: add a `where` to the returned query. After that, no other query finds such an application, or
+ * the secrets, codes, tokens and consents of its client.
+ */
 export function removeApplications(db: Db, now: Date) {
   return updateApplications(db).set({ removed_at: now.getTime() }).returning('id')
 }

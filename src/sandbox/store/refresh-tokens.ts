@@ -1,21 +1,22 @@
-// Refresh tokens: the newest of a family is part of its grant. Replaced tokens are kept, so that they are recognised.
+// Refresh tokens. The row of a grant contains the newest refresh token of the family. Replaced tokens are stored, too,
+// so that the portal recognises them.
 import type { Db } from './schema.ts'
 
-/** A family of tokens, and its user. */
+/** A family of tokens, with its user. */
 export interface TokenFamily {
   grantId: string
   userId: string
-  /** How often its refresh token was replaced. */
+  /** How often the refresh token of the family was replaced. */
   generation: number
 }
 
-// A family keeps this many replaced tokens. Older ones are unknown.
+// The store keeps this number of replaced tokens for a family. To the portal, older tokens are unknown.
 const mostReplaced = 100
 
 const renewalsAMinute = 60
 const minuteMs = 60_000
 
-/** The family was renewed 60 times within a minute. Its refresh token stays valid. */
+/** Thrown if a family was renewed 60 times within a minute. The refresh token of the family stays valid. */
 export class RenewedTooOften extends Error {
   readonly retryAfterSeconds: number
 
@@ -26,9 +27,9 @@ export class RenewedTooOften extends Error {
 }
 
 /**
- * Replaces the token with its successor, once. If several callers send the same token, in one process or in several,
- * only the first gets an answer. The others get undefined. The family's end stays the same. Several statements: call
- * this in a transaction, so that nothing has changed if it throws RenewedTooOften.
+ * Replaces the token with its successor, once. If several callers send the same token, in one process or in several
+ * processes, only the first caller gets a result. The other callers get undefined. The family's end stays the same.
+ * Call this in a transaction, because it runs several statements, and nothing must change if it throws RenewedTooOften.
  */
 export async function replaceRefreshToken(
   db: Db,
@@ -80,11 +81,15 @@ async function refuseTooOften(db: Db, { grantId, generation }: TokenFamily, nowM
     .where('generation', '=', generation - renewalsAMinute)
     .executeTakeFirst()
   const waitMs = sixtyBefore ? sixtyBefore.spentAt + minuteMs - nowMs : 0
-  // If the wait would be longer than a minute, a clock was ahead when the stored time was written. Ignore such a time.
+  // If the client would have to wait for more than a minute, a clock was ahead when the stored time was written. Ignore
+  // such a time.
   if (waitMs > 0 && waitMs <= minuteMs) throw new RenewedTooOften(Math.ceil(waitMs / 1000))
 }
 
-/** The family of a replaced token, if the family is still valid. `isLatest`: its successor is the newest token. */
+/**
+ * Finds the family of a replaced token, if the family is still valid. `isLatest` says whether the token's successor is
+ * the newest token of the family.
+ */
 export async function findReplacedToken(
   db: Db,
   { tokenHash, clientId, now }: { tokenHash: string; clientId: string; now: Date },
@@ -110,12 +115,15 @@ export async function findReplacedToken(
   )
 }
 
-/** The family of the newest or a replaced refresh token of this client. Undefined if the token is unknown. */
+/**
+ * Finds the family of a refresh token of this client. The token may be the newest token of the family or a replaced
+ * token. Returns undefined if the token is unknown.
+ */
 export async function findFamilyId(
   db: Db,
   { tokenHash, clientId }: { tokenHash: string; clientId: string },
 ): Promise<string | undefined> {
-  // Two queries are needed, because the databases use no index for a join with an "or".
+  // Two queries are needed, because the databases do not use an index for a join with "or".
   const row = await db
     .selectFrom('grants')
     .select('id')
@@ -134,7 +142,8 @@ export async function findFamilyId(
 }
 
 /**
- * Finds the client that received the token, and whether the token was replaced. The reason of a refusal depends on these.
+ * Finds out which client received the token, and whether the token was replaced. The reason for a refusal depends on
+ * both.
  */
 export async function describeToken(
   db: Db,

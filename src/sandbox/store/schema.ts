@@ -18,21 +18,25 @@ export interface Tables {
   spent_refresh_tokens: { hash: string; grant_id: string; generation: number; spent_at: number }
   failures: { bucket: string; count: number; window_ends_at: number }
   /**
-   * These two tables refer to no other table. A seeded record therefore stays marked after somebody has removed it.
+   * This table and the next have no foreign keys. Therefore a seeded record stays marked as seeded even after somebody
+   * has removed it.
    */
   seeded_users: { email: string; user_id: string; password_hash: string }
   seeded_clients: SeededClientTable
 }
 
-/** Only for-lab/ reads and writes this column. */
+/** A table with marked rows. Only the files in for-lab/ read and write the column `suite`. */
 interface MarkedTable {
-  /** The suite of tests that the laboratory made the row for. Empty for a suite without a name. Null for every other row. */
+  /**
+   * The name of the test suite for which the laboratory made this row. Empty if the suite has no name. Null if the
+   * laboratory did not make the row.
+   */
   suite: Generated<string | null>
 }
 
 interface UserTable extends MarkedTable {
   id: string
-  /** Normalised; see normaliseEmail. */
+  /** The result of normaliseEmail. */
   email: string
   first_name: string
   last_name: string
@@ -40,14 +44,17 @@ interface UserTable extends MarkedTable {
   created_at: number
 }
 
-/** The column of each field that a developer fills in. The types of the table and of the record are derived from it. */
+/**
+ * The column of each field that a developer fills in. The types of the table and of the record are derived from this
+ * object.
+ */
 export const fieldColumns = {
   name: 'name',
   description: 'description',
   webPageUrl: 'web_page_url',
   iconUrl: 'icon_url',
   privacyPolicyUrl: 'privacy_policy_url',
-  /** Comma-separated, as on the wire: a redirect URI cannot hold a comma. */
+  /** Comma-separated, as in the API. This is safe, because a redirect URI cannot contain a comma. */
   redirectUris: 'redirect_uris',
   defaultRedirectUri: 'default_redirect_uri',
   scopes: 'scopes',
@@ -56,25 +63,25 @@ export const fieldColumns = {
 
 export type FieldName = keyof typeof fieldColumns
 
-/** All of them are texts. */
+/** All columns of these fields contain text. */
 type FieldColumns = Record<(typeof fieldColumns)[FieldName], string>
 
 interface ApplicationTable extends MarkedTable, FieldColumns {
-  /** Also the client id. */
+  /** This id is also the client id. */
   id: string
   group_id: string
-  /** Id of the DeveloperOf link from the group to the application. */
+  /** The id of the DeveloperOf link from the group to the application. */
   link_id: string
-  /** The size of the fields that the developer fills in, as JSON; see sizeOfFields. */
+  /** The size of the fields that the developer fills in, as JSON, in bytes: see sizeOfFields. */
   fields_bytes: number
   created_at: number
   created_by: string
   updated_at: number
   updated_by: string
   made_by_client: string | null
-  /** Begins with 1. Every write that callers can see increases it. */
+  /** Begins with 1. Every change that callers can see increases this number. */
   version: Generated<number>
-  /** See present-applications.ts: no other file names this column. */
+  /** The time of the application's removal. Only present-applications.ts uses this column. */
   removed_at: Generated<number | null>
 }
 
@@ -83,7 +90,10 @@ interface ClientSecretTable {
   generation: number
   hash: string
   created_at: number
-  /** Empty, like made_by_client, if an earlier version made the secret, because that version did not store the maker. */
+  /**
+   * If an earlier version of the sandbox made the secret, this column and made_by_client are empty, because that
+   * version did not store the maker.
+   */
   created_by: string
   made_by_client: string | null
 }
@@ -93,49 +103,66 @@ interface AppAccessTokenTable {
   application_id: string
   created_at: number
   expires_at: number
-  /** Set if the token has expired early. The row stays, so that the answer can say that the token has expired. */
+  /**
+   * The time at which the laboratory let the token expire early. The row stays, so that the answer to a request can say
+   * that the token has expired.
+   */
   expired_at: Generated<number | null>
 }
 
 interface SeededClientTable {
-  /** Empty for a client that was removed before seeds were marked, because its id is unknown. */
+  /**
+   * Empty if the client was removed before the sandbox marked seeded clients, because the client's id is then unknown.
+   */
   id: string
-  /** As in client_secrets. Null, like the redirect URIs, if an earlier version applied the seed: that version did not mark seeds. */
+  /**
+   * The same hash as in client_secrets. If an earlier version of the sandbox applied the settings, this column and
+   * redirect_uris are null, because that version did not store them.
+   */
   secret_hash: string | null
   redirect_uris: string | null
 }
 
-/** One login: first a code, then the family of tokens the code was redeemed for. */
+/** A row is one login: first a code, and then the family of tokens for which the code was redeemed. */
 interface GrantTable {
   id: string
   user_id: string
   /** Null for an access token from the portal's own page. */
   application_id: string | null
   created_at: number
-  /** After this time the row has no effect, and the sweep may delete it. */
+  /** The end of the code or of the family. The sweep deletes the row some time later. */
   expires_at: number
   revoked_at: number | null
   code_hash: string | null
   redirect_uri: string
-  /** Empty if the login was started without a state, or without a PKCE challenge. */
+  /**
+   * Empty if the login was started without a state. In the same way, code_challenge is empty if the login had no PKCE
+   * challenge.
+   */
   state_hash: string
   code_challenge: string
   redeemed_at: number | null
   refresh_token_hash: string | null
   refresh_expires_at: number | null
-  /** How often the refresh token was replaced. */
+  /** How often the refresh token of the family was replaced. */
   generation: number
   /**
-   * Counts the grants of this user to this client, so that their order does not depend on a clock. 0 for grants of
-   * earlier versions.
+   * The number of this grant among the user's grants for this client. Because of this number, the order of the grants
+   * does not depend on a clock. It is 0 if an earlier version of the sandbox made the grant.
    */
   sequence: Generated<number>
-  /** Access tokens of this and earlier generations count as expired, even if their claims name a later time. */
+  /**
+   * Access tokens of this generation and of all earlier generations count as expired, even if their claims contain a
+   * later time.
+   */
   expired_generation: Generated<number | null>
-  /** What the person said the token is for, and the last characters of the token. Only for tokens from the portal's own page. */
+  /**
+   * The purpose of the token, as the person has entered it. This column and token_end, the last characters of the
+   * token, are used only for tokens from the portal's own page.
+   */
   token_name: Generated<string>
   token_end: Generated<string>
 }
 
-/** A connection or a transaction: every function of the store takes one. */
+/** A connection or a transaction. Every function of the store takes one of the two as its first parameter. */
 export type Db = Kysely<Tables>

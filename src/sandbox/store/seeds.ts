@@ -1,17 +1,17 @@
-// The records that seeding made, and the settings that it applied. These rows are separate, because people can change and
-// remove the records.
+// The records that seeding has made, and the settings that seeding has applied. The store keeps this information in
+// separate rows, because people can change and remove the records.
 import type { Db } from './schema.ts'
 import { normaliseEmail } from './users.ts'
 
 export interface SeededUser {
   userId: string
-  /** The hash of the password that was applied last. The user may have changed it since. */
+  /** The hash of the password that seeding applied last. The user may have changed the password since. */
   passwordHash: string
 }
 
 /**
- * The settings that were applied last. Null if an earlier version applied the settings, because that version did not store
- * them.
+ * The settings that seeding applied last. If an earlier version of the sandbox applied them, both fields are null,
+ * because that version did not store them.
  */
 export interface SeededClient {
   secretHash: string | null
@@ -19,7 +19,10 @@ export interface SeededClient {
   redirectUris: string | null
 }
 
-/** On PostgreSQL the row stays locked until the transaction ends; on SQLite the transaction itself is the lock. */
+/**
+ * Makes other instances that seed wait. On PostgreSQL, the row stays locked until the transaction ends. On SQLite, the
+ * transaction itself is the lock.
+ */
 export async function lockSeeding(db: Db): Promise<void> {
   await db
     .updateTable('sandbox_schema')
@@ -65,7 +68,7 @@ export async function noteSeededClient(
     .execute()
 }
 
-/** The oldest group that the user has made and is still in. */
+/** Finds the oldest group that the user has made and is still a member of. */
 export async function findOwnGroup(db: Db, userId: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('groups')

@@ -1,4 +1,4 @@
-// A SQLite file as the sandbox's database: the search for damage, the migration, and the wait for locks.
+// Uses a SQLite file as the sandbox's database: looks for damage, migrates the database, and waits for locks.
 import { existsSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findDamage } from './find-damage.ts'
@@ -9,10 +9,10 @@ import { listSqliteTables, openSqlite, openSqliteForMigration, type SqliteFile }
 import type { Database, StoreOptions } from './store.ts'
 import { StoreBusy, storeFaultOf } from './store-fault.ts'
 
-// A request waits this long for the database. After that the answer is 503 (F-30).
+// How long a request waits for the database. After this time, the answer is 503 (F-30).
 const patienceMs = 2000
 
-/** Throws UnusableDatabase, or what node:sqlite throws. */
+/** Throws UnusableDatabase, or an error of node:sqlite. */
 export async function openSqliteDatabase(
   file: SqliteFile,
   { clock, onNew }: StoreOptions,
@@ -24,7 +24,7 @@ export async function openSqliteDatabase(
   const takeTurn = makeTurns()
   try {
     const damage = findDamage(path)
-    if (damage) throw new UnusableDatabase(`The database file is damaged (${damage}). Restore it from a copy.`)
+    if (damage) throw new UnusableDatabase(`The database file is damaged (${damage}). Restore the file from a copy.`)
     const migrator = openSqliteForMigration(path)
     const isNew = await takeTurn(() =>
       migrator.transaction().execute(async db => {
@@ -47,8 +47,8 @@ export async function openSqliteDatabase(
 }
 
 /**
- * The writers of one process take turns. Only one tries to get the lock, and the others wait without a thread or a
- * timer.
+ * Makes the writers of one process take turns. Only one writer at a time tries to get the lock of the database. The
+ * other writers wait without a thread or a timer.
  */
 function makeTurns() {
   let lastTurn: Promise<unknown> = Promise.resolve()
@@ -64,14 +64,18 @@ function inTime(): number {
   return performance.now() + patienceMs
 }
 
-/** Runs the work again while the database is locked. An attempt that failed with "busy" was rolled back completely. */
+/**
+ * Repeats the work while the database is locked. This is safe, because an attempt that fails with "busy" is rolled back
+ * completely.
+ */
 async function untilFree<T>(run: () => Promise<T>, deadline: number): Promise<T> {
   for (;;) {
     try {
       return await run()
     } catch (error) {
       if (storeFaultOf(error) !== 'busy') throw error
-      // Check the time after an attempt. A process that was suspended for two seconds has not tried yet.
+      // Check the time only after an attempt. Otherwise a process that was suspended for two seconds would give up
+      // without any attempt.
       if (performance.now() > deadline) throw new StoreBusy('the database stayed locked')
       await wait(5 + Math.random() * 20)
     }
@@ -82,8 +86,9 @@ function refuseDamage(error: unknown): never {
   // SQLITE_CORRUPT and SQLITE_NOTADB.
   const code = (error as { errcode?: number }).errcode
   if (code === 11 || code === 26)
-    throw new UnusableDatabase('The database file is damaged, or is not a SQLite database. Restore it from a copy.', {
-      cause: error,
-    })
+    throw new UnusableDatabase(
+      'The database file is damaged, or is not a SQLite database. Restore the file from a copy.',
+      { cause: error },
+    )
   throw error
 }

@@ -1,4 +1,4 @@
-// Kysely on node:sqlite. One connection writes and another reads, so no reader waits for a writer.
+// Runs Kysely on node:sqlite. One connection writes and another connection reads, so no reader waits for a writer.
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
@@ -6,24 +6,29 @@ import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDr
 import type { Db, Tables } from './schema.ts'
 
 // node:sqlite blocks the event loop while it waits for a lock. The busy timeout is therefore short, about as long as a
-// transaction of another process. The store then waits longer without blocking.
+// transaction of another process takes. If this is not enough, the store waits longer without blocking.
 const busyTimeoutMs = 20
 
-// The number of statements is limited, because a statement with a list of values is a different statement for each
-// length of the list.
+// Limits how many prepared statements are kept. A statement with a list of values is a different statement for each
+// length of the list, so their number could grow.
 const maxPreparedStatements = 300
 
-/** A database file. A temporary file is deleted with the process, so no write to it waits for the disk. */
+/**
+ * A database file. A temporary file is deleted when the process ends, so writes to such a file do not wait for the
+ * disk.
+ */
 export interface SqliteFile {
   path: string
   isTemporary: boolean
 }
 
-/** Opens the file. If it does not exist, it is made with its folder, and only its owner can read it. */
+/**
+ * Opens the database file. If the file does not exist, makes it and its folder, so that only the owner can read them.
+ */
 export function openSqlite({ path, isTemporary }: SqliteFile): { reader: Db; writer: Db } {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   closeSync(openSync(path, 'a', 0o600))
-  // A restored copy may have other permissions, and the file holds the private keys.
+  // The file contains the private keys, and a restored copy may have wrong permissions.
   if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600)
   const writer = connect(path)
   try {
@@ -38,15 +43,15 @@ export function openSqlite({ path, isTemporary }: SqliteFile): { reader: Db; wri
 }
 
 /**
- * A connection that ignores foreign keys. To change a table in SQLite, one makes a new table and drops the old table.
- * With foreign keys, the drop would delete every row that belongs to a row of the old table. A transaction cannot
- * switch foreign keys off.
+ * Opens a connection that ignores foreign keys. To change a table in SQLite, a migration makes a new table and drops
+ * the old table. If foreign keys were on, the drop would delete every row that refers to a row of the old table.
+ * Foreign keys cannot be switched off inside a transaction.
  */
 export function openSqliteForMigration(path: string): Db {
   return toKysely(connect(path, { enableForeignKeyConstraints: false }))
 }
 
-/** Names of the tables that the database holds. */
+/** Lists the names of the tables in the database. */
 export async function listSqliteTables(db: Db): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db)
   return rows.map(row => row.name)
@@ -71,13 +76,14 @@ class ImmediateDriver extends SqliteDriver {
     this.#isInTransaction = isInTransaction
   }
 
-  // A deferred transaction that reads and then writes fails at once if another process has written in between, even with a
-  // busy timeout.
+  // Use an immediate transaction. A deferred transaction that first reads and then writes fails if another process has
+  // written in the meantime. In this case, SQLite does not even wait for the busy timeout.
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'))
   }
 
-  // SQLite rolls back by itself if the disk is full. A second rollback would fail and hide the first error.
+  // If the disk is full, SQLite rolls the transaction back itself. A second rollback would fail, and its error would
+  // hide the first error.
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#isInTransaction()) await super.rollbackTransaction(connection)
   }

@@ -1,17 +1,17 @@
-// Deletes expired and removed rows once a minute, in portions. Each portion is one short transaction, so requests do not wait
-// long for it.
+// Deletes expired and removed rows once a minute, in portions. Each portion is one short transaction, so requests do
+// not have to wait long.
 import { type RawBuilder, sql } from 'kysely'
 import { deleteApplication } from './applications.ts'
 import { longestTokenSeconds } from './grants.ts'
 import { isRemoved } from './present-applications.ts'
 import type { Store } from './store.ts'
 
-// SQLite deletes a portion in about 2 ms. The process does nothing else meanwhile.
+// SQLite deletes a portion in about 2 ms. The process can do nothing else during this time.
 const portionSize = 100
 
-// An access token that was issued at the end of a grant's life must still find the grant.
+// A client may get an access token just before the end of a grant. The grant must stay until this token has expired.
 const graceMs = longestTokenSeconds * 1000
-// Keep a code for a short time after its end, so that the portal refuses it as expired and not as unknown.
+// Keep a code for a short time after its end, so that the portal refuses the code as expired and not as unknown.
 const lateCodeMs = 10 * 60_000
 
 const expiring = [
@@ -33,7 +33,7 @@ const keys = {
 
 type Condition = RawBuilder<unknown>
 
-/** Resolves to the number of deleted rows; early if `signal` is aborted. */
+/** Deletes all rows that are due. Resolves to the number of deleted rows. Stops early if `signal` is aborted. */
 export async function sweep(store: Store, now: Date, signal?: AbortSignal): Promise<number> {
   const { deleteRows, deleteGrants } = inPortions(store, signal)
   const nowMs = now.getTime()
@@ -44,12 +44,15 @@ export async function sweep(store: Store, now: Date, signal?: AbortSignal): Prom
   return swept + (await deleteRemovedApplications(store, isRemoved, signal))
 }
 
-/** Call this before making an application with a given id, because a removed application may still have that id. */
+/**
+ * Call this before you make an application with a given id, because the row of a removed application may still have
+ * this id.
+ */
 export async function makeRoomFor(store: Store, applicationId: string): Promise<void> {
   await deleteRemovedApplications(store, sql`${isRemoved} and id = ${applicationId}`)
 }
 
-/** Deletes everything that a person has given to applications, before the person is deleted. */
+/** Deletes all grants of a person. Call this before you delete the person. */
 export async function deleteGrantsOf(store: Store, userId: string): Promise<void> {
   await inPortions(store, undefined).deleteGrants(sql`user_id = ${userId}`)
 }
@@ -65,7 +68,7 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
       swept += await deleteGrants(isOfIt)
       swept += await deleteRows('consents', isOfIt)
       swept += await deleteRows('app_access_tokens', isOfIt)
-      // Delete an application in one transaction with its secrets, because the search for damage reports an application
+      // Delete an application and its secrets in one transaction, because the search for damage reports an application
       // without a secret.
       if (!signal?.aborted && (await store.transaction(db => deleteApplication(db, id)))) swept += 1
     }
@@ -74,8 +77,8 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
 
 function inPortions(store: Store, signal: AbortSignal | undefined) {
   /**
-   * Waiting requests have their turn between two portions. Do not stop after a portion that deletes nothing, because
-   * another process may have deleted its rows.
+   * Deletes rows in portions, so that waiting requests can run between two portions. The loop does not stop after a
+   * portion that deletes nothing, because another process may have deleted the rows of this portion.
    */
   async function deleteRows(table: keyof typeof keys, condition: Condition): Promise<number> {
     const key = sql.join(keys[table].map(column => sql.ref(column)))
@@ -97,7 +100,10 @@ function inPortions(store: Store, signal: AbortSignal | undefined) {
     return rows.map(row => row.id)
   }
 
-  /** A family may have thousands of replaced refresh tokens, so one statement does not delete them with their grant. */
+  /**
+   * Deletes grants, but first their replaced refresh tokens. The grants of a portion can have thousands of these
+   * tokens, and a single statement must not delete so many rows.
+   */
   async function deleteGrants(condition: Condition): Promise<number> {
     let swept = 0
     for (;;) {
@@ -113,11 +119,11 @@ function inPortions(store: Store, signal: AbortSignal | undefined) {
 
 export interface Sweeper {
   start(): void
-  /** Stops a running sweep. Resolves soon, when it has stopped. */
+  /** Stops a running sweep. Resolves when the sweep has stopped, which does not take long. */
   stop(): Promise<void>
 }
 
-/** If a sweep fails, `onFailed` gets the error, and the rows stay until the next sweep. */
+/** If a sweep fails, calls `onFailed` with the error, and the rows stay until the next sweep. */
 export function createSweeper(store: Store, onFailed: (error: Error) => void, pauseMs = 60_000): Sweeper {
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -126,7 +132,7 @@ export function createSweeper(store: Store, onFailed: (error: Error) => void, pa
   function sweepLater(): void {
     if (stopping.signal.aborted) return
     timer = setTimeout(() => {
-      // The real clock. Use the machine's clock. A test that moves the clock of the sandbox must not delete rows.
+      // Use the machine's clock: a test that moves the clock of the sandbox must not delete rows.
       running = sweep(store, new Date(), stopping.signal).catch(onFailed).finally(sweepLater)
     }, pauseMs).unref()
   }

@@ -1,4 +1,4 @@
-// Users of the portal. The id is what clients know as subject.
+// Users of the portal. Clients know the id of a user as `subject`.
 import { randomUUID } from 'node:crypto'
 import type { Db } from './schema.ts'
 
@@ -9,7 +9,7 @@ export interface User {
   lastName: string
 }
 
-/** A User's columns, for every query that selects from `users` or joins it. */
+/** The columns of a User, for every query that selects from the table `users` or joins it. */
 export const userColumns = [
   'users.id',
   'users.email',
@@ -24,20 +24,20 @@ export interface NewUser {
   passwordHash: string
 }
 
-/** The longest address that RFC 5321 4.5.3.1.3 allows between the angle brackets. */
+/** The longest e-mail address that RFC 5321 4.5.3.1.3 allows between the angle brackets. */
 export const longestEmail = 254
 
 /**
- * Addresses are stored and compared in this form, so that no second account can look like the first. Normalise before
- * validating: NFKC turns a full-width ＠ into @. A text that is too long for an address becomes empty, because the time to
- * normalise it grows with the square of its length.
+ * E-mail addresses are stored and compared in this form, so that no second account can have an address that looks the
+ * same. Normalise an address before you validate it: NFKC turns a full-width ＠ into @. If a text is too long for an
+ * address, the result is empty, because the time to normalise a text grows with the square of its length.
  */
 export function normaliseEmail(email: string): string {
   const text = email.trim()
   return text.length > longestEmail ? '' : text.normalize('NFKC').trim().toLowerCase()
 }
 
-/** The new user's id, or undefined if the address is taken. */
+/** Returns the new user's id, or undefined if another user has this e-mail address. */
 export async function createUser(db: Db, user: NewUser, now: Date): Promise<string | undefined> {
   const row = await db
     .insertInto('users')
@@ -55,7 +55,7 @@ export async function createUser(db: Db, user: NewUser, now: Date): Promise<stri
   return row?.id
 }
 
-/** For checking a password. No other code may get the hash. */
+/** What is needed to check a password. Code that does not check passwords must not get the hash. */
 export interface Credentials {
   userId: string
   passwordHash: string
@@ -67,12 +67,12 @@ export async function findCredentials(db: Db, email: string): Promise<Credential
   return db.selectFrom('users').select(credentialColumns).where('email', '=', normaliseEmail(email)).executeTakeFirst()
 }
 
-/** Like findCredentials, for a user whose id is known. */
+/** Does the same as findCredentials, but finds the user by id. */
 export async function findCredentialsOf(db: Db, userId: string): Promise<Credentials | undefined> {
   return db.selectFrom('users').select(credentialColumns).where('id', '=', userId).executeTakeFirst()
 }
 
-/** False, without any change, if the password was changed after `credentials` were read. */
+/** If the password was changed after `credentials` were read, changes nothing and returns false. */
 export async function replacePasswordHash(db: Db, credentials: Credentials, passwordHash: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')
@@ -91,13 +91,13 @@ export async function findUser(db: Db, userId: string): Promise<User | undefined
   return db.selectFrom('users').select(userColumns).where('id', '=', userId).executeTakeFirst()
 }
 
-/** Ids of any users, at most `limit`. */
+/** Lists the ids of at most `limit` users, in any order. */
 export async function listSomeUsers(db: Db, limit: number): Promise<string[]> {
   const rows = await db.selectFrom('users').select('id').limit(limit).execute()
   return rows.map(({ id }) => id)
 }
 
-/** Locks the user until the transaction ends. Call this before counting the records of the user. */
+/** Locks the user until the transaction ends. Call this before you count the records of the user. */
 export async function lockUser(db: Db, userId: string): Promise<void> {
   await db
     .updateTable('users')

@@ -1,26 +1,26 @@
-// Access tokens: JWTs in the profile of RFC 9068, signed with ES256.
+// Access tokens. They are JWTs in the profile of RFC 9068, signed with ES256.
 import { randomUUID, sign } from 'node:crypto'
 import { JOSEError, JWKSNoMatchingKey, JWTExpired } from 'jose/errors'
 import { jwtVerify } from 'jose/jwt/verify'
 import { longestTokenSeconds } from '../store/grants.ts'
 import type { KeyRing } from './key-ring.ts'
 
-/** Lifetimes in seconds: of a user's token, and of an application's own. */
+/** The lifetimes of a user's token and of an application's own token, in seconds. */
 export const userTokenLifetime = longestTokenSeconds
 export const appTokenLifetime = 63_072_000
 
 export interface AccessTokenClaims {
   /** The portal's public address. */
   iss: string
-  /** Id of the user on whose behalf the token acts. */
+  /** The id of the user on whose behalf the token is used. */
   sub: string
   /** The client id. */
   aud: string
   iat: number
   exp: number
   /**
-   * For a user's token: the id of its grant, a dot, a random part, an underscore, and the generation in which it was issued.
-   * For an application's token: the id of its record.
+   * For a user's token, the id of its grant, a dot, a random part, an underscore, and the generation of the family in
+   * which the token was issued. For an application's own token, the id of the token's record.
    */
   jti: string
   type: 'User' | 'App'
@@ -33,7 +33,10 @@ export interface AccessTokenOrder {
   now: Date
 }
 
-/** A token that ends with its grant. It expires after 24 hours, unless the order has a shorter lifetime. */
+/**
+ * Makes a user's token, which ends with its grant. The token expires after 24 hours, unless `lifetimeSeconds` is
+ * shorter.
+ */
 export async function signUserToken(
   keyRing: KeyRing,
   order: AccessTokenOrder & { grantId: string; generation?: number; lifetimeSeconds?: number },
@@ -42,19 +45,19 @@ export async function signUserToken(
   return signAccessToken(keyRing, { ...claimsOf(order, order.lifetimeSeconds ?? userTokenLifetime), jti, type: 'User' })
 }
 
-/** One of the tokens listed with an application's credentials. Such a token lives for two years. */
+/** Makes one of the tokens that belong to an application's credentials. Such a token is valid for two years. */
 export async function signAppToken(keyRing: KeyRing, order: AccessTokenOrder & { tokenId: string }) {
   return signAccessToken(keyRing, { ...claimsOf(order, appTokenLifetime), jti: order.tokenId, type: 'App' })
 }
 
-/** The grant that a user's token belongs to. */
+/** Returns the id of the grant that a user's token belongs to. */
 export function grantIdOf({ jti }: AccessTokenClaims): string {
   return jti.split('.')[0] ?? ''
 }
 
 /**
- * How often the family's refresh token had been replaced. Tokens of earlier versions lack this number and count as the
- * first generation.
+ * Returns the generation of the family in which the token was issued, that is, how often the refresh token had been
+ * replaced. A token from an earlier version of the sandbox has no such number and counts as generation 0.
  */
 export function generationOf({ jti }: AccessTokenClaims): number {
   return Number(/_(\d+)$/.exec(jti)?.[1] ?? 0)
@@ -65,9 +68,9 @@ function claimsOf({ issuer, userId, clientId, now }: AccessTokenOrder, lifetime:
   return { iss: issuer, sub: userId, aud: clientId, client_id: clientId, iat, exp: iat + lifetime }
 }
 
-// This function is faster than the alternatives: jose needs three times as much processor time for a signature.
-// node:crypto with `dsaEncoding: 'ieee-p1363'` needs twice as much. Signing is most of the work of an exchange. If this
-// code were wrong, every verification would fail, so the mistake could not stay hidden.
+// This function is faster than its alternatives, and signing is most of the work of an exchange. For a signature, jose
+// needs three times as much processor time, and node:crypto with `dsaEncoding: 'ieee-p1363'` needs twice as much. If
+// this code were wrong, every verification would fail, so a mistake could not stay hidden.
 export async function signAccessToken(keyRing: KeyRing, claims: AccessTokenClaims): Promise<string> {
   const { id, privateKey } = await keyRing.currentSigningKey()
   const header = { alg: 'ES256', typ: 'at+jwt', kid: id }
@@ -75,9 +78,12 @@ export async function signAccessToken(keyRing: KeyRing, claims: AccessTokenClaim
   return `${content}.${toJoseSignature(sign('sha256', Buffer.from(content), privateKey)).toString('base64url')}`
 }
 
-/** OpenSSL's signature is a DER sequence of two numbers. JOSE wants only the two numbers, 32 bytes each (RFC 7518 3.4). */
+/**
+ * Converts a signature. OpenSSL's signature is a DER sequence of two numbers. JOSE needs only the two numbers, with 32
+ * bytes each (RFC 7518 3.4).
+ */
 export function toJoseSignature(der: Buffer): Buffer {
-  // Two bytes for the sequence, then a tag, a length and the bytes of each number.
+  // The sequence starts with two bytes. Each number has a tag, a length and then its bytes.
   const first = der.subarray(4, 4 + der[3]!)
   const second = der.subarray(4 + first.length + 2)
   return Buffer.concat([to32Bytes(first), to32Bytes(second)])
@@ -92,7 +98,7 @@ function encode(part: object): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url')
 }
 
-/** The claims of a token that we signed and that has not expired. Undefined for any other token. */
+/** Returns the claims of a token that we signed and that has not expired. Returns undefined for any other token. */
 export async function verifyAccessToken(
   keyRing: KeyRing,
   token: string,
@@ -103,9 +109,9 @@ export async function verifyAccessToken(
 }
 
 /**
- * The claims of a token that we signed, or why it is not accepted. The store knows whether it was revoked. Only one
- * algorithm and one type are accepted. The header of the token only selects one of our own keys by its id (RFC 8725 3.1,
- * 3.11).
+ * Returns the claims of a token that we signed, or the reason why the token is not accepted. This function does not
+ * check whether the token was revoked: only the store knows this. Only one algorithm and one type of token are
+ * accepted. The header of the token only selects one of our own keys by its id (RFC 8725 3.1, 3.11).
  */
 export async function readAccessToken(
   keyRing: KeyRing,
@@ -125,9 +131,10 @@ export async function readAccessToken(
         typ: 'at+jwt',
         issuer,
         currentDate: now,
-        // Tolerates the clock of another instance that has just made the token. The end has no tolerance: clients know it to the second.
+        // Accept a token that another instance has just made, even if that instance's clock is a little ahead. The end
+        // of the token has no tolerance, because clients know the end to the second.
         clockTolerance: 60,
-        // No token of ours is older than this. With this limit, jose also refuses tokens from the future.
+        // None of our tokens can be older than this. If this limit is set, jose also refuses tokens from the future.
         maxTokenAge: appTokenLifetime,
         requiredClaims: ['sub', 'aud', 'iat', 'exp', 'jti', 'type'],
       },
@@ -141,7 +148,10 @@ export async function readAccessToken(
   }
 }
 
-/** Claims must be texts that can be stored: PostgreSQL stores no NUL. jose checks that a claim is there, but not its value. */
+/**
+ * Checks the id of a token. jose checks that the claim exists, but not its value. The value must be a text that can be
+ * used in a query: PostgreSQL accepts no NUL.
+ */
 function isTokenId(jti: unknown): boolean {
   return typeof jti === 'string' && /^[\w-]{1,64}(\.[\w-]{1,64})?$/.test(jti)
 }

@@ -1,4 +1,5 @@
-// Identifies the caller: reads the Authorization header, and asks the store whether the access token is still valid.
+// Identifies the caller: reads the access token from the Authorization header, and asks the store whether the token is
+// still valid.
 import { decodeJwt } from 'jose/jwt/decode'
 import type { Services } from '../services.ts'
 import { findAppAccessToken } from '../store/app-access-tokens.ts'
@@ -7,27 +8,33 @@ import { isId } from '../values/is-id.ts'
 import { type AccessTokenClaims, generationOf, grantIdOf, readAccessToken } from './access-token.ts'
 
 /**
- * The kind of an access token: made on the portal's own page, given to a client at a login, or listed with an
- * application's credentials. With a token of the first two kinds, a caller may do what the user may. A token of the
- * third kind gives access only to its application.
+ * The three kinds of access tokens: a token from the portal's own page, a token that a client received at a login, and
+ * a token that belongs to an application's credentials. With a token of the first two kinds, a caller may do everything
+ * that the user may do. A token of the third kind gives access only to its application.
  */
 export type TokenKind = 'portal' | 'client' | 'application'
 
-/** The user on whose behalf a request is made, and the client. */
+/** The user on whose behalf a request is made, and the client that makes it. */
 export interface Caller {
   kind: TokenKind
-  /** For an application's token: the user who made the application. The token has none of this user's rights. */
+  /**
+   * If the token is an application's own token, this is the user who made the application, but the token gives none of
+   * this user's rights.
+   */
   userId: string
-  /** For the portal's own tokens: the address of the portal. For an application's token: its own id. */
+  /**
+   * For a token from the portal's own page, the address of the portal. For an application's own token, the id of this
+   * application.
+   */
   clientId: string
 }
 
-/** Why the caller is unknown. */
+/** The reasons why a caller cannot be identified. */
 export type CallerFault = 'token-missing' | 'token-malformed' | 'token-expired' | 'token-revoked'
 
 /**
- * A refused token. If its signature is right, the client and the user in it are known. Otherwise the client and the user
- * are only claimed.
+ * A refused token. If the signature of the token is right, `clientId` and `userId` come from the token. Otherwise there
+ * is at most a `claimedClientId`, which anybody could have written into the token.
  */
 export interface RefusedToken {
   refusal: CallerFault
@@ -36,7 +43,7 @@ export interface RefusedToken {
   claimedClientId?: string
 }
 
-/** The caller whose access token it is (RFC 6750 2.1), or why the token is refused. */
+/** Finds the caller to whom the access token belongs (RFC 6750 2.1), or the reason why the token is refused. */
 export async function findCaller(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   authorization: string | undefined,
@@ -47,7 +54,7 @@ export async function findCaller(
   const { addresses, keyRing, clock } = services
   const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
   if (claims === 'token-malformed') return { refusal: claims, ...claimIn(token) }
-  // The signature is right, because it is checked first.
+  // The signature is right, because readAccessToken checks it before the end of the token.
   if (claims === 'token-expired') return { refusal: claims, ...ownerOf(decodeJwt<AccessTokenClaims>(token), services) }
   const refusal = await findFault(services, claims)
   if (refusal) return { refusal, ...ownerOf(claims, services) }
@@ -73,9 +80,10 @@ function kindOf({ type, aud }: AccessTokenClaims, portalUrl: string): TokenKind 
 }
 
 /**
- * A user's token ends with its grant. An application's own token ends with its record. When an application is removed,
- * its grants and its record end. A token of a removed client therefore finds no record. Tokens that the portal gives
- * its own users have no client: their audience is the portal.
+ * Finds out why a token with a right signature is not valid. A user's token ends with its grant, and an application's
+ * own token ends with its record. When an application is removed, no query finds its grants and records any more.
+ * Therefore a token of a removed client is refused. A token from the portal's own page has no client: its audience is
+ * the portal.
  */
 async function findFault(
   { store, addresses }: Pick<Services, 'addresses' | 'store'>,

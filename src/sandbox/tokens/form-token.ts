@@ -1,5 +1,5 @@
-// A text that the portal sends to the browser, and that the browser sends back. The text is readable, but signed by the
-// portal for one purpose and a limited time.
+// Form tokens. The portal sends such a text to the browser, and the browser sends it back. Anybody can read the text,
+// but only the portal can make it: it is signed for one purpose and a limited time.
 import { createHmac, hkdfSync } from 'node:crypto'
 import { isEqualHash } from './opaque-token.ts'
 
@@ -9,14 +9,17 @@ interface Envelope<T> {
   expiresAt: number
 }
 
-/** Because of `purpose`, the token of one form cannot be used in another form. */
+/** Makes a form token. Because of `purpose`, the token of one form cannot be used in another form. */
 export function makeFormToken<T>(sealingKey: Buffer, purpose: string, content: T, expiresAt: Date): string {
   const envelope: Envelope<T> = { content, expiresAt: expiresAt.getTime() }
   const text = Buffer.from(JSON.stringify(envelope)).toString('base64url')
   return `${text}.${authenticate(sealingKey, purpose, text)}`
 }
 
-/** Undefined if the token was not made by us for this purpose, or has expired. */
+/**
+ * Reads the content of a form token. Returns undefined if the portal did not make the token for this purpose, or if the
+ * token has expired.
+ */
 export function readFormToken<T>(sealingKey: Buffer, purpose: string, token: unknown, now: Date): T | undefined {
   const [text, mac, rest] = typeof token === 'string' ? token.split('.') : []
   if (!text || !mac || rest !== undefined) return undefined

@@ -1,10 +1,11 @@
-// Identifies the caller by the access token. The call is recorded as a step of the client that received the token.
+// Identifies the caller by the access token. Also notes which client received the token, so that the laboratory shows
+// the call as a step of this client.
 import type { FastifyRequest } from 'fastify'
 import { noteAbout } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
 import { type Caller, type CallerFault, findCaller } from './find-caller.ts'
 
-/** The caller, or the reason why the caller is unknown. */
+/** Returns the caller, or the reason why the caller cannot be identified. */
 export async function identifyCaller(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   request: FastifyRequest,
@@ -16,7 +17,7 @@ export async function identifyCaller(
     return refusal
   }
   const { kind, userId, clientId } = found
-  // The audience of the portal's own tokens is the portal, which is not a client.
+  // The audience of a token from the portal's own page is the portal, which is not a client.
   noteAbout(request, { userId, ...(kind !== 'portal' && { knownClientId: clientId, provenClientId: clientId }) })
   return found
 }

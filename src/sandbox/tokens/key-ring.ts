@@ -1,4 +1,5 @@
-// The keys of the store, in memory. The keys are read again after five seconds, and when a token names an unknown key.
+// Keeps the keys of the store in memory. The keys are read again after five seconds, and when a token contains the id
+// of an unknown key.
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { listKeys, type StoredKey } from '../store/keys.ts'
 import { UnusableDatabase } from '../store/migrate.ts'
@@ -11,23 +12,23 @@ export interface SigningKey {
 }
 
 export interface KeyRing {
-  /** The newest key: new tokens are signed with it. */
+  /** Returns the newest key. New tokens are signed with this key. */
   currentSigningKey(): Promise<SigningKey>
-  /** Undefined if no key of ours has this id. */
+  /** Returns undefined if none of our keys has this id. */
   findSigningKey(id: string): Promise<SigningKey | undefined>
-  /** All keys whose tokens are still valid, the newest first. */
+  /** Lists all keys whose tokens can still be valid, the newest first. */
   listSigningKeys(): Promise<SigningKey[]>
-  /** 32 bytes. The sealing key, which never changes while the database exists. */
+  /** The sealing key, 32 bytes. The key never changes as long as the database exists. */
   readonly sealingKey: Buffer
 }
 
 // How long after a rotation an instance may still sign with the old key.
 const maxAgeMs = 5000
-// Read the keys again only after this time, so that tokens with made-up key ids, and requests for the public keys, do
-// not cause many queries.
+// Do not read the keys more often than this. Otherwise tokens with invented key ids, or requests for the public keys,
+// could cause many queries.
 const minAgeMs = 1000
 
-/** Throws UnusableDatabase if a key cannot be read, and what the store throws. */
+/** Throws UnusableDatabase if a key cannot be read, and errors of the store. */
 export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyRing> {
   const stored = await listKeys(store.read)
   let signingKeys = Promise.resolve(toSigningKeys(stored))
@@ -35,15 +36,16 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
   const sealing = stored.find(key => key.kind === 'sealing')
   if (!sealing || (await signingKeys).length === 0) throw new Error('the store holds no keys')
 
-  /** Callers at the same time share one query. */
+  /** Reads the keys if they are older than `olderThanMs`. Callers that come at the same time share one query. */
   function readKeys(olderThanMs: number): Promise<SigningKey[]> {
     const nowMs = clock().getTime()
-    // Math.abs also covers a clock that was set back: without it, removed keys would stay trusted.
+    // Read the keys again if the clock was set back, too. Otherwise removed keys would stay valid until the clock has
+    // caught up.
     if (nowMs < readAtMs || nowMs - readAtMs >= olderThanMs) {
       readAtMs = nowMs
       signingKeys = listKeys(store.read).then(toSigningKeys)
-      // If the query fails, throw the error. If a failed query counted as "no such key", the API would refuse valid
-      // tokens.
+      // If the query fails, callers get its error. If a failed query counted as "no such key", the API would refuse
+      // valid tokens.
       signingKeys.catch(() => {
         readAtMs = Number.NEGATIVE_INFINITY
       })
@@ -53,7 +55,8 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
 
   return {
     sealingKey: Buffer.from(sealing.material, 'base64url'),
-    // Another instance may already sign with a new key, and callers that check its tokens look for the key here.
+    // Another instance may already sign tokens with a new key. Programs that check such a token look for the key in
+    // this list.
     listSigningKeys: () => readKeys(minAgeMs),
     async currentSigningKey() {
       const [newest] = await readKeys(maxAgeMs)
@@ -77,6 +80,8 @@ function toSigningKey({ id, material }: StoredKey): SigningKey {
     return { id, privateKey, publicKey: createPublicKey(privateKey) }
   } catch {
     // The error has no `cause`, because the cause would contain the key.
-    throw new UnusableDatabase(`The signing key ${id} in the database cannot be read. Restore it from a copy.`)
+    throw new UnusableDatabase(
+      `The signing key ${id} in the database cannot be read. Restore the database from a copy.`,
+    )
   }
 }

@@ -1,28 +1,29 @@
-// Random strings: codes, refresh tokens, client secrets and session ids. The store has only their hashes.
+// Makes random strings: codes, refresh tokens, client secrets and session ids. The store has only the hashes of these
+// strings.
 import { createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** 30 random letters and digits, 178 bits: the form of authorization codes and refresh tokens. */
+/** Returns 30 random letters and digits (178 bits). Authorization codes and refresh tokens have this form. */
 export function makeAlphanumericToken(): string {
   return toAlphanumeric(randomBytes(32))
 }
 
-/** 32 random bytes in base64url, 43 characters: the form of client secrets and session ids. */
+/** Returns 32 random bytes in base64url (43 characters). Client secrets and session ids have this form. */
 export function makeSecret(): string {
   return randomBytes(32).toString('base64url')
 }
 
 /**
- * The refresh token that follows the given refresh token. The next token is computed from the given token. The portal
- * can therefore repeat its answer within the grace period, although the database has only hashes.
+ * Computes the refresh token that follows the given refresh token. Because the next token is computed from the given
+ * token, the portal can repeat its answer within the grace period, although the database has only hashes.
  */
 export function deriveSuccessor(sealingKey: Buffer, refreshToken: string): string {
   const key = Buffer.from(hkdfSync('sha256', sealingKey, '', 'refresh token successor', 32))
   return toAlphanumeric(createHmac('sha256', key).update(refreshToken).digest())
 }
 
-/** SHA-256 in base64url. One round of hashing is enough for a text with at least 128 random bits. */
+/** Returns the SHA-256 hash in base64url. One round of hashing is enough for a text with at least 128 random bits. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'base64url')
 }
@@ -33,7 +34,7 @@ export function isEqualHash(one: string, other: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-// The remainder maps 256 bits to 62^30 values with a bias below 2^-77.
+// Turns 256 random bits into one of 62^30 values. The bias is below 2^-77.
 function toAlphanumeric(bytes: Buffer): string {
   let rest = BigInt(`0x${bytes.toString('hex')}`)
   let text = ''

@@ -1,9 +1,12 @@
-// Which hosts an address may name. Such an address can be put into a header or a page without being misread.
+// Decides which hosts are allowed in an address. An address with such a host is safe in a header and in a page.
 
-/** The end of a message to callers that send another host. */
+/** The end of an error message about an address. It says which hosts are allowed. */
 export const plainHostRule = 'with a host of letters, digits, dots and hyphens'
 
-/** `hostname` comes from the URL parser. URL parsers accept `;`, `'` and more, which would end a directive of a policy. */
+/**
+ * `hostname` must come from the URL parser. URL parsers accept characters such as `;` and `'`, which would end a
+ * directive in a Content-Security-Policy.
+ */
 export function isPlainHost(hostname: string): boolean {
   return /^([a-z0-9.-]+|\[[0-9a-f:.]+\])$/.test(hostname)
 }

@@ -2,13 +2,13 @@
 import { isPlainHost } from './plain-host.ts'
 
 /**
- * True for an absolute URI of at most 2,048 characters that uses https, or http on loopback. Its host is an IP literal,
- * or consists of letters, digits, dots and hyphens. It has no fragment, user information, wildcard or comma
- * (RFC 6749 3.1.2, RFC 9700 2.6).
+ * Returns true for an absolute URI of at most 2,048 characters that uses https, or http on a loopback address. The host
+ * must be an IP address, or consist of letters, digits, dots and hyphens. The URI must not contain a fragment, user
+ * information, a wildcard or a comma (RFC 6749 3.1.2, RFC 9700 2.6).
  */
 export function isRedirectUri(text: string): boolean {
-  // Printable ASCII only, because the comparison at the start of a login is byte by byte. A URL parser would silently
-  // drop or re-encode other characters.
+  // Allow only printable ASCII, because the portal compares redirect URIs byte by byte at the start of a login. A URL
+  // parser would silently drop or re-encode other characters.
   if (text.length > 2048 || !/^https?:\/\/[\x21-\x7e]+$/i.test(text) || /[#*,\\]/.test(text)) return false
   if (!URL.canParse(text)) return false
   const url = new URL(text)

@@ -1,4 +1,4 @@
-// A value that is never printed. In a log, an error or JSON it reads [redacted].
+// A value that must never be printed. A log, an error or JSON shows [redacted] instead of the value.
 import { inspect } from 'node:util'
 
 export class Secret {
@@ -8,7 +8,7 @@ export class Secret {
     this.#value = value
   }
 
-  /** The value itself. Call this only where the bytes are used. */
+  /** Returns the value itself. Call this only in code that needs the value. */
   reveal(): string {
     return this.#value
   }

@@ -1,6 +1,6 @@
-// Which texts can be stored and shown.
+// Decides which texts can be stored and shown.
 
-/** PostgreSQL stores no NUL, and UTF-8 has no form for half a surrogate pair. */
+/** PostgreSQL cannot store the character NUL, and UTF-8 cannot encode half a surrogate pair. */
 export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }

@@ -1,15 +1,18 @@
-// The length of a text in characters as people count them. The length of a JavaScript string counts some characters twice.
+// Measures the length of a text in code points. The property `length` of a JavaScript string counts some characters,
+// such as emoji, twice.
 
 /**
- * True if the text has more than `most` code points. A very long text takes no more time than a text of this length.
+ * Returns true if the text has more than `most` code points. Checking a very long text takes no more time than checking
+ * a text with `most` code points.
  */
 export function isLonger(text: string, most: number): boolean {
-  // No character has more than two code units, so the rest of the text does not matter.
+  // A code point has at most two code units, so the rest of the text does not matter.
   return text.length > most && [...text.slice(0, 2 * most + 1)].length > most
 }
 
 /**
- * The longest text that the portal accepts as a parameter or a field, in UTF-16 units. Long enough for any address, token or
- * password, and for a state of 1 KB of emoji. Short enough for the redirect to a client to fit into a header.
+ * The longest text that the portal accepts as a parameter or a field, in UTF-16 units. This is enough for any address,
+ * token or password, and for a state value of 1 KB of emoji. The limit is so low that the redirect to a client fits
+ * into a header.
  */
 export const longestText = 2048

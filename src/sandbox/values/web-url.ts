@@ -1,11 +1,12 @@
-// Addresses that are safe in a link: http and https, and nothing that a browser would execute.
+// Decides which addresses are safe in a link: only http and https addresses, because a browser would execute an address
+// such as `javascript:`.
 import { isPlainHost } from './plain-host.ts'
 
 /**
- * True for an absolute http or https address without white space. Call this function when an address arrives, and again
- * before a page shows the address.
+ * Returns true for an absolute http or https address without white space. Call this function when an address arrives,
+ * and again before a page shows the address.
  */
 export function isWebUrl(text: string): boolean {
-  // URL parsers add missing slashes and drop white space, so both are checked here.
+  // A URL parser adds missing slashes and drops white space, so check the slashes and the white space before parsing.
   return /^https?:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text) && isPlainHost(new URL(text).hostname)
 }

@@ -77,7 +77,9 @@ for (const database of await openDatabases(t)) {
       t.strictSame(await rowsOf(store, 'sandbox_schema'), [{ version: 2 }])
       t.match(await rowsOf(store, 'groups'), [{ id: 'team', colour: 'green' }], 'the earlier rows must stay')
       await openWith(t, url, firstSchema, colours)
-      await t.rejects(openWith(t, url, firstSchema), { message: /newer sandbox \(schema 2; this one knows 1/ })
+      await t.rejects(openWith(t, url, firstSchema), {
+        message: /newer version of the sandbox \(schema 2; this version knows 1/,
+      })
     },
   )
 

@@ -72,7 +72,7 @@ for (const database of databases) {
     const url = await database.makeEmpty(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url })
     await sandbox.store.write(db => db.updateTable('sandbox_schema').set({ version: 999 }).execute())
-    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /newer sandbox \(schema 999/ })
+    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /newer version of the sandbox \(schema 999/ })
   })
 
   t.test(`F-35: a database without its signing keys is refused (${database.name})`, async t => {
@@ -93,7 +93,10 @@ for (const database of databases) {
         )
         const { code, stderr } = await startInVain(t, { databaseUrl: url })
         t.equal(code, 1)
-        t.match(stderr, /^The signing key [\w-]+ in the database cannot be read\. Restore it from a copy\.\n$/)
+        t.match(
+          stderr,
+          /^The signing key [\w-]+ in the database cannot be read\. Restore the database from a copy\.\n$/,
+        )
       }
     },
   )

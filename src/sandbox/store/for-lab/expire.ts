@@ -1,12 +1,12 @@
-// Lets tokens, codes and sessions expire early, but only if they belong to people whom the laboratory or the seeds
-// made. Each function resolves to the number that expired.
+// Lets tokens, codes and sessions expire early, but only if they belong to people whom the laboratory or the seeding
+// has made. Each function resolves to the number of records that have expired.
 import { sql } from 'kysely'
 import type { Db } from '../schema.ts'
 import { isMade } from './marks.ts'
 
 /**
- * Selects one token, code or session by its hash, or all that belong to a person. With `clientId`, only records of this
- * client are selected.
+ * Selects one token, code or session by its hash, or all records that belong to a person. If `clientId` is set, only
+ * records of this client are selected.
  */
 export type Selection = { hash: string } | OfPerson
 
@@ -16,7 +16,8 @@ export interface OfPerson {
 }
 
 /**
- * Expires the access tokens of a grant up to this generation, or all access tokens of a person. Refresh tokens stay valid.
+ * Lets access tokens expire: the tokens of a grant up to and including this generation, or all tokens of a person.
+ * Refresh tokens stay valid.
  */
 export async function expireAccessTokens(
   db: Db,
@@ -34,7 +35,7 @@ export async function expireAccessTokens(
   return count('grantId' in which ? query.where('id', '=', which.grantId) : query.where(isOf(which)))
 }
 
-/** A token that is listed with an application's credentials. */
+/** Lets a token expire that belongs to an application's credentials. */
 export async function expireAppAccessToken(db: Db, id: string, now: Date): Promise<number> {
   return count(
     db
@@ -59,7 +60,7 @@ export async function expireRefreshTokens(db: Db, which: Selection, now: Date): 
   return count('hash' in which ? query.where('refresh_token_hash', '=', which.hash) : query.where(isOf(which)))
 }
 
-/** Only codes that nobody has redeemed. */
+/** Lets codes expire that no client has redeemed yet. */
 export async function expireCodes(db: Db, which: Selection, now: Date): Promise<number> {
   const query = db
     .updateTable('grants')

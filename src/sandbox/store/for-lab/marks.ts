@@ -1,11 +1,11 @@
-// Marks records that the laboratory made. The calls of the laboratory change and remove only these records, and records
-// that the seeds made.
+// Marks records that the laboratory has made. The calls of the laboratory change and remove only marked records, and
+// records that seeding has made.
 import { type RawBuilder, sql } from 'kysely'
 import { selectApplications } from '../present-applications.ts'
 import type { Db } from '../schema.ts'
 import { normaliseEmail, type User, userColumns } from '../users.ts'
 
-/** `suite`: see MarkedTable. */
+/** Marks a record. MarkedTable explains `suite`. */
 export async function markAsMade(
   db: Db,
   table: 'users' | 'groups' | 'applications',
@@ -16,7 +16,7 @@ export async function markAsMade(
 }
 
 export interface MadePerson extends User {
-  /** Null for a seeded person. */
+  /** Null if seeding has made the person. */
   suite: string | null
 }
 
@@ -33,7 +33,7 @@ export async function findMadePerson(
     : query.where('email', '=', normaliseEmail(person.email)).executeTakeFirst()
 }
 
-/** True for an application of the laboratory, and for the seeded application. */
+/** Returns whether the laboratory or the seeding has made the application. */
 export async function isMadeApplication(db: Db, id: string): Promise<boolean> {
   const row = await selectApplications(db)
     .select('id')
@@ -48,7 +48,10 @@ function isMadeOrSeeded(table: 'applications'): RawBuilder<boolean> {
   return sql`(${suite} is not null or exists (select 1 from seeded_clients where seeded_clients.id = ${id}))`
 }
 
-/** A condition for `where`: the column contains the id of a person whom the laboratory or the seeds have made. */
+/**
+ * Returns a condition for `where`, which is true if the column contains the id of a person whom the laboratory or the
+ * seeding has made.
+ */
 export function isMade(column: string): RawBuilder<boolean> {
   return sql`exists (
     select 1 from users as made where made.id = ${sql.ref(column)} and (made.suite is not null or exists (

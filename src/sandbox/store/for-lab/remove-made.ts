@@ -1,5 +1,6 @@
-// Removes everything that the laboratory made for one suite or for all, and everything that the people of the suite made. An
-// application that somebody else made stays, even in a group of the suite. The group then gets a new maker.
+// Removes everything that the laboratory has made for one suite or for all suites, and everything that the people of
+// these suites have made. An application that somebody else has made stays, even in a group of a suite. In this case,
+// the group gets a new maker.
 import { sql } from 'kysely'
 import { lockGroup } from '../groups.ts'
 import { isRemoved, removeApplications, selectApplications } from '../present-applications.ts'
@@ -15,10 +16,13 @@ export interface Removed {
   applications: string[]
 }
 
-// Each round removes records that running calls have made in the meantime.
+// Each further round removes records that running calls have made during the round before.
 const mostRounds = 10
 
-/** Without `suite`, removes all suites. Other people and other suites can continue to work meanwhile. */
+/**
+ * If `suite` is undefined, removes the records of all suites. Other people and other suites can continue to work in the
+ * meantime.
+ */
 export async function removeMade(store: Store, suite: string | undefined, now: Date): Promise<Removed> {
   const removed: Removed = { people: 0, groups: 0, applications: [] }
   const made = selectMade(suite)
@@ -43,8 +47,8 @@ export async function removeMade(store: Store, suite: string | undefined, now: D
 type Made = ReturnType<typeof selectMade>
 
 /**
- * Queries for the ids to remove. The queries are unions, because the databases use no index for an "or". `isOfSuite` is
- * a condition for a marked table.
+ * Returns queries for the ids of the records to remove. The queries are unions, because the databases do not use an
+ * index for a condition with "or". `isOfSuite` is a condition for any marked table.
  */
 function selectMade(suite: string | undefined) {
   const isOfSuite = suite === undefined ? sql<boolean>`suite is not null` : sql<boolean>`suite = ${suite}`
@@ -61,7 +65,8 @@ function selectMade(suite: string | undefined) {
       .select('id')
       .where(isOfSuite)
       .union(db.selectFrom('applications').select('id').where('created_by', 'in', people(db)))
-      // In a group that is removed, also include applications that were already removed, or whose maker no longer exists.
+      // For a group that is to be removed, also include applications that were already removed, or whose maker no
+      // longer exists.
       .union(
         db
           .selectFrom('applications')
@@ -80,8 +85,9 @@ function selectMade(suite: string | undefined) {
 }
 
 /**
- * Ends clients, sessions and tokens at once. `ended`: the applications that existed until now. `gone` lists the
- * applications to sweep now, because their group can be removed only after them.
+ * Ends all clients, sessions and tokens at the same time. `ended` lists the applications that this call has removed.
+ * `gone` lists all applications whose rows must now be deleted, because a group can be removed only after its
+ * applications.
  */
 async function endAll(store: Store, made: Made, now: Date): Promise<{ ended: string[]; gone: string[] }> {
   return store.transaction(async db => {
@@ -98,7 +104,10 @@ async function endAll(store: Store, made: Made, now: Date): Promise<{ ended: str
   })
 }
 
-/** Also removes its memberships and invitations. False if the group has an application of a person who stays. */
+/**
+ * Removes a group with its memberships and invitations. Returns false if the group still has an application, because
+ * somebody who stays has made it.
+ */
 async function removeGroup(store: Store, id: string): Promise<boolean> {
   return store.transaction(async db => {
     await lockGroup(db, id)
@@ -112,8 +121,8 @@ async function removeGroup(store: Store, id: string): Promise<boolean> {
 }
 
 /**
- * Gives a new maker to a group that has an application of somebody who stays. The new maker is the member who stays and
- * joined first, or else the maker of that application.
+ * Gives a new maker to a group that has an application of somebody who stays. The new maker is the earliest member who
+ * stays. If no member stays, it is the maker of the oldest such application.
  */
 async function handOver(store: Store, id: string, made: Made): Promise<void> {
   await store.transaction(async db => {
@@ -125,7 +134,7 @@ async function handOver(store: Store, id: string, made: Made): Promise<void> {
       .orderBy('created_at')
       .orderBy('id')
       .execute()
-    // The application may have been removed in the meantime. The next round looks again.
+    // The application may have been removed in the meantime. In this case, the next round removes the group.
     if (applications.length === 0) return
     const member = await db
       .selectFrom('memberships')
@@ -141,7 +150,10 @@ async function handOver(store: Store, id: string, made: Made): Promise<void> {
   })
 }
 
-/** Also removes the sessions, consents and memberships of the person. Returns false if the person has made a group in the meantime. */
+/**
+ * Removes a person with their sessions, consents and memberships. Returns false if the person has made a group in the
+ * meantime.
+ */
 async function removePerson(store: Store, id: string): Promise<boolean> {
   return store.transaction(async db => {
     await lockUser(db, id)

@@ -1,4 +1,5 @@
-// Removes everything that the seeded people have made and allowed, so that the next seeding finds them as at the first start.
+// Removes everything that the seeded people have made and allowed, so that these people have the same records as after
+// the first start.
 import { sql } from 'kysely'
 import { signOutEverywhere } from '../portal-sessions.ts'
 import { removeApplications } from '../present-applications.ts'
@@ -6,9 +7,9 @@ import type { Store } from '../store.ts'
 import { makeRoomFor } from '../sweep.ts'
 
 /**
- * Ends their sessions, tokens and consents, and removes the applications and groups that they have made. The seeded
- * application stays, and so do groups with other members or with applications that others made. Resolves to the ids of
- * the applications.
+ * Ends the sessions, tokens and consents of the seeded people, and removes the applications and groups that they have
+ * made. The seeded application stays. A group stays, too, if it has other members or still has applications. Resolves
+ * to the ids of the removed applications.
  */
 export async function resetSeeded(store: Store, now: Date): Promise<string[]> {
   const people = await store.read
