@@ -13,10 +13,7 @@ export const backUp = defineCommand({ usage, failure: 'Nothing was copied' }, as
   const [copyPath, ...others] = positionals
   if (!copyPath || others.length > 0) throw new NothingDone('Name one file for the copy. It must not exist yet.')
   const path = sqlitePathOf(config)
-  if (!path)
-    throw new NothingDone(
-      'This command cannot copy a PostgreSQL database. Use pg_dump: docs/backup.md shows the command.',
-    )
+  if (!path) throw new NothingDone('Copy a PostgreSQL database with pg_dump. docs/backup.md shows the command.')
   // The command does not call openStore, because openStore would migrate the database. An operator needs the backup
   // before the migration.
   backUpSqlite(path, copyPath)
