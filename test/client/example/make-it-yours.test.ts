@@ -11,6 +11,7 @@ import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
 import { smallProduct } from '../support/small-product.ts'
 import type { TestProduct } from '../support/test-product.ts'
 import { buildClient } from './app.ts'
+import { hello } from './hello.ts'
 import { notes, openStore } from './notes.ts'
 import { productSettings } from './settings.ts'
 import { chooseTexts, notesTexts } from './texts.ts'
@@ -28,6 +29,14 @@ async function buildExample(t: Test, moderators: string[] = []) {
     })),
   }
 }
+
+t.test('the first page of the guide shows a signed-in visitor the number of applications', async t => {
+  const product = { name: 'Hello', home: '/hello', links: () => [], pages: hello }
+  const scripts = { 'GET /apps/v1': { body: { ItemList: [{}, {}] } } }
+  const { browser } = await buildTestClient(t, { product, scripts })
+  await signIn(browser)
+  t.match(textOf(await browser.get('/hello', { site: 'same-origin' })), 'You have 2 applications.')
+})
 
 t.test('the form saves a note once, under the user id, and the page shows it with the data of the API', async t => {
   const { browser, file } = await buildExample(t)
