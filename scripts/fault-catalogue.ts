@@ -32,14 +32,14 @@ const firstOnes: [question: string, faults: string[]][] = [
 export function writeCatalogue(): string {
   return `# The faults of the laboratory
 
-Made from the catalogue by \`npm run docs\`. [The laboratory](laboratory.md#faults) says how to order them.
+\`npm run docs\` makes this page. [The laboratory](laboratory.md#faults) says how to order a fault.
 A fault has a place, a kind, a time (before or after the platform has acted) and options. The name of a fault is the place, a hyphen
 and the kind, for example \`exchange-reset\`. Some kinds have short names with fixed options: \`exchange-503\` is the kind \`status\` at
 \`exchange\` with \`{"status":503}\`. There are ${catalogue.size} names.
 
 ## Where to begin
 
-| To see whether your client | order |
+| To find out whether your client | order this fault |
 |---|---|
 ${firstOnes.map(([question, faults]) => toRow([question, faults.map(known).join(', ')])).join('\n')}
 
@@ -51,9 +51,9 @@ ${all.map(placeRow).join('\n')}
 
 ## Kinds
 
-If the table says *before or after*, a call that changes something has two faults: \`create-reset\` happens before the platform has created
-the application, and \`create-reset-after\` afterwards. These calls are ${writes.map(code).join(', ')}. A call that only reads has only the
-first of the two faults.
+If the table says *before or after*, a call that changes something has two faults. For example, \`create-reset\` happens before the platform has
+created the application, and \`create-reset-after\` happens after that. The calls that change something are ${writes.map(code).join(', ')}. A call that only reads has only
+the fault that happens before.
 
 | Kind or short name | Short for | At | What the client sees | When | Options |
 |---|---|---|---|---|---|
@@ -61,9 +61,9 @@ ${kindRows().join('\n')}
 
 ## Options
 
-If an option is left out, it has the value in the last column.
+If you leave out an option, it has the default value in the last column.
 
-| Option | Of | What it says | Allowed | Default |
+| Option | Kinds | Meaning | Allowed | Default |
 |---|---|---|---|---|
 ${optionRows().join('\n')}
 `
