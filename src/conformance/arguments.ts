@@ -48,7 +48,7 @@ Exit codes
   3   no check failed, but some checks stayed undecided (with --allow-undecided: 0)
 `
 
-/** The message names every problem. */
+/** The error message lists every problem. */
 export class SettingsError extends Error {
   constructor(problems: string[]) {
     super(`${problems.map(problem => `  ${problem}`).join('\n')}\n\n--help lists all options.`)
@@ -87,7 +87,7 @@ const options = {
   'api-url': { type: 'string' },
 } as const
 
-/** Returns each option as it was typed, or its default. Throws SettingsError for an unknown option. */
+/** Returns the text of each option, or its default. Throws SettingsError for an unknown option. */
 export function readArguments(args: string[]) {
   try {
     return parseArgs({ args, options }).values
@@ -96,7 +96,10 @@ export function readArguments(args: string[]) {
   }
 }
 
-/** Removes the options for report files from the arguments: repeating one check must not overwrite the reports of the whole run. */
+/**
+ * Removes the options for report files from the arguments, so that a repeated check does not overwrite the reports of
+ * the whole run.
+ */
 export function argumentsToRepeat(args: string[]): string[] {
   const { tokens } = parseArgs({ args, options, tokens: true })
   const dropped = ['only', 'watch', 'json', 'junit', 'html', 'expect-fail', 'list']

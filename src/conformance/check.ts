@@ -2,46 +2,55 @@
 import type { CheckContext } from './context.ts'
 import type { RuleId } from './rules/rules.ts'
 
-/** `not followed` is the verdict for advice. A MUST fails and a SHOULD warns instead. */
+/**
+ * If a client breaks a rule, the verdict depends on the level of the rule: `failed` for a MUST, `warned` for a SHOULD,
+ * and `not followed` for advice.
+ */
 export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided'
 
 /**
- * What a check needs, and which option of the command provides it. `process` is a client that --start has
- * started. The check can read its output.
+ * A feature or option without which a check cannot run. `process` is a client that --start has started. The check can
+ * read its output.
  */
 export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'browser' | 'process' | 'https'
 
 export interface Check {
   /** The id must not change, because lists of known failures contain it. */
   id: string
-  /** The id of its group (checks.ts). */
+  /** The id of the group of this check (checks.ts). */
   group: string
   /** What a correct client does, as a sentence. */
   title: string
-  /** The rule that the check tests (rules/). The rule determines the level of the check. */
+  /** The rule that the check tests (rules/). The level of the rule is also the level of the check. */
   rule: RuleId
-  /** Why it matters. The rule names the source. */
+  /** Why it matters. The rule has the link to its source. */
   why: string
   /** How to fix it. */
   fix: string
   needs?: Need[]
-  /** Runs while no other check runs, because it orders faults, restarts the client or measures time. */
+  /**
+   * True if no other check may run at the same time, because this check orders faults, restarts the client or measures
+   * time.
+   */
   isAlone?: boolean
-  /** The check restarts the client itself, and marks it as stale. */
+  /** True if the check itself restarts the client, and marks the client as stale. */
   restartsClient?: boolean
   /** The time limit in milliseconds, if 60 seconds are too few. A check that takes longer is undecided. */
   longestMs?: number
-  /** The check passes if the promise resolves. The check reports everything else through the context. */
+  /**
+   * If the promise resolves, the check passes. The check reports every other result by an error, or through the
+   * context.
+   */
   run(context: CheckContext): Promise<void>
 }
 
 /** A check as the list of its group defines it. checks.ts adds the group. */
 export type CheckDefinition = Omit<Check, 'group'>
 
-/** The client did something that it must not do. Reports show the `evidence` without its secrets. */
+/** The client did something that it must not do. Reports show the `evidence`, but hide the secrets in it. */
 export class Failed extends Error {
   readonly evidence: string[]
-  /** How to fix this finding, if the general fix of the check does not fit. */
+  /** How to fix this finding, if the check's usual advice does not fit. */
   readonly fix: string | undefined
 
   constructor(message: string, evidence: string[] = [], fix?: string) {
@@ -59,13 +68,16 @@ export class Undecided extends Error {}
 
 /** The reason why a plain login of this client does not work. */
 export interface Obstacle {
-  /** The step at which the login stops: before the portal, at the portal, or before a session. */
+  /**
+   * How far the login gets: `start` if the browser does not reach the portal, `portal` if it stops at the portal, and
+   * `login` if the client then creates no session.
+   */
   stage: 'start' | 'portal' | 'login'
   /** Ids of the checks that can report the cause. */
   causes: string[]
   message: string
   evidence: string[]
-  /** True if it is unclear whether the client is at fault, for example if its page redirects by a script. */
+  /** True if it is unclear whether the client made a mistake. For example, its page may redirect by a script. */
   isCauseUnclear: boolean
   /** The client did not answer a request of the plain login. */
   isUnanswered: boolean

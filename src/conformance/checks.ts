@@ -23,7 +23,7 @@ import { tabs } from './checks/tabs/tabs.ts'
 import { time } from './checks/time/time.ts'
 import { wholeRun } from './checks/whole-run/whole-run.ts'
 
-/** In the order in which they run and are reported. The id is the name of the folder. */
+/** The groups run and are reported in this order. The id of a group is the name of its folder. */
 export const groups: { id: string; title: string; checks: CheckDefinition[] }[] = [
   { id: 'starting-a-login', title: 'Starting a login', checks: startingALogin },
   { id: 'callback', title: 'The callback', checks: callback },
@@ -51,7 +51,7 @@ export const groups: { id: string; title: string; checks: CheckDefinition[] }[] 
 
 export const checks: Check[] = groups.flatMap(({ id, checks }) => checks.map(check => ({ ...check, group: id })))
 
-/** The checks whose id or group matches a pattern. */
+/** Returns the checks whose id or group matches the pattern, or all checks if there is no pattern. */
 export function pickChecks(only: RegExp | undefined): Check[] {
   if (!only) return checks
   return groups.flatMap(({ id: group, title }) =>

@@ -18,7 +18,7 @@ export interface Exchange {
   durationMs: number
 }
 
-/** Why no complete answer arrived. */
+/** The reason why no complete answer arrived. */
 export interface NoAnswer {
   fault: string
   /**
@@ -35,9 +35,9 @@ export interface Page extends Document {
   headers: Headers
   body: string
   fault: string | undefined
-  /** If `stopAt` stopped the navigation: the address that the browser would have opened next. */
+  /** Set if `stopAt` stopped the navigation: the next address, which the browser did not open. */
   stoppedAt: string | undefined
-  /** Every exchange of this navigation, redirects and refreshes included, in order. */
+  /** All exchanges of this navigation in order, including redirects and refreshes. */
   trail: Exchange[]
 }
 
@@ -56,19 +56,19 @@ export interface Options {
 
 type Going = Pick<Options, 'stopAt'>
 
-/** A request, with the data that stay the same when the request is redirected. */
+/** A request, with the data that the browser keeps when the request is redirected. */
 interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
-  /** If a form is sent: the content policy of the page that contains the form. */
+  /** Set if the request sends a form: the Content-Security-Policy of the page with the form. */
   form: ContentPolicy | undefined
   body: string | undefined
   contentType: string | undefined
-  /** True for a reload or a form. The browser then uses no cached answer, even after redirects. */
+  /** True for a reload and for a sent form. The browser then uses no cached answer, even after redirects. */
   isFresh: boolean
 }
 
 /** Limits of one navigation. */
 const mostRequests = 20
-/** Seconds. If the meta refresh of a page has at most this delay, the browser follows it. */
+/** Seconds. The browser does not follow a meta refresh with a longer delay. */
 const longestRefresh = 2
 
 const everyPage = {
@@ -83,10 +83,10 @@ export type Browser = ReturnType<typeof createBrowser>
 export function createBrowser(options: Options = {}) {
   const { timeoutMs = 30_000, clock = Date.now, send = sendOverNetwork } = options
   const cookies = options.cookies ?? new CookieJar(clock)
-  /** The history of this tab: the requests that would load each page again. */
+  /** The history of this tab. For each page, it contains the request that loads the page again. */
   const history: Navigation[] = []
   let at = -1
-  /** The requests that `stopAt` stopped. */
+  /** The next request of each navigation that `stopAt` stopped. */
   const stopped = new WeakMap<Page, { next: Navigation; trail: Exchange[] }>()
 
   async function exchange(cause: Cause & Pick<Navigation, 'body' | 'contentType'>, extra: Record<string, string>) {
@@ -192,8 +192,8 @@ export function createBrowser(options: Options = {}) {
 
     /**
      * Fills in a form as a person does, and presses the button whose text, value or name is `button`. Without `button`,
-     * it presses the first button, as the Enter key does. The keys of `values` are names of fields. Throws an Error for
-     * a field, choice or button that the form does not have.
+     * the browser presses the first button, as the Enter key does. The keys of `values` are names of fields. Throws an
+     * Error for a field, choice or button that the form does not have.
      */
     async submit(page: Page, form: Form, values: Values = {}, button?: string | Button, going: Going = {}) {
       const pressed = typeof button === 'string' ? findButton(form, button) : (button ?? form.buttons[0])
@@ -210,7 +210,7 @@ export function createBrowser(options: Options = {}) {
 
     /** Goes back to the previous page and requests it again, because this browser caches nothing. */
     back(going: Going = {}) {
-      if (at < 1) throw new Error('This tab has no earlier page.')
+      if (at < 1) throw new Error('The history of this tab has no earlier page.')
       const before = history[--at]!
       return navigate({ ...before, isByUser: before.initiator === undefined }, going, true)
     },
@@ -224,8 +224,8 @@ export function createBrowser(options: Options = {}) {
     },
 
     /**
-     * Sends a request for an image or another resource of a page, or a request that a script makes. Returns this
-     * request and its redirects.
+     * Sends a request that a page or its script makes, for example for an image. Returns the exchanges: this request
+     * and its redirects.
      */
     async fetch(url: string, asked: Asked): Promise<Exchange[]> {
       const { from, method = 'GET', mode = 'no-cors', dest = 'empty', body, contentType } = asked
@@ -248,10 +248,10 @@ export function createBrowser(options: Options = {}) {
       return { ...readDocument(url, all, body), url, status: 200, headers: all, body, ...empty }
     },
 
-    /** Another tab: the same cookies, but its own history. */
+    /** Opens another tab, with the same cookies but its own history. */
     newTab: () => createBrowser({ ...options, cookies }),
 
-    /** Another browser with a copy of the cookies, for example that of a thief. */
+    /** Opens another browser with a copy of the cookies, for example the browser of a thief. */
     copy: () => createBrowser({ ...options, cookies: cookies.copy() }),
   }
 }
@@ -279,13 +279,15 @@ function begin(method: string, address: string, from: Page | undefined, policy =
   }
 }
 
-/** The address to which an answer redirects the request. If a browser does not follow the redirect, returns the reason as a text. */
+/**
+ * Returns the next request if the answer is a redirect. If browsers refuse the redirect, returns the reason as a text.
+ */
 function redirect(navigation: Navigation, { request, response }: Exchange): Navigation | string | undefined {
   if (!('status' in response) || ![301, 302, 303, 307, 308].includes(response.status)) return undefined
   const location = response.headers.get('location')
   if (!location) return undefined
   const from = navigation.chain.at(-1)!
-  // Browsers read the bytes as UTF-8.
+  // Browsers read the bytes of this header as UTF-8.
   const address = Buffer.from(location, 'latin1').toString()
   if (!URL.canParse(address, from.href)) return `the answer redirects to an invalid address: ${address}`
   const url = new URL(address, from)
@@ -304,7 +306,10 @@ function redirect(navigation: Navigation, { request, response }: Exchange): Navi
   }
 }
 
-/** The request that the page causes by a meta refresh with a short delay, if it has one. */
+/**
+ * Returns the request for the meta refresh of the page. Returns undefined if there is no refresh or its delay is too
+ * long.
+ */
 function refresh(page: Page): Navigation | undefined {
   if (!page.refresh || page.refresh.delay > longestRefresh) return undefined
   return { ...begin('GET', page.refresh.url, page), isByUser: false }
@@ -326,7 +331,7 @@ function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
   }
 }
 
-/** The result if the content policy of the page forbids sending the form. No request is made. */
+/** Returned if the Content-Security-Policy of the page forbids sending the form. No request is made. */
 function forbidden(page: Page, url: string): Page {
   const fault = `the Content-Security-Policy of the page forbids a form to ${url}`
   return { ...page, url, status: 0, headers: new Headers(), body: '', forms: [], links: [], trail: [], fault }

@@ -1,10 +1,10 @@
-// A real Chromium, for --browser. The package playwright-core drives it. Users who want --browser install Chromium and the package.
+// Starts a real Chromium for the option --browser, with the package playwright-core. Users of this option install both.
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'
 import type * as Playwright from 'playwright-core'
 
-/** Chromium or the package that drives it is missing. The message says how to install what is missing. */
+/** Thrown if Chromium or the package playwright-core is missing. The message says how to install it. */
 export class NoChromium extends Error {}
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome', 'chrome.exe']
@@ -27,7 +27,7 @@ export async function launchChromium(wanted: string, path: string): Promise<Play
     )
   if (!existsSync(executablePath)) throw new NoChromium(`--browser: there is no file ${executablePath}`)
   try {
-    // A normal browser has a back-forward cache, and Playwright would disable it.
+    // Keeps the back-forward cache, which normal browsers have. Playwright would disable this cache.
     return await chromium.launch({ executablePath, ignoreDefaultArgs: ['--disable-back-forward-cache'] })
   } catch (error) {
     throw new NoChromium(`${executablePath} did not start as a browser: ${(error as Error).message}`)
@@ -48,7 +48,7 @@ function loadPlaywright(): typeof Playwright {
   )
 }
 
-/** The Chromium that Playwright has installed, or else one in PATH or at a usual place. */
+/** Finds the Chromium that Playwright has installed, or one in PATH, or one in a usual folder. */
 function findExecutable(installed: string, path: string): string | undefined {
   const inPath = path.split(delimiter).flatMap(folder => names.map(name => join(folder, name)))
   return [installed, ...inPath, ...elsewhere].find(file => file !== '' && existsSync(file))

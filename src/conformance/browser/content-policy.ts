@@ -1,10 +1,10 @@
-// Whether the Content-Security-Policy of a page allows its forms, its meta refresh and its origin (CSP level 3).
+// Reads what the Content-Security-Policy of a page allows: sending a form, a meta refresh, and an origin (CSP level 3).
 
 export interface ContentPolicy {
-  /** True if the policy puts the page into a sandbox without an origin. */
+  /** True if the policy sandboxes the page so that it has no origin. */
   isOpaque: boolean
   mayRefresh: boolean
-  /** `isRedirect`: the form was redirected to this address, so the paths of the policy are ignored. */
+  /** `isRedirect`: true if the form was redirected to this address. CSP then ignores the paths in the policy. */
   maySendForm(to: URL, isRedirect: boolean): boolean
 }
 
@@ -33,13 +33,13 @@ function readDirectives(policy: string): Map<string, string[]> {
   const directives = new Map<string, string[]>()
   for (const directive of policy.split(';')) {
     const [name = '', ...words] = directive.trim().toLowerCase().split(/\s+/)
-    // The first of several directives with the same name counts.
+    // If several directives have the same name, only the first one counts.
     if (!directives.has(name)) directives.set(name, words)
   }
   return directives
 }
 
-/** CSP 3, 6.7.2.8: whether a source expression matches the address. */
+/** Whether a source expression matches the address (CSP 3, 6.7.2.8). */
 function matches(source: string, self: URL, to: URL, isRedirect: boolean): boolean {
   if (source === '*') return /^https?:$/.test(to.protocol)
   if (source === "'self'") return isPort(self.port, to) && self.hostname === to.hostname && isScheme(self.protocol, to)

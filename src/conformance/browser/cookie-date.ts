@@ -1,7 +1,7 @@
 // Reads the date in Expires as browsers do: RFC 6265, 5.1.1.
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 
-/** Milliseconds since 1970. Undefined if browsers see no date. */
+/** Returns milliseconds since 1970, or undefined if browsers do not accept the text as a date. */
 export function readCookieDate(text: string): number | undefined {
   let time: number[] | undefined
   let day: number | undefined

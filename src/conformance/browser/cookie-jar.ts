@@ -6,29 +6,29 @@ export interface Cookie extends SetCookie {
   /** The host that set the cookie, or the cookie's Domain attribute. */
   domain: string
   path: string
-  /** Milliseconds since 1970. Infinity for a cookie that lives while the browser is open. */
+  /** Milliseconds since 1970. Infinity for a cookie that the browser deletes when it closes. */
   expiresAt: number
   createdAt: number
   usedAt: number
 }
 
-/** The facts about a request that SameSite depends on. */
+/** The facts about a request that decide whether a SameSite cookie is sent. */
 export interface Errand {
   /** Whether the page that began the request and the requested address belong to one site. */
   isSameSite: boolean
-  /** Whether the address bar changes. */
+  /** Whether the request changes the address bar. */
   isNavigation: boolean
   method: string
 }
 
-/** A navigation to an address that a person typed. */
+/** The facts for an address that a person typed. */
 const typed: Errand = { isSameSite: true, isNavigation: true, method: 'GET' }
 
 const laxPostMs = 120_000
 const longestMs = 400 * 86_400_000
 /**
- * The limit for one registrable domain. If there are more than `most` cookies, the browser drops the least recently
- * used ones until `left` cookies remain.
+ * The limit for one registrable domain. If it has more than `most` cookies, the browser drops the least recently used
+ * ones until `left` cookies remain.
  */
 const most = 180
 const left = 150
@@ -42,8 +42,8 @@ export class CookieJar {
   }
 
   /**
-   * The cookies that have not expired, oldest first. With an address: only the cookies that the browser would send if a
-   * person typed the address, in the order of the Cookie header.
+   * Returns the cookies that have not expired, oldest first. With an address, returns only the cookies that the browser
+   * would send if a person typed the address, in the order of the Cookie header.
    */
   list(url?: string): Cookie[] {
     this.#cookies = this.#cookies.filter(({ expiresAt }) => expiresAt > this.#clock())
@@ -98,7 +98,7 @@ export class CookieJar {
     return true
   }
 
-  /** The Cookie header of a request. Undefined if the request contains no cookie. */
+  /** Returns the Cookie header of a request, or undefined if the request contains no cookie. */
   header(url: URL, errand: Errand): string | undefined {
     const sent = this.#matching(url, errand)
     const now = this.#clock()
@@ -114,7 +114,7 @@ export class CookieJar {
     return copy
   }
 
-  /** Longer paths first, then older cookies. The list is in the order of creation. */
+  /** Sorts cookies with longer paths first. Cookies with equally long paths stay in the order of their creation. */
   #matching(url: URL, errand: Errand): Cookie[] {
     const now = this.#clock()
     return this.list()
@@ -146,8 +146,8 @@ function isSentOn({ sameSite, createdAt }: Cookie, { isSameSite, isNavigation, m
   if (isSameSite || sameSite === 'none') return true
   if (!isNavigation || sameSite === 'strict') return false
   if (method === 'GET' || method === 'HEAD') return true
-  // A cookie without SameSite counts as Lax. In its first two minutes, browsers also send it with a form of another
-  // site.
+  // A cookie without SameSite counts as Lax. In the first two minutes, browsers also send this cookie with a form of
+  // another site.
   return sameSite === undefined && now - createdAt < laxPostMs
 }
 

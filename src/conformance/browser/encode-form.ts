@@ -10,9 +10,9 @@ export interface Submission {
 }
 
 /**
- * The request of a form that a person filled with `values` and sent with `button`. The keys of `values` are names of
- * controls. A list fills several controls with the same name, and an empty list selects none of them. Throws an Error
- * for a field or a choice that the form does not have.
+ * Returns the request that the browser sends when a person fills the form with `values` and presses `button`. The keys
+ * of `values` are names of controls. A list fills several controls with the same name, and an empty list selects none
+ * of them. Throws an Error for a field or a choice that the form does not have.
  */
 export function encodeForm(form: Form, values: Values = {}, button?: Button): Submission {
   const entries = fill(form, values, button)
@@ -45,7 +45,7 @@ function fill({ controls }: Form, values: Values, pressed: Button | undefined): 
   return entries
 }
 
-/** Removes the values that this control sends from `given`. */
+/** Takes the values that this control sends out of `given`, and returns them. */
 function take({ type, choices }: Control, given: string[]): string[] {
   if (!choices) return given.splice(0, 1)
   const chosen = choices.filter(choice => given.includes(choice)).slice(0, type === 'select-one' ? 1 : undefined)

@@ -12,15 +12,15 @@ export interface Initiator {
 export interface Cause {
   /** Undefined for an address that a person typed. */
   initiator: Initiator | undefined
-  /** The address of the page that began the request. After a redirect, the Referer of the previous request. */
+  /** The address of the page that began the request. After a redirect, it is the Referer of the previous request. */
   referrer: string | undefined
-  /** Every address of the request so far: the first one, the redirects, and the current one. */
+  /** All addresses of the request so far: the first address, the redirects, and the current address. */
   chain: URL[]
   method: string
   mode: 'navigate' | 'no-cors' | 'cors' | 'same-origin'
-  /** `document`, or the kind of resource: `image`, `script`, or `empty` for a request of a script. */
+  /** `document` for a page, `image` or `script` for a resource, and `empty` for a request that a script makes. */
   dest: string
-  /** True if a person caused the request by a click or by typing. */
+  /** True if a person caused the request, by a click or by typing. */
   isByUser: boolean
 }
 
@@ -51,13 +51,16 @@ function fetchMetadata({ initiator, chain, mode, dest, isByUser }: Cause): Recor
   }
 }
 
-/** Fetch, 3.1: browsers send Origin with unsafe methods, and when a script reads another origin. */
+/**
+ * Returns the Origin header. Browsers send it with unsafe methods, and when a script reads from another origin (Fetch,
+ * 3.1).
+ */
 function originFor({ initiator, chain, method, mode }: Cause, to: URL): string | undefined {
   if (!initiator) return method === 'GET' || method === 'HEAD' ? undefined : 'null'
   const isCross = relate(initiator.origin, to) !== 'same-origin'
   const isOfCors = mode === 'cors' && isCross
   if (!isOfCors && (method === 'GET' || method === 'HEAD')) return undefined
-  // After a redirect from one origin to another, browsers send "null" in place of the first origin.
+  // After a redirect from one origin to another, browsers send "null" as the origin.
   if (chain.some((url, index) => index > 0 && url.origin !== chain[index - 1]!.origin)) return 'null'
   if (isOfCors || mode === 'cors') return initiator.origin
   const { policy } = initiator

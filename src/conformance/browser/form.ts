@@ -1,4 +1,4 @@
-// The forms of a page, and the values that each control would send (HTML, 4.10.18 and 4.10.21).
+// Reads the forms of a page, and the values that each control sends (HTML, 4.10.18 and 4.10.21).
 import { ancestorsOf, attribute, type Element, elementsOf, rawTextOf, textOf } from './html.ts'
 
 export type Enctype = 'application/x-www-form-urlencoded' | 'multipart/form-data' | 'text/plain'
@@ -7,7 +7,7 @@ export interface Form {
   method: 'GET' | 'POST'
   action: string
   enctype: Enctype
-  /** Name and value of each control as the page sets it, without a button. */
+  /** The name and the initial value of each control, without the buttons. */
   fields: [name: string, value: string][]
   /** The buttons that submit the form, in the order of the page. */
   buttons: Button[]
@@ -29,9 +29,12 @@ export interface Control {
   name: string
   /** As in HTML. `button` for a control that submits the form. */
   type: string
-  /** The values that the control sends if the person changes nothing. Empty for a checkbox that is not checked. */
+  /**
+   * The values that the control sends if the person changes nothing. The list is empty for a checkbox that is not
+   * checked.
+   */
   values: string[]
-  /** The values that a person can choose, for a control without a text field. */
+  /** The values that a person can choose. Undefined for a control with a text field. */
   choices?: string[]
   button?: Button
 }
@@ -115,7 +118,7 @@ function readSelect(select: Element, name: string): Control {
   return { name, type: 'select-one', values: shown && open.includes(shown) ? [sentBy(shown)] : [], choices }
 }
 
-/** The value of a field as a browser sanitizes it, for example without line breaks. */
+/** Returns the value of a field after the changes that browsers make. For example, they remove line breaks. */
 function sanitize(type: string, value: string): string {
   const line = value.replace(/[\r\n]/g, '')
   if (type === 'email' || type === 'url') return line.trim()
@@ -168,7 +171,7 @@ function readEnctype(text: string | undefined): Enctype | undefined {
   return known === 'multipart/form-data' || known === 'text/plain' ? known : 'application/x-www-form-urlencoded'
 }
 
-/** A form without an action goes to the address of the page, whatever its base is. */
+/** The browser sends a form without an action to the address of the page, and ignores the base element. */
 function readAction(action: string | undefined, url: string, base: string): string {
   if (!action) return url
   return URL.canParse(action, base) ? new URL(action, base).href : url

@@ -1,4 +1,4 @@
-// A page as a tree, and a few functions to read it.
+// Parses a page into a tree, and reads this tree.
 import { type DefaultTreeAdapterMap, type DefaultTreeAdapterTypes, defaultTreeAdapter, Parser } from 'parse5'
 
 export type Element = DefaultTreeAdapterTypes.Element
@@ -6,8 +6,8 @@ type Node = DefaultTreeAdapterTypes.Node
 
 /**
  * Parses the page as a browser without scripts does. `elements` has every element, in the order of the page. `owners`
- * has the form that was open at each element. The tree alone does not show the form of a field, because the fields of a
- * form in a table are not below the form element.
+ * has the form that was open at each element. The tree does not show which form a field belongs to, because the fields
+ * of a form in a table are not below the form element.
  */
 export function parsePage(html: string): { root: Node; elements: Element[]; owners: Map<Element, Element> } {
   const owners = new Map<Element, Element>()
@@ -26,10 +26,10 @@ export function parsePage(html: string): { root: Node; elements: Element[]; owne
   return { root: parser.document, elements: elementsOf(parser.document), owners }
 }
 
-/** Every element below the node, in the order of the page. */
+/** Returns every element below the node, in the order of the page. */
 export function elementsOf(node: Node): Element[] {
   const found: Element[] = []
-  // No recursion, because a page of a hundred thousand nested elements would overflow the stack.
+  // A recursive function would overflow the stack on a page with a hundred thousand nested elements.
   const rest: Node[] = [node]
   for (let next = rest.pop(); next; next = rest.pop()) {
     if (isElement(next) && next !== node) found.push(next)
@@ -42,14 +42,14 @@ export function attribute(element: Element, name: string): string | undefined {
   return element.attrs.find(one => one.name === name)?.value
 }
 
-/** The elements that contain this element, the nearest first. */
+/** Returns the elements that contain this element, beginning with its parent. */
 export function ancestorsOf(element: Element): Element[] {
   const found: Element[] = []
   for (let parent = element.parentNode; parent && isElement(parent); parent = parent.parentNode) found.push(parent)
   return found
 }
 
-/** The text of the element, with each run of white space replaced by one space. */
+/** Returns the text of the element, with one space in place of each sequence of white space. */
 export function textOf(element: Element): string {
   return rawTextOf(element)
     .replace(/[\t\n\f\r ]+/g, ' ')
@@ -66,7 +66,7 @@ export function rawTextOf(element: Element): string {
   return text
 }
 
-/** Every text below the node, in the order of the page, except the text of skipped elements. */
+/** Returns every text below the node, in the order of the page, except the text of skipped elements. */
 export function textsIn(node: Node, isLeftOut: (element: Element) => boolean, { withComments = false } = {}): string[] {
   const found: string[] = []
   const rest: Node[] = [node]

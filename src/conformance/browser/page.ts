@@ -8,11 +8,11 @@ export interface Link {
   url: string
   text: string
   rel: string[]
-  /** Set if the link has another referrer policy than the page. */
+  /** Set if the link has a referrer policy of its own. */
   policy: ReferrerPolicy | undefined
 }
 
-/** The refresh of a page, by a meta element or the Refresh header. */
+/** The refresh that a meta element or the Refresh header of a page causes. */
 export interface Refresh {
   url: string
   /** Seconds. */
@@ -51,7 +51,8 @@ export function readDocument(url: string, headers: Headers, body: string): Docum
   const refreshes = [headers.get('refresh') ?? '', ...meta('http-equiv', 'refresh')]
     .map(text => readRefresh(text, url, base))
     .filter(one => one !== undefined)
-  // The refresh with the shortest delay counts. If several refreshes have this delay, the last one counts.
+  // Browsers follow the refresh with the shortest delay. If several refreshes have this delay, browsers follow the last
+  // one.
   const soonest = Math.min(...refreshes.map(({ delay }) => delay))
   return {
     title: named('title').map(textOf)[0] ?? '',
@@ -74,7 +75,7 @@ function readLink(element: Element, base: string): Link[] {
   return [{ url, text: textOf(element), rel, policy }]
 }
 
-/** HTML, 4.2.5.3: `0; url=/next`, and other forms that browsers accept. */
+/** Reads a refresh such as `0; url=/next`, in every format that browsers accept (HTML, 4.2.5.3). */
 function readRefresh(text: string, url: string, base: string): Refresh | undefined {
   const found = /^\s*(\d+|(?=\.))[\d.]*(?:$|[\s;,]\s*[;,]?\s*(?:url\s*=\s*)?(.*)$)/is.exec(text)
   if (!found) return undefined
@@ -91,7 +92,7 @@ export function isHtml(headers: Headers, body: string): boolean {
   return type ? /^\s*(text\/html|application\/xhtml\+xml)\b/i.test(type) : body.trimStart().startsWith('<')
 }
 
-/** Undefined if the text is not an address. */
+/** Returns undefined if the text is not a valid address. */
 function resolve(address: string | undefined, base: string): string | undefined {
   return address !== undefined && URL.canParse(address, base) ? new URL(address, base).href : undefined
 }

@@ -1,4 +1,4 @@
-// The Referer that a request sends under each Referrer-Policy (W3C Referrer Policy, 8.3 and 8.4).
+// Makes the Referer header of a request, as the Referrer-Policy demands (W3C Referrer Policy, 8.3 and 8.4).
 import { isTrustworthy } from './site.ts'
 
 const policies = [
@@ -16,7 +16,7 @@ export type ReferrerPolicy = (typeof policies)[number]
 export const defaultPolicy: ReferrerPolicy = 'strict-origin-when-cross-origin'
 const longest = 4096
 
-/** The last policy in the header that browsers know. Undefined if the header contains no known policy. */
+/** Browsers use the last policy in the header that they know. Returns undefined if they know none. */
 export function readReferrerPolicy(header: string | null | undefined): ReferrerPolicy | undefined {
   const known = (header ?? '').split(',').map(part => part.trim().toLowerCase())
   return policies.find(policy => policy === known.findLast(one => policies.some(policy => policy === one)))
@@ -34,7 +34,7 @@ export function readMetaPolicy(content: string): ReferrerPolicy | undefined {
   return oldWords[content.trim().toLowerCase()] ?? readReferrerPolicy(content)
 }
 
-/** The Referer header of a request to `to`, or undefined. */
+/** Returns the Referer header of a request to `to`, or undefined if the request has no such header. */
 export function referrerFor(page: string, policy: ReferrerPolicy, to: URL): string | undefined {
   const from = new URL(page)
   if (!/^https?:$/.test(from.protocol)) return undefined

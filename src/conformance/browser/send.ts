@@ -1,4 +1,4 @@
-// Sends one request over the network, with limits of time and size, and without following redirects.
+// Sends one request over the network, with limits on time and size. Does not follow redirects.
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
 import { Agent, type Dispatcher, request } from 'undici'
@@ -13,19 +13,18 @@ export interface Outgoing {
 
 export interface Incoming {
   status: number
-  /** One character per byte, as Node reads headers. */
+  /** A header value has one character for each byte, as Node reads it. */
   headers: Record<string, string | string[] | undefined>
   body: Buffer
 }
 
-/** Rejects with the cause. The signal aborts the request at its time limit. */
+/** Rejects with the cause. The signal aborts a request that reaches its time limit. */
 export type Send = (outgoing: Outgoing, signal: AbortSignal) => Promise<Incoming>
 
-/** A larger page is an error, because no page for people has this size. */
+/** The browser treats a larger page as an error, because no page for people is so large. */
 const largestBody = 8 * 1024 * 1024
 
-// Opens a new connection for each request. The client could close an older connection at the moment when the next
-// request uses it.
+// Opens a new connection for each request. The client could close an old connection just when the next request uses it.
 const agent = new Agent({ pipelining: 0, connect: { lookup: findHost } })
 
 export const sendOverNetwork: Send = async ({ method, url, headers, body }, signal) => {
@@ -35,7 +34,7 @@ export const sendOverNetwork: Send = async ({ method, url, headers, body }, sign
     body: body ?? null,
     signal,
     dispatcher: agent,
-    // The signal limits both.
+    // The signal limits both times.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
@@ -60,7 +59,7 @@ const connectionErrors = [
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
 ]
 
-/** Whether the connection was refused, or ended before the whole answer had arrived. */
+/** True if the connection was refused, or if it ended before the whole answer had arrived. */
 export function isConnectionLost(error: unknown): boolean {
   // If Node tried several addresses, an AggregateError contains one error for each address.
   const errors: NodeJS.ErrnoException[] = error instanceof AggregateError ? [error, ...error.errors] : [error]
@@ -78,7 +77,10 @@ const decoders: Record<string, (body: Buffer, options: { maxOutputLength: number
 }
 export const acceptEncoding = Object.keys(decoders).join(', ')
 
-/** The text of an answer, unpacked and decoded with the charset that its header, its first bytes or its meta element names. */
+/**
+ * Unpacks the body of an answer, and decodes it with the charset that its header, its first bytes or its meta element
+ * names.
+ */
 export async function readText(body: Buffer, headers: Headers): Promise<string> {
   let bytes = body
   const codings = (headers.get('content-encoding') ?? '').toLowerCase().split(',')

@@ -1,4 +1,4 @@
-// One Set-Cookie line, and whether a browser keeps it at all (RFC 6265bis, 5.6 and 5.7).
+// Reads one Set-Cookie line, and decides whether a browser keeps the cookie (RFC 6265bis, 5.6 and 5.7).
 import { readCookieDate } from './cookie-date.ts'
 import { isAddress, isPublicSuffix, isTrustworthy } from './site.ts'
 
@@ -10,7 +10,7 @@ export interface SetCookie {
   isHostOnly: boolean
   isSecure: boolean
   isHttpOnly: boolean
-  /** Undefined if the line has no SameSite or an unknown value. */
+  /** Undefined if the line has no SameSite attribute, or if its value is unknown. */
   sameSite: 'strict' | 'lax' | 'none' | undefined
   /** Seconds. */
   maxAge?: number
@@ -22,10 +22,13 @@ const longestPair = 4096
 const longestAttribute = 1024
 const prefixes = ['__Host-Http-', '__Host-', '__Secure-', '__Http-']
 
-/** Splits a line. Names of attributes are in lower case. If several attributes have the same name, the last one counts. */
+/**
+ * Splits a line. The returned names of attributes are in lower case. If several attributes have the same name, the last
+ * one counts.
+ */
 export function splitSetCookie(line: string): { name: string; value: string; attributes: Map<string, string> } {
   const [pair = '', ...rest] = line.split(';')
-  // A line without "=" has no name: all of it is the value.
+  // A line without "=" has no name. The whole text is then the value.
   const at = pair.indexOf('=')
   const attributes = new Map<string, string>()
   for (const attribute of rest) {
@@ -36,7 +39,7 @@ export function splitSetCookie(line: string): { name: string; value: string; att
   return { name: trim(pair.slice(0, Math.max(at, 0))), value: trim(pair.slice(at + 1)), attributes }
 }
 
-/** Undefined for a line that browsers drop. `line` has one character per byte, as Node reads headers. */
+/** Returns undefined for a line that browsers drop. `line` has one character for each byte, as Node reads headers. */
 export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
   const { name, value, attributes } = splitSetCookie(line)
   if (name + value === '' || name.length + value.length > longestPair) return undefined
@@ -83,7 +86,10 @@ export function readSameSite(attributes: Map<string, string>): SetCookie['sameSi
   return known === 'strict' || known === 'lax' || known === 'none' ? known : undefined
 }
 
-/** Prefixes are compared without regard to case. A cookie without a name must not have a value that begins with a prefix. */
+/**
+ * Browsers ignore upper and lower case in prefixes. A cookie without a name must not have a value that begins with a
+ * prefix.
+ */
 function keepsPrefix({ name, value, isSecure, isHttpOnly }: SetCookie, path: string, domain = ''): boolean {
   const begin = (name || value).toLowerCase()
   const prefix = prefixes.find(one => begin.startsWith(one.toLowerCase()))

@@ -1,5 +1,5 @@
-// Whether browsers count two addresses as one site: they have the same scheme and registrable domain. The port does not
-// matter.
+// Decides whether two addresses belong to one site: the scheme and the registrable domain are the same. The port does
+// not matter.
 import { isIP } from 'node:net'
 import { getDomain, getPublicSuffix } from 'tldts'
 
@@ -20,32 +20,35 @@ function siteOf({ protocol, hostname }: URL): string {
 const asBrowsers = { allowPrivateDomains: true }
 
 /**
- * The part of a host name that somebody can register. For an IP address, a public suffix or a name of one label,
- * returns the whole name.
+ * Returns the part of a host name that somebody can register, such as `example.com`. For an IP address, a public suffix
+ * or a name without dots, returns the whole name.
  */
 export function registrableDomain(host: string): string {
   return isAddress(host) ? host : (getDomain(host, asBrowsers) ?? host)
 }
 
-/** Whether the name is a public suffix such as `co.uk`: a cookie for it would be sent to the hosts of strangers. */
+/**
+ * Whether the name is a public suffix such as `co.uk`. Browsers would send a cookie for a public suffix to the hosts of
+ * many owners.
+ */
 export function isPublicSuffix(domain: string): boolean {
   return !isAddress(domain) && getPublicSuffix(domain, asBrowsers) === domain
 }
 
-/** Whether the host is an IP address. IPv6 is in brackets, as in `URL.hostname`. */
+/** Whether the host is an IP address. An IPv6 address must be in brackets, as in `URL.hostname`. */
 export function isAddress(host: string): boolean {
   return isIP(host.replace(/^\[|\]$/g, '')) !== 0
 }
 
 /**
- * Whether the address is https or this machine. For such addresses, browsers keep Secure cookies and send fetch metadata
- * (W3C Secure Contexts, 3.1).
+ * Whether the address begins with https or is on this machine. For such addresses, browsers keep Secure cookies and
+ * send fetch metadata (W3C Secure Contexts, 3.1).
  */
 export function isTrustworthy({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopback(hostname)
 }
 
-/** Whether a host is this machine, judged only by its name or address. */
+/** Whether the name or address of a host means this machine. Asks no resolver. */
 export function isLoopback(host: string): boolean {
   return /^(?:.+\.)?localhost$|^127\.\d+\.\d+\.\d+$|^\[::1\]$/.test(host)
 }

@@ -9,27 +9,27 @@ export type Window = Awaited<ReturnType<typeof openWindow>>
 export interface Asked {
   url: string
   method: string
-  /** True for a navigation of the whole page. */
+  /** True if the request loads a whole page. */
   isPage: boolean
   headers: Record<string, string>
 }
 
 export interface WindowOptions {
-  /** How long a page may load and redirect itself. */
+  /** The time limit until a page has loaded and makes no more redirects. */
   patienceMs: number
   onExchange: (exchange: Exchange) => void
 }
 
 const lookMs = 50
-/** A page counts as loaded after this time without requests. */
+/** A page counts as loaded when it has sent no request for this time. */
 const quietMs = 400
-/** If more whole pages than this load in a row without a click, they count as an endless loop. */
+/** If more pages than this load one after the other without a click, they count as an endless loop. */
 const mostPages = 30
 
 const brokenConnection = /ERR_(EMPTY_RESPONSE|CONNECTION_\w+|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH)/
 
 export async function openWindow(chromium: Playwright.Browser, { patienceMs, onExchange }: WindowOptions) {
-  // The suite's own requests check the certificate. This browser does not know NODE_EXTRA_CA_CERTS.
+  // The suite's own requests check the certificate. Chromium ignores NODE_EXTRA_CA_CERTS.
   const context = await chromium.newContext({ ignoreHTTPSErrors: true })
   context.setDefaultTimeout(patienceMs)
   const asked: Asked[] = []
@@ -46,7 +46,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
   const end = (request: Playwright.Request) => {
     if (underWay.delete(request)) lastMove = performance.now()
   }
-  // A request of a script counts as finished when the first bytes of its answer arrive, because it may stay open for as
+  // A request from a script counts as finished when the first bytes of its answer arrive, because it may stay open as
   // long as the page.
   context.on('response', response => !isPage(response.request()) && end(response.request()))
   context.on('requestfinished', async request => {
@@ -67,7 +67,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
   context.on('dialog', dialog => void dialog.accept().catch(() => undefined))
   const page = await context.newPage()
 
-  /** Resolves with true when the page sends no more requests, and with false if it loops or gets no answer. */
+  /** Resolves with true when the page sends no more requests, and with false if the page loops or gets no answer. */
   async function untilQuiet(): Promise<boolean> {
     const begun = performance.now()
     const pagesBefore = asked.filter(({ isPage }) => isPage).length
@@ -86,7 +86,7 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
   return {
     page,
     asked,
-    /** Errors of scripts, and loads that the policy of the page blocked. */
+    /** Errors of scripts, and resources that the Content-Security-Policy of the page blocked. */
     errors,
     untilQuiet,
 
@@ -103,14 +103,14 @@ export async function openWindow(chromium: Playwright.Browser, { patienceMs, onE
     async act(what: () => Promise<unknown>): Promise<boolean> {
       lastMove = performance.now()
       await what()
-      // Waits for requests that a script begins a moment later.
+      // Restarts the quiet time, because a script may send requests a moment later.
       lastMove = performance.now()
       return untilQuiet()
     },
 
     cookies: (url: string) => context.cookies(url),
 
-    /** From now on the window has these cookies and no others. */
+    /** Replaces all cookies of the window with these cookies. */
     async keepCookies(cookies: Playwright.Cookie[]): Promise<void> {
       await context.clearCookies()
       await context.addCookies(cookies)
@@ -127,12 +127,15 @@ function isPage(request: Playwright.Request): boolean {
   return request.isNavigationRequest() && request.resourceType() === 'document'
 }
 
-/** Ignores styles and images, because they do not show whether a login works. */
+/** False for styles and images, because they do not show whether a login works. */
 function isTelling(request: Playwright.Request): boolean {
   return isPage(request) || ['fetch', 'xhr'].includes(request.resourceType())
 }
 
-/** Chromium logs an answer with a status of 400 or more as an error. Checks judge such an answer by its content. */
+/**
+ * True if Chromium logged an error only because an answer has a status of 400 or more. Checks judge such an answer by
+ * its content.
+ */
 function isAboutAnAnswer(message: Playwright.ConsoleMessage): boolean {
   return message.text().startsWith('Failed to load resource: the server responded with')
 }
