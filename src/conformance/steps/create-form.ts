@@ -120,5 +120,5 @@ export async function submitCreate(context: CheckContext, open: OpenForm): Promi
     request.method === 'POST' && request.url.split('?')[0] === '/apps/v1' && response.status === 201
   if (context.platform.steps.some(isCreation))
     throw new Undecided('The form created nothing, although the client has created an application in another check.')
-  throw new NotApplicable('the form creates nothing, which another check reports')
+  throw new NotApplicable('the form creates no application, which another check reports')
 }

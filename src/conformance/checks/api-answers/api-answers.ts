@@ -33,10 +33,10 @@ const ids: [id: string, what: string, rule: CheckDefinition['rule'], values: unk
 
 const idRows: CheckDefinition[] = ids.map(([id, what, rule, values]) => ({
   id: `list-id-${id}`,
-  title: `An application whose id ${what} breaks no page, makes no link to another site, and changes no call of the client`,
+  title: `If the id of an application ${what}, the page works and has no link to another site, and the client calls only its usual addresses`,
   rule,
-  why: 'An id comes from another program. An id that the client copies unescaped can change the page or the address that contains it.',
-  fix: 'Check the form of an id, encode it as one segment of a path, and escape it on the page.',
+  why: 'The id comes from another program. If the client copies the id without escaping it, the id can change the page, or the address of a call.',
+  fix: 'Check the format of each id. Encode the id as one path segment, and escape it on the page.',
   needs,
   async run(context) {
     const opened = await openList(context)
@@ -45,10 +45,14 @@ const idRows: CheckDefinition[] = ids.map(([id, what, rule, values]) => ({
       const { page, links } = await linksUnder(context, opened, value)
       const said = JSON.stringify(value).slice(0, 60)
       expectAnswer(page)
-      expect(page.status !== 500, `With the id ${said} the page has status 500.`, page)
-      expect(!holdsMarkup(page), `The page contains the id ${said} as markup, or as a script in a link.`, page)
+      expect(page.status !== 500, `With the id ${said}, the page has status 500.`, page)
+      expect(!holdsMarkup(page), `The page does not escape the id ${said}: it is markup, or a script in a link.`, page)
       for (const url of links)
-        expect(usual.includes(new URL(url).origin), `The id ${said} makes a link to ${url.slice(0, 100)}.`, page)
+        expect(
+          usual.includes(new URL(url).origin),
+          `With the id ${said}, the page links to ${url.slice(0, 100)}.`,
+          page,
+        )
       for (const url of links.slice(0, 2)) await expectOwnCalls(context, opened.browser, page, url)
     }
   },
@@ -57,11 +61,11 @@ const idRows: CheckDefinition[] = ids.map(([id, what, rule, values]) => ({
 const idLinks: CheckDefinition = {
   id: 'list-id-link',
   title: 'The link to an application contains the whole id as one path segment or one query value',
-  // This rule is only a SHOULD: the link stays at the client, and some templates, such as those of Go, leave a slash in
-  // a link as it is.
+  // This rule is only a SHOULD. A wrong link still leads to the client, and some template languages, such as that of
+  // Go, do not encode a slash in a link.
   rule: 'id-in-link',
   why: 'If an id with a slash or a question mark is not encoded, the link opens another page of the client.',
-  fix: 'Encode the id as one segment of the path when you make the link.',
+  fix: 'Encode the id as one path segment when you write the link.',
   needs,
   async run(context) {
     const opened = await openList(context)
@@ -70,7 +74,7 @@ const idLinks: CheckDefinition = {
       for (const url of links)
         expect(
           opened.links.some(one => isLike(one, url) && namesId(one, url, value)),
-          `The id ${JSON.stringify(value)} makes a link to ${url.slice(0, 100)}.`,
+          `With the id ${JSON.stringify(value)}, the page links to ${url.slice(0, 100)}.`,
           page,
         )
     }
@@ -82,13 +86,13 @@ const idLinksOfPage: CheckDefinition = {
   title: 'The links and forms of a page about an application contain the id as one path segment or one query value',
   rule: 'id-in-link',
   why: 'If an id with a slash or a question mark is not encoded, a link or a form of this page leads to another page of the client.',
-  fix: 'Encode the id as one segment of the path at every place where you write an address.',
+  fix: 'Encode the id as one path segment in every address that you write.',
   needs,
   async run(context) {
     const application = await openWithApplication(context)
     const { browser, id } = application
     const pages = (await openPagesAbout(context, application)).slice(1)
-    if (pages.length === 0) throw new NotApplicable('no page is about one application')
+    if (pages.length === 0) throw new NotApplicable('the client has no page about one application')
     for (const value of oddIds)
       for (const usual of pages.filter(({ status }) => status === 200)) {
         await context.order('get-id', { times: 5, options: { id: value } })
@@ -100,20 +104,20 @@ const idLinksOfPage: CheckDefinition = {
         for (const url of addressesOf(page).filter(url => !known.includes(url)))
           expect(
             about.some(one => isLike(one, url) && namesId(one, url, value)),
-            `The id ${JSON.stringify(value)} makes an address ${url.slice(0, 100)}.`,
+            `With the id ${JSON.stringify(value)}, the page contains the address ${url.slice(0, 100)}.`,
             page,
           )
       }
   },
 }
 
-/** Ids with characters that mean something in an address. */
+/** Ids with characters that have a meaning in an address, such as a slash. */
 const oddIds = ['../logout', 'a/b/c', '?x=1&y=2', '#x', '<script>conformance()</script>', '100%41', 'a+b&c=d']
 
-/** The addresses of links and forms of the page. */
+/** Returns the addresses of all links and forms of the page. */
 const addressesOf = ({ links, forms }: Page) => [...links.map(({ url }) => url), ...forms.map(({ action }) => action)]
 
-/** Whether the segment or value in which the link differs from a usual link is exactly the id. */
+/** Compares a link with a usual link. True if the path segment or query value that differs is exactly the id. */
 function namesId(usual: string, url: string, id: string): boolean {
   const [one, two] = [new URL(usual), new URL(url)]
   const segments = one.pathname.split('/')
@@ -124,13 +128,13 @@ function namesId(usual: string, url: string, id: string): boolean {
 
 interface OpenedList {
   browser: Browser
-  /** The page of a visitor without applications. */
+  /** The page that a visitor without applications sees. */
   empty: Page
   /** The links that the page has only if the visitor has an application. */
   links: string[]
 }
 
-/** Signs a visitor in, and opens the page of the applications before and after the visitor gets an application. */
+/** Signs a visitor in, and opens the page twice: before and after the visitor gets an application. */
 async function openList(context: CheckContext): Promise<OpenedList> {
   const { browser, person } = await context.signedIn()
   const visit = () => browser.newTab().visit(context.url(context.settings.page))
@@ -147,8 +151,8 @@ async function linksUnder(context: CheckContext, { browser, empty }: OpenedList,
 }
 
 /**
- * The new links of a page that may be those of the application. Ignores the links of an error page, for example to sign
- * in again, because they do not come from the id.
+ * Returns the new links of a page that may belong to the application. Ignores the links of an error page, because these
+ * links, for example to sign in again, do not depend on the id.
  */
 function linksOfApplications({ settings, url }: CheckContext, empty: Page, page: Page): string[] {
   if (page.status >= 400) return []
@@ -156,7 +160,7 @@ function linksOfApplications({ settings, url }: CheckContext, empty: Page, page:
   return newLinks(empty, page).filter(link => !ofOthers.includes(link.split(/[?#]/)[0]!))
 }
 
-/** The links that are not on the page without an application. */
+/** Returns the links that are missing on the page without an application. */
 function newLinks(empty: Page, page: Page): string[] {
   const known = new Set(empty.links.map(({ url }) => url))
   return [...new Set(page.links.map(({ url }) => url))].filter(url => !known.has(url))
@@ -178,8 +182,8 @@ function isLike(usual: string, url: string): boolean {
 }
 
 /**
- * Opens the link. For this page, the client may call only `/apps/v1` with at most one more path segment, `/api/me`, and
- * the visitor's links.
+ * Opens the link. Fails if the client then calls a path other than these: `/apps/v1` with at most one more segment,
+ * `/api/me`, and the path of the visitor's links.
  */
 async function expectOwnCalls(context: CheckContext, browser: Browser, from: Page, url: string): Promise<void> {
   const before = new Set(context.arrived('api', 'me', 'exchange'))
@@ -211,11 +215,11 @@ function holdsMarkup({ headers, body }: Page): boolean {
 
 const createdIds: [id: string, what: string, values: string[]][] = [
   ['elsewhere', 'names another host or path', [`//${other}/x`, `https://${other}/x`, `\\\\${other}`, '../../logout']],
-  ['header', 'holds a line break', ['a\r\nSet-Cookie: conformance-planted=1', 'a\nb']],
+  ['header', 'contains a line break', ['a\r\nSet-Cookie: conformance-planted=1', 'a\nb']],
 ]
 
 /**
- * The address to which an answer of the client redirects the browser, if this address is outside of the client and the
+ * Returns the address to which an answer redirects the browser, if the address belongs neither to the client nor to the
  * portal.
  */
 function awayFrom({ settings, platform }: CheckContext, one: Exchange): string | undefined {
@@ -229,8 +233,8 @@ const createdRows: CheckDefinition[] = createdIds.map(([id, what, values]) => ({
   id: `create-id-${id}`,
   title: `After the creation of an application whose id ${what}, the client redirects the visitor only to its own pages`,
   rule: id === 'header' ? 'header-injection' : 'CL-25',
-  why: 'The client builds the address of the redirect from the id in the answer of the API.',
-  fix: 'Check the form of the id, and encode it as one segment of the path.',
+  why: 'Clients put the id from the API answer into the address of the redirect. A hostile id can then lead to another host.',
+  fix: 'Check the format of the id, and encode the id as one path segment.',
   needs: ['page', 'create'],
   async run(context) {
     for (const value of values) {
@@ -240,19 +244,20 @@ const createdRows: CheckDefinition[] = createdIds.map(([id, what, values]) => ({
         stopAt: ({ hostname }) => hostname === other,
       })
       if ((await created(context, open.person)).length === 0)
-        throw new NotApplicable('the form creates nothing, which another check reports')
+        throw new NotApplicable('the form creates no application, which another check reports')
       const said = JSON.stringify(value)
-      // Reads the Location itself, because some browsers refuse the redirect if the policy of the page forbids it.
+      // Reads the Location header, because browsers do not follow a redirect that the Content-Security-Policy of the
+      // page forbids.
       const away = page.trail.map(one => awayFrom(context, one)).find(address => address !== undefined)
       expect(away === undefined, `With the id ${said}, the client sends the browser to ${away}.`, page)
       expect(
         !page.links.some(({ url }) => new URL(url).hostname === other),
-        `With the id ${said} the page links to ${other}.`,
+        `With the id ${said}, the page links to ${other}.`,
       )
       expectAnswer(page)
       const planted = page.trail.flatMap(setCookiesOf).filter(line => line.includes('conformance-planted='))
-      expect(planted.length === 0, `The browser has a cookie that the id ${said} has set.`, page)
-      expect(await context.isSignedIn(open.browser), `With the id ${said} the visitor is no longer signed in.`, page)
+      expect(planted.length === 0, `The id ${said} has set a cookie in the browser.`, page)
+      expect(await context.isSignedIn(open.browser), `With the id ${said}, the visitor is no longer signed in.`, page)
     }
   },
 }))
@@ -268,7 +273,7 @@ const sizes: CheckDefinition[] = [
       why:
         fault === 'large'
           ? 'A client that reads a list of any size fills the memory that all visitors share.'
-          : 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
+          : 'A few kilobytes can become gigabytes when the client unpacks them. All visitors share the memory that they fill.',
       fix:
         fault === 'large'
           ? 'Count the bytes of every answer while reading, and stop after a few megabytes.'
@@ -277,14 +282,14 @@ const sizes: CheckDefinition[] = [
       async run(context) {
         const { page, empty, full } = await compareUnder(context, `list-${fault}`)
         expectAnswer(page)
-        if (shownIn(full) === shownIn(empty)) throw new NotApplicable('the page shows nothing of the list')
+        if (shownIn(full) === shownIn(empty)) throw new NotApplicable('the page does not show the list')
         expect(page.status >= 400 || shownIn(page) !== shownIn(full), 'The page shows a list of 32 MiB.', page)
       },
     }),
   ),
   {
     id: 'every-call-large-refused',
-    title: 'The client limits the size of the answers with one application and with the list of groups',
+    title: 'The client limits the size of API answers that contain one application or the list of groups',
     rule: 'UP-04',
     why: 'A client that reads an answer of any size fills the memory that all visitors share.',
     fix: 'Count the bytes of every answer while reading, in the function that makes every call, and stop after a few megabytes.',
@@ -316,14 +321,14 @@ const sizes: CheckDefinition[] = [
         expectAnswer(page)
         expect(!page.body.includes(text), `${new URL(url).pathname} shows a text from an answer of 32 MiB.`, page)
       }
-      if (judged === 0) throw new NotApplicable('no page shows a text of such an answer')
+      if (judged === 0) throw new NotApplicable('no page shows an application or a group from these answers')
     },
   },
   {
     id: 'name-gzip-bomb',
-    title: "The client limits the unpacked size of the portal's answer with the visitor's name",
+    title: "The client limits the unpacked size of the portal answer that contains the visitor's name",
     rule: 'UP-04',
-    why: 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
+    why: 'A few kilobytes can become gigabytes when the client unpacks them. All visitors share the memory that they fill.',
     fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
     needs,
     async run(context) {
@@ -336,7 +341,7 @@ const sizes: CheckDefinition[] = [
       await followCallback(context, browser, callback)
       const { page } = await visitPage(context, browser)
       if (!context.arrived('me').some(({ fault }) => fault?.name === 'me-gzip-bomb'))
-        throw new NotApplicable('the client does not ask the portal for the name')
+        throw new NotApplicable("the client does not ask the portal for the visitor's name")
       expectAnswer(page)
       expect(!page.body.includes(plain.person.firstName), 'The page shows a name from an answer of 32 MiB.', page)
     },
@@ -345,19 +350,23 @@ const sizes: CheckDefinition[] = [
     id: 'exchange-gzip-bomb',
     title: 'The client limits the unpacked size of a compressed token response',
     rule: 'UP-04',
-    why: 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
+    why: 'A few kilobytes can become gigabytes when the client unpacks them. All visitors share the memory that they fill.',
     fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-gzip-bomb')
       expectAnswer(await followCallback(context, browser, callback))
-      expect(!(await context.isSignedIn(browser)), 'An answer of 32 MiB signs the visitor in.')
+      expect(
+        !(await context.isSignedIn(browser)),
+        'The client accepted a token response of 32 MiB, and signed the visitor in.',
+      )
     },
   },
   {
     id: 'list-deep',
-    title: 'When the API sends a list that is 100,000 levels deep, the visitor gets an answer, and not with status 500',
+    title:
+      'When the API sends JSON with 100,000 nested levels, the visitor gets an answer with a status other than 500',
     rule: 'UP-04',
     why: 'A parser that calls itself for each level overflows its stack, and in some languages the process ends.',
     fix: 'Count the levels before or while you parse the answer, and catch the errors of the parser.',
@@ -404,9 +413,9 @@ const errorRows: CheckDefinition[] = [
       title: 'The page escapes markup in the text of an API error',
       rule: 'PG-07',
       why: 'If a page does not escape a text that another program sent, the text can run as a script.',
-      fix: 'Show words of your own, or escape the text. Never pass the answer of the API on to the browser.',
+      fix: 'Show an error text of your own, or escape the text of the API. Never pass the answer of the API on to the browser.',
     },
-    page => expect(!holdsMarkup(page), 'The page contains the markup of the answer unescaped.', page),
+    page => expect(!holdsMarkup(page), 'The page does not escape the markup in the answer.', page),
   ),
   onErrors(
     {
@@ -416,14 +425,14 @@ const errorRows: CheckDefinition[] = [
       why: 'An error text is for developers, and may contain details that help an attacker.',
       fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
     },
-    page => expect(!page.body.includes(words), 'The page shows the text of the answer.', page),
+    page => expect(!page.body.includes(words), 'The page shows the error text in the answer.', page),
   ),
   {
     id: 'create-error-escaped',
-    title: 'The page escapes what the API says about a field of the form',
+    title: 'The page escapes the error text of the API for a form field',
     rule: 'PG-07',
-    why: 'The message of the API repeats the typed text, which may contain markup.',
-    fix: 'Escape every value, including the messages of the API.',
+    why: 'The error text of the API repeats the text that the visitor typed, which may contain markup.',
+    fix: 'Escape every value that a page shows, including the error texts of the API.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -432,9 +441,9 @@ const errorRows: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values)
       await context.platform.settle()
       if (!context.arrived('api').some(step => step.fault?.name === 'create-422-body'))
-        throw new NotApplicable('the form creates nothing, which another check reports')
+        throw new NotApplicable('the form creates no application, which another check reports')
       expectAnswer(page)
-      expect(!holdsMarkup(page), 'The page contains the message of the API as markup.', page)
+      expect(!holdsMarkup(page), 'The page does not escape the error text of the API.', page)
       await submitCreate(context, await openCreateForm(context))
     },
   },
@@ -465,8 +474,8 @@ function expectOwnHeaders(page: Page): void {
 
 const headerRule = {
   rule: 'UP-13',
-  why: 'The browser would accept a cookie, a refresh or a permission of another server as if the client had sent it.',
-  fix: 'Write the headers of every answer yourself, and copy no header from an answer of the platform.',
+  why: 'If the client copies such a header, another server can set a cookie, redirect the page or give a permission in the name of the client.',
+  fix: 'Set the headers of every answer yourself. Copy no header from an answer of the platform.',
 } as const
 
 const headerRows: CheckDefinition[] = [
@@ -497,9 +506,10 @@ const headerRows: CheckDefinition[] = [
   },
   {
     id: 'api-cookie-not-kept',
-    title: 'The client does not send a cookie that the API set for one visitor with calls for another visitor',
+    title:
+      'If the API sets a cookie in a call for one visitor, the client does not send this cookie in a call for another visitor',
     rule: 'visitors-apart',
-    why: 'If all requests share one HTTP session, this session keeps the cookies of one visitor and sends them with the calls of another visitor.',
+    why: "If all calls share one HTTP session of the library, this session keeps the cookies from one visitor's calls and sends them in another visitor's calls.",
     fix: 'Switch off the cookie jar of the HTTP library, or give each request its own jar.',
     needs,
     async run(context) {
@@ -512,7 +522,7 @@ const headerRows: CheckDefinition[] = [
       const told = context
         .arrived('api', 'me', 'exchange')
         .find(({ request, about }) => about.userId === person.id && `${request.headers.cookie ?? ''}`.includes(cookie))
-      expect(told === undefined, 'A call for the second visitor contains the cookie of the first.')
+      expect(told === undefined, 'A call for the second visitor contains the cookie from a call for the first visitor.')
     },
   },
 ]

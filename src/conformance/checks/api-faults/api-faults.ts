@@ -1,4 +1,4 @@
-// How the client handles an application API that answers wrongly or not at all.
+// Tests what the client does when the application API sends a wrong answer or none.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -24,7 +24,7 @@ const needs = ['page' as const]
 /** Fails unless the visitor is still signed in after the fault, without a new login. */
 async function expectSessionKept(context: CheckContext, browser: Browser): Promise<void> {
   await context.dropFaults()
-  expect(await context.isSignedIn(browser), 'When the API is back, the visitor is no longer signed in.')
+  expect(await context.isSignedIn(browser), 'When the API works again, the visitor is no longer signed in.')
 }
 
 const failures: [failure: string, what: string][] = [
@@ -34,7 +34,7 @@ const failures: [failure: string, what: string][] = [
   ['empty', 'the API sends an empty answer'],
   ['html', 'the API answers with a web page'],
   ['not-an-object', 'the API answers with null'],
-  ['endless-header', 'the API sends a header without end'],
+  ['endless-header', 'the API sends a header that never ends'],
   ['gzip', 'the API compresses its answer, although the client did not ask for it'],
   ['400', 'the API answers with status 400'],
   ['403', 'the API answers with status 403'],
@@ -48,10 +48,10 @@ const failures: [failure: string, what: string][] = [
 
 const survivals: CheckDefinition[] = failures.map(([failure, what]) => ({
   id: `list-${failure}`,
-  title: `When ${what}, the page shows the list or a failure, and the visitor stays signed in`,
+  title: `When ${what}, the page shows the list or says that the call failed, and the visitor stays signed in`,
   rule: ['endless-header', 'gzip'].includes(failure) ? 'UP-04' : 'UP-06',
   why: 'An API failure says nothing about who is signed in. A client that ends the session signs the visitor out without a reason.',
-  fix: 'Catch every failure of a call, show a page that says so, and do not change the cookies.',
+  fix: 'Catch every failed call. Show a page that says that the call failed, and do not change the cookies.',
   needs,
   async run(context) {
     const compared = await compareUnder(context, `list-${failure}`)
@@ -63,14 +63,14 @@ const survivals: CheckDefinition[] = failures.map(([failure, what]) => ({
 const deadlines: CheckDefinition[] = [
   ['never', 'the API does not answer'],
   ['drip', 'the API sends its answer one byte at a time'],
-  ['endless-body', 'the API sends an answer without end'],
+  ['endless-body', 'the API sends an answer that never ends'],
   ['slow-header', 'the API sends the headers of its answer one byte at a time'],
 ].map(([failure, what]) => ({
   id: `list-${failure}`,
   title: `When ${what}, the visitor gets an answer in time${failure === 'never' ? ' and stays signed in' : ''}`,
   rule: 'UP-03' as const,
-  why: 'Without a deadline, the client waits for as long as the API does not finish its answer. The visitor waits, and the request uses a socket and memory. This check allows 20 seconds.',
-  fix: 'Give each call one deadline from its start to the end of the body, and a limit on its size. A timeout for each read is not enough.',
+  why: 'Without a deadline, the client waits until the API has finished its answer. The visitor waits, too, and the request uses a socket and memory. This check allows 20 seconds.',
+  fix: 'Give each call one deadline, from the start of the call to the end of the answer, and limit the size of the answer. A timeout for each read is not enough.',
   needs,
   longestMs: 90_000,
   async run(context: CheckContext) {
@@ -82,10 +82,10 @@ const deadlines: CheckDefinition[] = [
 
 const redirects: CheckDefinition[] = [302, 307].map(status => ({
   id: `list-redirect-${status}`,
-  title: `The client follows no redirect of the API (${status})`,
+  title: `When the API redirects a call (${status}), the client does not follow the redirect`,
   rule: 'UP-02',
-  why: 'A client that follows the redirect sends the access token to an address that it has not chosen.',
-  fix: 'Switch redirects off for these calls, and treat every 3xx as a failure.',
+  why: 'A client that follows the redirect sends the access token to an unknown address.',
+  fix: 'Switch off redirects for API calls, and treat every 3xx answer as a failed call.',
   needs,
   async run(context) {
     const compared = await compareUnder(context, `list-redirect-${status}`)
@@ -95,7 +95,7 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
   },
 }))
 
-/** Sends the form once, while the sandbox answers the creation with the fault. */
+/** Sends the form once, while the sandbox answers the call that creates the application with the fault. */
 async function createUnder(context: CheckContext, fault: string, options: Record<string, unknown> = {}) {
   const name = `Weather of "tomorrow" & 'today', typed by hand`
   const open = await openCreateForm(context, name)
@@ -106,7 +106,7 @@ async function createUnder(context: CheckContext, fault: string, options: Record
     .arrived('api')
     .filter(({ request }) => request.method === 'POST' && request.url === '/apps/v1')
   if (!creations.some(step => step.fault?.name === fault) && page.status !== 0)
-    throw new NotApplicable('the form creates nothing, which another check reports')
+    throw new NotApplicable('the form creates no application, which another check reports')
   return { browser: open.browser, name, page, creations, hasMade: (await created(context, open.person)).length > 0 }
 }
 
@@ -131,7 +131,7 @@ async function expectFittingCreation(
   )
   const open = await openCreateForm(context, name)
   const success = await submitCreate(context, open)
-  // A list shows the new application, so only the rest of the page is compared.
+  // Compares the pages without the name, because a list shows the new application.
   expect(
     shownIn(page, name) !== shownIn(success, name),
     'The page has the same text as after a successful creation.',
@@ -141,16 +141,17 @@ async function expectFittingCreation(
 
 const creations: CheckDefinition[] = ['reset', 'reset-after', '503', '503-after', 'html', 'half'].map(failure => ({
   id: `create-${failure}-not-repeated`,
-  title: `When a creation fails (${failure}), the client answers the visitor and does not send the creation again`,
+  title: `When the call that creates an application fails (${failure}), the client answers the visitor and does not repeat the call`,
   rule: 'UP-07',
-  why: 'The platform may have created the application before the failure. A second call may create a second application.',
+  why: 'The platform may have created the application before the call failed. A second call may create a second application.',
   fix: 'Never repeat a POST automatically. Show a page that says that the application may exist, and link to the list.',
   needs: ['page', 'create'],
   async run(context) {
     const under = await createUnder(context, `create-${failure}`)
     const { creations } = under
     expect(creations.length <= 1, `${creations.length} creations arrived.`, ...creations)
-    // The client may report a success if the application was created after all, or if the status was 2xx.
+    // The client may report a success if the platform created the application in spite of the fault, or if the status
+    // was 2xx.
     if (!['reset', '503'].includes(failure)) expectAnswer(under.page)
     else await expectFittingCreation(context, under)
   },
@@ -158,10 +159,10 @@ const creations: CheckDefinition[] = ['reset', 'reset-after', '503', '503-after'
 
 const refusals: CheckDefinition[] = ['403', '404', '409', '422-sentence', '422-fields', '422-oauth'].map(failure => ({
   id: `create-${failure}`,
-  title: `When the API refuses a creation (${failure}), the client answers the visitor, and not with status 500`,
+  title: `When the API refuses to create an application (${failure}), the visitor gets an answer with a status other than 500`,
   rule: 'UP-14',
-  why: 'The API sends refusals in several formats. A client that cannot read one of these formats cannot tell the visitor the reason.',
-  fix: 'Check the format of the refusal while reading it, and say what the visitor must change.',
+  why: 'The API has several formats for refusals. A client that cannot read one of them cannot tell the visitor the reason.',
+  fix: 'Check the format of each refusal when you read it, and tell the visitor what to change.',
   needs: ['page', 'create'],
   async run(context) {
     const under = await createUnder(context, `create-${failure}`)
@@ -180,8 +181,8 @@ export const apiFaults: CheckDefinition[] = [
     id: 'list-401-once',
     title: 'When the API refuses one access token, the visitor gets a page and the client makes only a few calls',
     rule: 'UP-14',
-    why: 'A token can end early. The client then renews it once, or asks the visitor to sign in.',
-    fix: 'After a 401 renew once and repeat the call once. If the API refuses again, offer to sign in.',
+    why: 'An access token can become invalid before it expires. The client must then renew it once, or ask the visitor to sign in.',
+    fix: 'After a 401, renew the tokens once and repeat the call once. If the API refuses the new token, too, offer to sign in.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -199,7 +200,10 @@ export const apiFaults: CheckDefinition[] = [
         expect(page.status !== 500, 'The answer has status 500.', page)
       })
       const most = 3 * Math.max(usual, 1)
-      expect(calls <= most, `${calls} calls of the list arrived for one visit, and ${usual} without the refused token.`)
+      expect(
+        calls <= most,
+        `For one visit, the client called the list ${calls} times. Without the refused token, it calls the list ${usual} times.`,
+      )
     },
   },
   {
@@ -207,7 +211,7 @@ export const apiFaults: CheckDefinition[] = [
     title: 'If the API refuses every token, one visit makes only a few calls',
     rule: 'UP-14',
     why: 'Endless renewals and calls overload the platform, and the visitor never gets a page.',
-    fix: 'Renew at most once for a request, and repeat the call once. If the API refuses the new token, too, show a page that offers to sign in, and do not redirect to the login.',
+    fix: 'For each request of a visitor, renew the tokens at most once and repeat the call at most once. If the API refuses the new token, too, show a page that offers to sign in. Do not redirect to the login.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -219,21 +223,21 @@ export const apiFaults: CheckDefinition[] = [
       await context.platform.settle()
       const [calls, renewals] = [listCalls(context).length - before, context.arrived('refresh').length]
       expectAnswer(page)
-      expect(calls <= 3, `One visit made ${calls} calls of the API.`)
-      expect(renewals <= 2, `One visit renewed the tokens ${renewals} times.`)
+      expect(calls <= 3, `For one visit, the client called the API ${calls} times.`)
+      expect(renewals <= 2, `For one visit, the client renewed the tokens ${renewals} times.`)
     },
   },
   {
     id: 'list-401-no-loop',
     title: 'If the API refuses every token, the client does not send the visitor to the login again and again',
     rule: 'UP-14',
-    why: 'The portal remembers its visitors and sends them back at once. The redirects repeat until the browser stops with "too many redirects".',
+    why: 'The portal remembers its visitors and sends them back to the client at once. The redirects repeat until the browser stops with "too many redirects".',
     fix: 'If the API refuses a new token, show a page and do not redirect to the login again.',
     needs,
     isAlone: true,
     async run(context) {
       const { browser } = await context.signedIn()
-      // Without a state, the fault affects the calls of every login, not only of the first.
+      // Without a state value, the fault applies to the calls of every login, not only to the calls of the first login.
       await context.order('list-401', { times: 'always', state: undefined })
       const page = await browser.newTab().visit(context.url(context.settings.page))
       await context.platform.settle()
@@ -248,8 +252,8 @@ export const apiFaults: CheckDefinition[] = [
     id: 'list-429-not-repeated',
     title: 'When the API answers 429 (too many calls), the client does not repeat the call at once',
     rule: 'UP-07',
-    why: 'A client that repeats the call at once makes the overload of the API worse, and the visitor waits longer.',
-    fix: 'Show a page that says when to try again, and make no further call for this request.',
+    why: 'If the client repeats the call at once, the overloaded API gets even more calls, and the visitor waits longer.',
+    fix: 'Show a page that says when to try again. Make no more calls for this request of the visitor.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -262,7 +266,7 @@ export const apiFaults: CheckDefinition[] = [
       const refused = listCalls(context).filter(({ response }) => response.status === 429).length
       expect(
         refused <= Math.max(1, usual),
-        `The client asked the API ${refused} times for one visit, and ${usual} times for a usual visit.`,
+        `For one visit, the client called the API ${refused} times. For a usual visit, it calls the API ${usual} times.`,
         page,
       )
     },
@@ -270,21 +274,21 @@ export const apiFaults: CheckDefinition[] = [
   ...[
     [
       'members-missing',
-      'an application without its usual members',
+      'an application that lacks its usual JSON members',
       'One incomplete application would break the page for everybody who sees it.',
     ],
     [
       'hostile-texts',
-      'texts of every kind',
-      'People choose the names, and a name can contain 20,000 characters, half a surrogate pair or line breaks.',
+      'unusual texts',
+      'People choose the names. A name can have 20,000 characters, and can contain line breaks or half a surrogate pair.',
     ],
   ].map(
     ([failure, what, why]): CheckDefinition => ({
       id: `list-${failure}`,
-      title: `When the API sends a list with ${what}, the visitor gets an answer, and not with status 500`,
+      title: `When the API sends a list with ${what}, the visitor gets an answer with a status other than 500`,
       rule: 'UP-06',
       why: why!,
-      fix: 'Check the type of each value that you show, and show a placeholder if it is missing.',
+      fix: 'Check the type of each value that you show. If the value is missing or has another type, show a placeholder.',
       needs,
       async run(context) {
         await makeApplication(context, await context.person(), { name: 'Weather' })
@@ -296,32 +300,32 @@ export const apiFaults: CheckDefinition[] = [
   ),
   {
     id: 'list-unknown-members',
-    title: 'A list whose applications have unknown members shows the usual page',
+    title: 'When the applications in a list have unknown JSON members, the page shows the list as usual',
     rule: 'unknown-members',
-    why: 'An API grows. When the API adds a member, a client that refuses unknown members stops working.',
-    fix: 'Check the members that you show, and ignore the rest.',
+    why: 'APIs grow. If the API adds a JSON member, a client that refuses unknown members stops working.',
+    fix: 'Check only the JSON members that you show, and ignore all other members.',
     needs,
     async run(context) {
-      // An empty list has no application that could have unknown members.
+      // An empty list has no application that could have unknown JSON members.
       const { page, empty, full } = await compareUnder(context, 'list-unknown-members')
       expect(
         page.status === full.status,
-        `The page has status ${page.status}, and status ${full.status} without the unknown members.`,
+        `The page has status ${page.status}. Without the unknown JSON members, the page has status ${full.status}.`,
         page,
       )
       expect(
         shownIn(full) === shownIn(empty) || shownIn(page) !== shownIn(empty),
-        'The page does not show the application that has unknown members.',
+        'The page does not show the application that has unknown JSON members.',
         page,
       )
     },
   },
   {
     id: 'list-5000',
-    title: 'A list of 5,000 applications is answered within ten seconds',
+    title: 'When the API lists 5,000 applications, the visitor gets the page within ten seconds',
     rule: 'long-list',
-    why: 'The platform sets no limit for the list, so it can become long.',
-    fix: 'Show the first few hundred, or one page at a time, and say how many there are.',
+    why: 'The platform does not limit the length of the list.',
+    fix: 'Show only the first few hundred applications, or divide the list into pages. Say how many applications the list has.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -335,16 +339,16 @@ export const apiFaults: CheckDefinition[] = [
   },
   {
     id: 'list-bounded',
-    title: 'The client closes the connection while it receives a list of 32 MB',
+    title: 'When the API sends a list of 32 MB, the client closes the connection before the list ends',
     rule: 'bounded-answers',
-    why: 'A client that reads an answer of any size to its end fills the memory that all visitors share.',
+    why: 'A client that reads every answer to its end, whatever its size, fills the memory that all visitors share.',
     fix: 'Count the bytes of every answer while reading, and stop after a few megabytes.',
     needs,
     async run(context) {
       await visitUnder(context, 'list-large', {}, 1)
       await context.platform.settle(2000)
       const step = context.arrived('api').find(({ fault }) => fault?.name === 'list-large')
-      if (!step) throw new NotApplicable('the page does not ask for the list')
+      if (!step) throw new NotApplicable('the client does not ask the API for the list')
       expect(step.response.isCut, 'The client read the whole list.', step)
     },
   },
@@ -359,10 +363,10 @@ export const apiFaults: CheckDefinition[] = [
   ),
   {
     id: 'create-redirect-307',
-    title: 'The client follows no redirect of a creation',
+    title: 'When the API redirects the call that creates an application, the client does not follow the redirect',
     rule: 'UP-02',
-    why: 'A client that follows the redirect sends the token and the form to an address that it has not chosen.',
-    fix: 'Switch redirects off for every call.',
+    why: 'A client that follows the redirect sends the access token and the values of the form to an unknown address.',
+    fix: 'Switch off redirects for every API call.',
     needs: ['page', 'create'],
     async run(context) {
       await expectFittingCreation(context, await createUnder(context, 'create-redirect-307'))
@@ -372,24 +376,24 @@ export const apiFaults: CheckDefinition[] = [
   },
   {
     id: 'create-422-keeps-the-form',
-    title: 'When the API refuses a field, the visitor keeps what they typed',
+    title: 'When the API refuses a field, the form still contains what the visitor typed',
     rule: 'form-kept',
-    why: 'A visitor who has to type ten fields again makes mistakes, or stops. This check only warns, because a simple client that shows the error without the form is still correct.',
-    fix: 'Answer with the form again, filled in as it was sent, and the problem beside its field.',
+    why: 'A visitor who must fill in ten fields again makes mistakes, or gives up. This check only warns, because a simple client that shows the error without the form is still correct.',
+    fix: 'Answer with the same form and the values that the visitor sent. Show each problem beside its field.',
     needs: ['page', 'create'],
     async run(context) {
       const { name, page } = await createUnder(context, 'create-422-fields')
       const kept = page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
-      expect(kept.includes(name), 'No field of the page contains the text that was typed.', page)
+      expect(kept.includes(name), 'No field of the page contains the text that the visitor typed.', page)
     },
   },
   everyCall(
     {
       id: 'api-no-client-secret',
-      title: 'The client sends its secret in no call of the API',
+      title: 'No API call contains the client secret',
       rule: 'UP-15',
-      why: 'The API needs only the token. Every other place that gets the secret can leak it.',
-      fix: 'Send only the access token to the API, in the Authorization header, and in the body only the fields that the API documents.',
+      why: 'The API needs only the access token. Every server and log that gets the secret can leak it.',
+      fix: 'Send the access token in the Authorization header. In the body, send only the fields that the API documents.',
     },
     needs,
     useApplication,
@@ -400,8 +404,8 @@ export const apiFaults: CheckDefinition[] = [
       id: 'create-no-client-secret',
       title: 'The client does not send its secret when it creates an application',
       rule: 'UP-15',
-      why: 'The API needs only the token. Every other place that gets the secret can leak it.',
-      fix: 'Send only the access token to the API, in the Authorization header, and in the body only the fields that the API documents.',
+      why: 'The API needs only the access token. Every server and log that gets the secret can leak it.',
+      fix: 'Send the access token in the Authorization header. In the body, send only the fields that the API documents.',
     },
     ['page', 'create'],
     useCreateForm,
@@ -410,10 +414,10 @@ export const apiFaults: CheckDefinition[] = [
   everyCall(
     {
       id: 'api-bearer-every-call',
-      title: 'Every call about an application has an Authorization header with the scheme Bearer',
+      title: 'Every API call about an application has an Authorization header with the scheme Bearer',
       rule: 'bearer-header',
       why: 'The API refuses a call with another scheme. If the client ignores the refusal, the page lacks data and does not say why.',
-      fix: 'Set the Authorization header in the function that makes every call of the API.',
+      fix: 'Set the Authorization header in the one function that makes all API calls.',
     },
     needs,
     useApplication,
@@ -422,10 +426,11 @@ export const apiFaults: CheckDefinition[] = [
   everyCall(
     {
       id: 'create-bearer-every-call',
-      title: 'Every call for the form that creates an application has an Authorization header with the scheme Bearer',
+      title:
+        'Every API call for the form that creates an application has an Authorization header with the scheme Bearer',
       rule: 'bearer-header',
-      why: 'The API refuses a call with another scheme. If the client ignores the refusal, the form lacks data, such as the groups, and does not say why.',
-      fix: 'Set the Authorization header in the function that makes every call of the API.',
+      why: 'The API refuses a call with another scheme. If the client ignores the refusal, the form lacks data such as the groups, and does not say why.',
+      fix: 'Set the Authorization header in the one function that makes all API calls.',
     },
     ['page', 'create'],
     useCreateForm,
@@ -448,18 +453,22 @@ function everyCall(
       const first = context.platform.steps.length
       const ids = await use(context)
       await context.platform.settle()
-      // The platform does not know the visitor of a call without a token, but its address contains an id of this check.
+      // The platform does not know which visitor a call without a token is for. The address of the call shows it,
+      // because the address contains an id of this check.
       const ours = new Set(context.arrived('api', 'me'))
       const calls = context.platform.steps
         .slice(first)
         .filter(step => ours.has(step) || (step.listener === 'api' && ids.some(id => step.request.url.includes(id))))
-      if (calls.length === 0) throw new Undecided('The client made no call of the API.')
+      if (calls.length === 0) throw new Undecided('The client made no API call.')
       for (const call of calls) judge(call, context)
     },
   }
 }
 
-/** Opens the pages about an application, and sends their forms. Returns the ids that calls about them contain. */
+/**
+ * Opens the pages about an application, and sends their forms. Returns ids: the address of every API call contains one
+ * of them.
+ */
 async function useApplication(context: CheckContext): Promise<string[]> {
   const application = await openWithApplication(context)
   const pages = await openPagesAbout(context, application)
@@ -479,12 +488,12 @@ function expectNoSecret(call: LabStep, { platform }: CheckContext): void {
   const { url, headers, body } = call.request
   const text = JSON.stringify([url, headers, body])
   const forms = [secret, encodeURIComponent(secret), Buffer.from(`${platform.clientId}:${secret}`).toString('base64')]
-  expect(!forms.some(form => text.includes(form)), 'A call of the API contains the client secret.', call)
+  expect(!forms.some(form => text.includes(form)), 'An API call contains the client secret.', call)
 }
 
 function expectBearer(call: LabStep): void {
   const { authorization } = call.request.headers
   const said = authorization === undefined ? 'no Authorization header' : 'an Authorization header of another scheme'
-  expect(/^Bearer \S+$/i.test(`${authorization}`), `A call has ${said}.`, call)
+  expect(/^Bearer \S+$/i.test(`${authorization}`), `An API call has ${said}.`, call)
   expect(call.response.status !== 401, 'The API refused the token of a call with 401.', call)
 }

@@ -1,4 +1,5 @@
-// Failures of all calls except the list: the calls that read, change and create an application, and the list of groups.
+// Failures of all API calls except the list of applications: reading, changing and creating an application, and the
+// list of groups.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
@@ -25,7 +26,10 @@ async function expectStillSignedIn(context: CheckContext, { browser, person }: P
   expect(await context.isSignedIn(browser, { person }), 'Afterwards the visitor is no longer signed in.')
 }
 
-/** Fails if the call for a form failed, and the answer to the form looks like a success or like a plain visit of its page. */
+/**
+ * Fails if the API call for a form failed, but the client's answer looks like a success, or like the page before the
+ * form was sent.
+ */
 async function expectSaysSo(context: CheckContext, open: OpenForms, sent: SentForm): Promise<void> {
   const { page, calls } = sent
   expectAnswer(page)
@@ -44,15 +48,15 @@ async function expectSaysSo(context: CheckContext, open: OpenForms, sent: SentFo
   if (!success?.calls.some(step => isWrite(step) && step.response.status < 400)) return
   expect(
     shownIn(page) !== shownIn(success.page),
-    `${said}. The visitor got the same text as after a success.`,
+    `${said}. The visitor got the same text as after a successful change.`,
     page,
     call,
   )
 }
 
 const failures: [failure: string, rule: CheckDefinition['rule'], what: string][] = [
-  ['reset', 'UP-06', 'the API resets the connection of a change'],
-  ['500', 'UP-06', 'a change fails at the API (500)'],
+  ['reset', 'UP-06', 'the API resets the connection during a change'],
+  ['500', 'UP-06', 'the API answers a change with status 500'],
   ['503', 'UP-06', 'the API is down during a change (503)'],
   ['400', 'UP-14', 'the API refuses a change (400)'],
   ['403', 'UP-14', 'the API forbids a change (403)'],
@@ -64,10 +68,10 @@ const failures: [failure: string, rule: CheckDefinition['rule'], what: string][]
 
 const changes: CheckDefinition[] = failures.map(([failure, rule, what]) => ({
   id: `change-${failure}`,
-  title: `When ${what}, the client says so, and the visitor stays signed in`,
+  title: `When ${what}, the client reports the failure, and the visitor stays signed in`,
   rule,
-  why: 'A visitor who sees no message believes that the application was changed or removed, or that a new secret exists.',
-  fix: 'Look at the status of every answer of the API. Catch the failures of a call, and show a page that says what failed.',
+  why: 'A visitor who sees no error message believes that the application was changed or removed, or that a new secret exists.',
+  fix: 'Check the status of every API answer. Catch failed calls, and show a page that says what failed.',
   needs,
   async run(context) {
     const open = await openForms(context)
@@ -92,19 +96,21 @@ function expectNoLogin(context: CheckContext, { page }: Pick<SentForm, 'page'>, 
 
 const forbidden = {
   rule: 'UP-14',
-  why: '403 means that the visitor may not do this. A new token changes nothing, and the portal sends the visitor back at once.',
-  fix: 'Renew or offer the login only after a 401. After a 403 show a page that says that this is not allowed.',
+  why: 'Status 403 means that the visitor lacks the permission. A new token does not help, and the portal would send the visitor back at once.',
+  fix: 'Renew the tokens or offer the login only after a 401. After a 403, show a page that says that the visitor lacks the permission.',
 } as const
 
 const malformed = ['html', 'half', 'empty', 'not-an-object', 'members-missing']
 
-/** Wrong entries of a list of groups or applications. */
+/** Invalid entries for a list of groups or applications. */
 const oddEntries = [null, 7, 'text', [], {}, { data: null }, { '@id': 7, to: 7, data: { name: null } }, { data: [] }]
 
 const oddList = JSON.stringify({ '@type': 'collection', ItemList: oddEntries })
 const json = 'application/json; charset=utf-8'
 
-/** Opens the pages about an application while the platform answers the call for it with the fault. */
+/**
+ * Opens the pages about an application, while the platform answers the call that reads the application with the fault.
+ */
 async function openUnder(context: CheckContext, fault: string, options: Record<string, unknown> = {}, times = 20) {
   const application = await openWithApplication(context)
   await openPagesAbout(context, application)
@@ -132,8 +138,8 @@ const reads: CheckDefinition[] = [
   id: `get-${failure}`,
   title: `When ${what} while a page reads one application, the visitor gets an answer and stays signed in`,
   rule: 'UP-06' as const,
-  why: 'A failure of the API says nothing about who is signed in. A client that crashes or ends the session leaves the visitor without an explanation.',
-  fix: 'Catch every failure of a call, check that a member exists before you use it, and show a page that says what failed.',
+  why: 'An API failure says nothing about who is signed in. If the client crashes or ends the session, the visitor gets no explanation.',
+  fix: 'Catch every failed call, and check that a JSON member exists before you use it. Show a page that says what failed.',
   needs,
   async run(context: CheckContext) {
     const renewals = context.arrived('refresh').length
@@ -154,12 +160,13 @@ const places: [place: string, what: string][] = [
   ['groups', 'the list of groups'],
 ]
 
-/** Makes the call of the place while the platform answers it with the fault. Returns the pages. */
+/** Makes one of the calls in `places`, while the platform answers this call with the fault. Returns the pages. */
 async function meet(context: CheckContext, place: string, fault: string, options: Record<string, unknown> = {}) {
   if (place === 'get') return openUnder(context, `get-${fault}`, options, fault === 'never' ? 1 : 20)
   if (place === 'change') {
     const open = await openForms(context)
-    // Clients often switch off redirects in only one of several functions. For other faults, one form is enough.
+    // Redirects need all forms, because clients often switch off redirects in only one of several functions. For other
+    // faults, one form is enough.
     const forms = fault.startsWith('redirect') ? open.forms : open.forms.slice(0, 1)
     const sent = await sendFormsUnder(context, { ...open, forms }, fault, { options })
     return { ...open, pages: sent.map(({ page }) => page) }
@@ -185,8 +192,8 @@ const hanging: CheckDefinition[] = places.map(([place, what]) => ({
   id: `${place}-never`,
   title: `When the API does not answer the call for ${what}, the visitor gets an answer in time`,
   rule: 'UP-03',
-  why: 'Without a deadline, the visitor waits for as long as the API does not answer, and the request uses a socket and memory. This check allows 20 seconds.',
-  fix: 'Give each call one deadline from its start to the end of the body. Set it in the function that makes every call.',
+  why: 'Without a deadline, the visitor waits until the API answers, and the request uses a socket and memory. This check allows 20 seconds.',
+  fix: 'Give each call one deadline, from the start of the call to the end of the answer. Set the deadline in the one function that makes all API calls.',
   needs: place === 'get' || place === 'change' ? needs : formNeeds,
   longestMs: 90_000,
   async run(context) {
@@ -197,14 +204,15 @@ const hanging: CheckDefinition[] = places.map(([place, what]) => ({
 
 const redirected: CheckDefinition = {
   id: 'every-call-redirect',
-  title: 'The client follows no redirect of the API: for one application, a change, and the list of groups',
+  title:
+    'When the API redirects a call that reads or changes an application, or reads the groups, the client does not follow the redirect',
   rule: 'UP-02',
-  why: 'A client that follows the redirect sends the access token to an address that it has not chosen.',
-  fix: 'Switch redirects off in the function that makes every call, and treat every 3xx as a failure.',
+  why: 'A client that follows the redirect sends the access token to an unknown address.',
+  fix: 'Switch off redirects in the one function that makes all API calls, and treat every 3xx answer as a failed call.',
   needs,
   async run(context) {
     let met = 0
-    for (const [place] of places)
+    for (const [place, what] of places)
       for (const status of [302, 307]) {
         if (place === 'create' && status === 307) continue
         await meet(context, place, `redirect-${status}`).catch(passNotApplicable)
@@ -214,11 +222,11 @@ const redirected: CheckDefinition = {
         const trapped = steps.find(({ request }) => request.url.startsWith('/trap/'))
         expect(
           trapped === undefined,
-          `The client followed a redirect of the call for ${place}.`,
+          `The client followed a redirect of the call for ${what}.`,
           ...(trapped ? [trapped] : []),
         )
       }
-    if (met === 0) throw new NotApplicable('the client makes no call other than the list')
+    if (met === 0) throw new NotApplicable('the client makes no API call except for the list')
   },
 }
 
@@ -236,7 +244,8 @@ export const everyCallRows: CheckDefinition[] = [
   redirected,
   {
     id: 'list-403-no-login',
-    title: 'After a 403 for the list, the client does not renew the tokens and does not send the visitor to the login',
+    title:
+      'When the API answers the call for the list with 403, the client does not renew the tokens or send the visitor to the login',
     ...forbidden,
     needs,
     async run(context) {
@@ -250,7 +259,7 @@ export const everyCallRows: CheckDefinition[] = [
   {
     id: 'create-403-no-login',
     title:
-      'After a 403 for a creation, the client does not renew the tokens and does not send the visitor to the login',
+      'When the API answers the creation of an application with 403, the client does not renew the tokens or send the visitor to the login',
     ...forbidden,
     needs: formNeeds,
     async run(context) {
@@ -260,7 +269,8 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'change-403-no-login',
-    title: 'After a 403 for a change, the client does not renew the tokens and does not send the visitor to the login',
+    title:
+      'When the API answers a change with 403, the client does not renew the tokens or send the visitor to the login',
     ...forbidden,
     needs,
     async run(context) {
@@ -271,10 +281,11 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'create-401',
-    title: 'When the API refuses the access token of a creation (401), the client renews once or offers the login',
+    title:
+      'When the API answers the creation of an application with 401, the client renews the tokens or offers the login',
     rule: 'UP-14',
-    why: 'A token can end early. A visitor who sees another error does not know that a new login helps.',
-    fix: 'Handle a 401 in the function that makes every call: renew once, and then offer the login.',
+    why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
+    fix: 'Handle a 401 in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
     needs: formNeeds,
     async run(context) {
       const open = await openCreateForm(context)
@@ -283,9 +294,9 @@ export const everyCallRows: CheckDefinition[] = [
       const page = await open.browser.submit(open.page, open.form, open.values, undefined, stop)
       await context.platform.settle()
       if (!context.arrived('api').some(({ fault }) => fault?.name === 'create-401'))
-        throw new NotApplicable('the form creates nothing, which another check reports')
+        throw new NotApplicable('the form creates no application, which another check reports')
       expectAnswer(page)
-      // Some clients ask the visitor to send the form again after the renewal, in place of repeating the call.
+      // Some clients do not repeat the call after the renewal. They ask the visitor to send the form again.
       const isRenewed = context.arrived('refresh').length > 0
       expect(
         isRenewed || asksToSignIn(context, page),
@@ -296,15 +307,15 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'change-401',
-    title: 'When the API refuses the access token of a change (401), the client renews once or offers the login',
+    title: 'When the API answers a change with 401, the client renews the tokens or offers the login',
     rule: 'UP-14',
-    why: 'A token can end early. A visitor who sees another error does not know that a new login helps.',
-    fix: 'Handle a 401 in the function that makes every call: renew once, and then offer the login.',
+    why: 'An access token can become invalid before it expires. A visitor who sees another error does not know that a new login helps.',
+    fix: 'Handle a 401 in the one function that makes all API calls: renew the tokens once, and if this does not help, offer the login.',
     needs,
     async run(context) {
       const open = await openForms(context)
       const sent = await sendFormsUnder(context, open, '401', { times: 1 })
-      // Some clients ask the visitor to send the form again after the renewal, in place of repeating the call.
+      // Some clients do not repeat the call after the renewal. They ask the visitor to send the form again.
       const isRenewed = context.arrived('refresh').length > 0
       for (const { page } of sent) {
         expectAnswer(page)
@@ -319,10 +330,10 @@ export const everyCallRows: CheckDefinition[] = [
   ...['create', 'change'].map(
     (place): CheckDefinition => ({
       id: `${place}-429-not-repeated`,
-      title: `When the API answers a ${place === 'create' ? 'creation' : 'change'} with 429 (too many calls), the client does not repeat the call at once`,
+      title: `When the API answers ${place === 'create' ? 'the creation of an application' : 'a change'} with 429 (too many calls), the client does not repeat the call at once`,
       rule: 'UP-07',
-      why: 'A client that repeats the call at once makes the overload of the API worse, and the visitor waits longer.',
-      fix: 'Show a page that says when to try again, and make no further call for this request.',
+      why: 'If the client repeats the call at once, the overloaded API gets even more calls, and the visitor waits longer.',
+      fix: 'Show a page that says when to try again. Make no more calls for this request of the visitor.',
       needs: place === 'create' ? formNeeds : needs,
       async run(context) {
         await meet(context, place, '429', { retryAfter: 3600 })
@@ -333,14 +344,14 @@ export const everyCallRows: CheckDefinition[] = [
   ),
   {
     id: 'secret-not-repeated',
-    title: 'When the call for a new secret fails, the client does not send it again',
+    title: 'When the call for a new client secret fails, the client does not repeat the call',
     rule: 'renewal-not-repeated',
-    why: 'The platform may have made the secret before the failure. A second call makes one more secret, and the platform then drops an older secret that running clients may still use.',
+    why: 'The platform may have created the secret before the call failed. A second call creates one more secret, and the platform then drops an older secret that running clients may still use.',
     fix: 'Never repeat a POST automatically. Show a page that says that a new secret may exist.',
     needs,
     async run(context) {
       for (const failure of ['reset', '503', '503-after']) {
-        // Opens the forms again, because the form that removes the application was sent, too.
+        // Opens the forms again for each failure, because the form that removes the application was sent, too.
         const all = await sendFormsUnder(context, await openForms(context), failure, { at: ['secret'] })
         for (const { calls, page } of all) {
           const secrets = calls.filter(({ request }) => request.method === 'POST')
@@ -357,10 +368,10 @@ export const everyCallRows: CheckDefinition[] = [
   ...malformed.map(
     (failure): CheckDefinition => ({
       id: `secret-${failure}`,
-      title: `When the answer with a new secret is malformed (${failure}), the visitor gets an answer, and not with status 500`,
+      title: `When the API answer with a new client secret is malformed (${failure}), the visitor gets an answer with a status other than 500`,
       rule: 'UP-06',
-      why: 'The answer comes from another program, and may contain no secret.',
-      fix: 'Check that the answer has the secret before you show it, and otherwise say that a new secret may exist.',
+      why: 'The API answer comes from another program, and may lack the secret.',
+      fix: 'Before you show the secret, check that the answer contains it. If the secret is missing, say that a new secret may exist.',
       needs,
       async run(context) {
         const open = await openForms(context)
@@ -375,10 +386,10 @@ export const everyCallRows: CheckDefinition[] = [
   ...['empty', 'not-an-object', 'members-missing'].map(
     (failure): CheckDefinition => ({
       id: `create-${failure}`,
-      title: `When the answer to a creation is malformed (${failure}), the visitor gets an answer, and not with status 500`,
+      title: `When the API answer to the creation of an application is malformed (${failure}), the visitor gets an answer with a status other than 500`,
       rule: 'UP-06',
-      why: 'The answer comes from another program, and may not contain the client or its secret.',
-      fix: 'Check that the members of the answer exist before you use them. If one is missing, link to the list, because the application may exist.',
+      why: 'The API answer comes from another program, and may lack the OAuth client or its secret.',
+      fix: 'Check that a JSON member exists before you use it. If a member is missing, link to the list, because the application may exist.',
       needs: formNeeds,
       async run(context) {
         const opened = await meet(context, 'create', failure)
@@ -395,14 +406,18 @@ export const everyCallRows: CheckDefinition[] = [
     title: 'When the API refuses the list of groups or sends a malformed list, the visitor gets an answer',
     rule: 'UP-06',
     why: 'The form also works without the list of groups. The list comes from another program, and may have unexpected entries.',
-    fix: 'Catch the failures of the call, check the type of each entry, and show a text field in place of the list.',
+    fix: 'Catch a failed call, and check the type of each entry. If the list cannot be used, show a text field instead.',
     needs: formNeeds,
     async run(context) {
       for (const [failure, options] of groupFailures) {
         const opened = await meet(context, 'groups', failure, options)
         for (const page of opened.pages) {
           expectAnswer(page)
-          expect(page.status !== 500, `The answer to a list of groups (${failure}) has status 500.`, page)
+          expect(
+            page.status !== 500,
+            `With this failure of the list of groups (${failure}), the page has status 500.`,
+            page,
+          )
         }
         await expectStillSignedIn(context, opened)
       }
@@ -410,10 +425,10 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'groups-malformed-form',
-    title: 'When the API answers the list of groups with any error status, the page still has the form',
+    title: 'When the API answers the call for the list of groups with an error, the page still has the form',
     rule: 'group-by-hand',
-    why: 'A visitor can create an application without the list of groups, by typing the id of a group.',
-    fix: 'Show a text field in place of the list, whatever the status of the answer is.',
+    why: 'Without the list of groups, a visitor can still create an application by typing the id of a group.',
+    fix: 'If the list is missing, show a text field for the id, whatever the status of the API answer is.',
     needs: formNeeds,
     async run(context) {
       for (const failure of ['400', '403', '405', '500', '501']) {
@@ -421,14 +436,18 @@ export const everyCallRows: CheckDefinition[] = [
         if (!context.arrived('api').some(({ fault }) => fault?.name.startsWith('groups-')))
           throw new NotApplicable('the form does not ask the API for groups')
         const form = findCreateForm(pages[0]!)
-        expect(form, `With a list of groups (${failure}), ${describePage(pages[0]!)} has no form.`, pages[0]!)
+        expect(
+          form,
+          `When the API answered the call for the groups with ${failure}, ${describePage(pages[0]!)} had no form.`,
+          pages[0]!,
+        )
       }
     },
   },
   {
     id: 'list-odd-entries',
     title:
-      'When entries of a list are null, numbers, texts or incomplete, the visitor gets an answer, and not with status 500',
+      'When a list contains null, numbers, texts or incomplete entries, the visitor gets an answer with a status other than 500',
     rule: 'UP-06',
     why: 'The list comes from another program. One wrong entry would break the page for everybody who sees it.',
     fix: 'Check the type of each entry and of each value that you show.',
@@ -442,10 +461,10 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'unknown-members-everywhere',
-    title: 'When the answer to any call has unknown members, pages and forms work as usual',
+    title: 'When API answers contain unknown JSON members, pages and forms work as usual',
     rule: 'unknown-members',
-    why: 'An API grows. When the API adds a member, a client that refuses unknown members stops working.',
-    fix: 'Check the members that you use, and ignore the rest.',
+    why: 'APIs grow. If the API adds a JSON member, a client that refuses unknown members stops working.',
+    fix: 'Check only the JSON members that you use, and ignore all other members.',
     needs,
     async run(context) {
       const open = await openForms(context)
@@ -455,7 +474,7 @@ export const everyCallRows: CheckDefinition[] = [
       for (const [at, page] of pages.entries())
         expect(
           page.status === open.pages[at]?.status || page.status < 400,
-          `With unknown members, the visitor gets ${describePage(page)}.`,
+          `With unknown JSON members, the visitor gets ${describePage(page)}.`,
           page,
         )
       for (const found of open.forms) {
@@ -467,7 +486,7 @@ export const everyCallRows: CheckDefinition[] = [
       const plain = await context.signedIn({ person: await context.otherPerson() })
       for (const place of ['create', 'groups']) await context.order(`${place}-unknown-members`, { times: 'always' })
       const form = await plain.browser.visit(context.url(context.settings.create))
-      expect(findCreateForm(form), `With unknown members, ${describePage(form)} has no form.`, form)
+      expect(findCreateForm(form), `With unknown JSON members, ${describePage(form)} has no form.`, form)
       const made = await openCreateForm(context)
       await context.order('create-unknown-members', { times: 'always' })
       const page = await submitCreate(context, made)
@@ -476,13 +495,13 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'every-call-own-words',
-    title: 'No page shows the error text of the API, whichever call has failed',
+    title: 'No page shows the error text of a failed API call',
     rule: 'PG-20',
     why: 'An error text is for developers, and may contain details that help an attacker.',
     fix: 'Write the error text into the log, and show the visitor a sentence of your own.',
     needs,
     async run(context) {
-      // A refusal of a form with 400, 403 or 422 may have a message for the visitor.
+      // A refusal of a form with 400, 403 or 422 may contain a message for the visitor, so forms get only a 500.
       for (const [place] of places)
         for (const status of place === 'get' || place === 'groups' ? [403, 500] : [500]) {
           const body = JSON.stringify({ error: { status, message: words } })
@@ -498,8 +517,8 @@ export const everyCallRows: CheckDefinition[] = [
     id: 'every-call-no-address',
     title: 'The page for a failed call does not show the address of the API or the path of the call',
     rule: 'PG-20',
-    why: 'Internal addresses help an attacker to find weak places.',
-    fix: 'Answer every error with fixed words, and put the details into the log.',
+    why: 'Internal addresses help an attacker to find weaknesses.',
+    fix: 'Answer every error with a fixed text, and write the details into the log.',
     needs,
     async run(context) {
       const { host } = new URL(context.platform.apiUrl)
@@ -520,10 +539,10 @@ export const everyCallRows: CheckDefinition[] = [
   },
   {
     id: 'every-call-headers',
-    title: 'The client passes no response header of any call of the API to the browser',
+    title: 'The client passes no response header of any API call to the browser',
     rule: 'UP-13',
-    why: 'The browser would accept a cookie or a permission of another server as if the client had sent it.',
-    fix: 'Write the headers of every answer yourself, and copy no header from an answer of the platform.',
+    why: 'If the client copies such a header, another server can set a cookie or give a permission in the name of the client.',
+    fix: 'Set the headers of every answer yourself. Copy no header from an answer of the platform.',
     needs,
     async run(context) {
       const open = await openForms(context).catch(passNotApplicable)
@@ -546,7 +565,7 @@ export const everyCallRows: CheckDefinition[] = [
         const isPassed =
           one.response.headers.has('x-conformance-mark') ||
           setCookiesOf(one).some(line => line.includes('conformance-planted'))
-        expect(!isPassed, 'A header of the API reached the browser.', one)
+        expect(!isPassed, 'The client passed a header of the API on to the browser.', one)
       }
     },
   },
