@@ -1,5 +1,5 @@
-// Callbacks whose parameters are not those of a normal login: repeated or missing parameters, parameters of another
-// client or user, errors, and garbage.
+// Callbacks with unusual parameters: repeated or missing parameters, parameters of another client or user, errors, and
+// garbage.
 
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -17,7 +17,10 @@ import { runsScript } from '../../steps/page-content.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 
 const evil = 'https://evil.example/'
-/** Markup that no template would write by itself. It also ends a comment, a script, a title and a text field. */
+/**
+ * Markup that no template contains. It works also inside a comment, a script, a title or a text field, because it ends
+ * them first.
+ */
 const markup = '"\'--></script></title></textarea><img src=x onerror=conformance()>'
 
 const repeated: [name: string, rule: RuleId][] = [
@@ -28,7 +31,10 @@ const repeated: [name: string, rule: RuleId][] = [
   ['iss', 'parameter-pollution'],
 ]
 
-/** Callbacks without a code: the parameter is missing, empty, or a list, as some frameworks read it. */
+/**
+ * Changes that leave a callback without a code: the parameter is missing or empty, or its name makes some frameworks
+ * read it as a list.
+ */
 const withoutCode: ((query: URLSearchParams) => void)[] = [
   query => query.delete('code'),
   query => query.set('code', ''),
@@ -39,7 +45,7 @@ const withoutCode: ((query: URLSearchParams) => void)[] = [
   },
 ]
 
-/** Wrong values that a client accepts if it compares only a part of the text. */
+/** Wrong values that a client accepts if it compares only a part of the value. */
 const similar: [change: string, make: (right: string) => string][] = [
   ['cut after eight characters', right => right.slice(0, 8)],
   ['without its last character', right => right.slice(0, -1)],
@@ -54,19 +60,19 @@ const similarIssuers: [change: string, make: (right: string) => string][] = [
   ['without its last character', right => right.slice(0, -1)],
 ]
 
-/** Callbacks that no portal sends. The client must answer each with a page and keep running. */
+/** Callbacks that no portal sends. The client must answer each of these callbacks with a page, and keep running. */
 const garbage: [id: string, title: string, path: string][] = [
-  ['nothing', 'with no query at all', ''],
+  ['nothing', 'without a query', ''],
   ['bad-escapes', 'with broken percent-encoding', '?code=%E0%A4%A&state=%'],
   ['no-utf8', 'with bytes that are not UTF-8', '?code=%ff%fe&state=%c3%28'],
   ['null-byte', 'with a null byte', '?code=a%00b&state=c%00d'],
   ['prototype', 'with names of JavaScript properties', '?__proto__[a]=1&constructor[prototype][a]=1&code=a&state=b'],
   ['nested', 'with nested names', '?code[a][b]=c&state[a]=b'],
   ['many', 'with a thousand parameters', `?${Array.from({ length: 1000 }, (_, at) => `p${at}=1`).join('&')}`],
-  ['long', 'of 12 KB', `?code=${'a'.repeat(12_000)}&state=b`],
+  ['long', 'with a query of 12 KB', `?code=${'a'.repeat(12_000)}&state=b`],
 ]
 
-/** Characters that are in no code (RFC 6749, appendix A.11). */
+/** Codes with characters that no valid code contains (RFC 6749, appendix A.11). */
 const oddCodes: [id: string, what: string, code: string][] = [
   ['newline', 'a line break', 'a\r\nb'],
   ['control', 'a null byte', 'a\0b'],
@@ -88,10 +94,10 @@ export const callbackParameters: CheckDefinition[] = [
   ...repeated.map(
     ([name, rule]): CheckDefinition => ({
       id: `callback-${name.replace('_', '-')}-twice`,
-      title: `A callback with a second ${name} is refused`,
+      title: `The client refuses a callback that has the parameter ${name} twice`,
       rule,
-      why: 'Parameters must not be repeated, because one program reads the first value and another program reads the last value.',
-      fix: 'Refuse a callback with a repeated parameter before you send anything.',
+      why: 'If a parameter is repeated, one program reads the first value and another program reads the last value.',
+      fix: 'Refuse a callback with a repeated parameter, before you send a request to the portal.',
       async run(context) {
         // Some clients compare the values, and accept a parameter that is repeated with the same value.
         for (const second of ['another-value', undefined]) {
@@ -106,9 +112,9 @@ export const callbackParameters: CheckDefinition[] = [
   ),
   {
     id: 'callback-client-id-other',
-    title: 'A callback for another client is refused',
+    title: 'The client refuses a callback with the client_id of another client',
     rule: 'CL-10',
-    why: 'The code of such a callback belongs to another client. A client that accepts it may sign the visitor in to the account of another person.',
+    why: 'The code of such a callback belongs to another client. A client that accepts this callback may sign the visitor in to the account of another person.',
     fix: 'Compare client_id with the client id of your configuration before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -118,18 +124,18 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-client-id-similar',
-    title: 'A callback whose client_id is only a part of the client id, or longer, is refused',
+    title: 'The client refuses a callback whose client_id is cut, or has additional characters',
     rule: 'CL-10',
     why: 'A client that compares only a part of client_id accepts the callback of another client with a similar id.',
-    fix: 'Compare the whole client_id with the client id of your configuration. Do not compare only the beginnings, and do not search for one text in the other text.',
+    fix: 'Compare the whole client_id with the client id of your configuration. A comparison of the beginnings, or a search for one text in the other, is not enough.',
     run: context => expectSimilarRefused(context, 'client_id', context.platform.clientId, similar),
   },
   ...(['client_id', 'subject'] as const).map(
     (name): CheckDefinition => ({
       id: `callback-${name.replace('_', '-')}-missing`,
-      title: `A callback without ${name} is refused`,
+      title: `The client refuses a callback without ${name}`,
       rule: 'callback-required-parameters',
-      why: `${name} is required in every callback. The client cannot tell where a callback without it comes from. This check only warns, because a simple client that reads only code and state is still correct.`,
+      why: `Every callback must contain ${name}. Without it, the client cannot tell where the callback comes from. This check only warns, because a simple client that reads only code and state is still correct.`,
       fix: `Refuse a callback without ${name} before the exchange.`,
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -143,7 +149,7 @@ export const callbackParameters: CheckDefinition[] = [
   ),
   {
     id: 'callback-code-missing',
-    title: 'After a callback without a code, the client makes no exchange',
+    title: 'When a callback has no code, the client makes no exchange',
     rule: 'callback-code',
     why: 'An exchange without a code always fails at the portal.',
     fix: 'Refuse a callback without a code.',
@@ -158,10 +164,10 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-subject-other',
-    title: 'The client does not take the identity of the user from the subject of the callback',
+    title: 'The client does not use the subject parameter of the callback as the identity of the user',
     rule: 'CL-12',
     why: 'Anybody can change the address of a callback. Only the token proves who the user is.',
-    fix: 'Never use the subject of the callback as the identity of the user.',
+    fix: "Take the identity of the user only from the token or from the portal's answer about the user.",
     needs: ['page'],
     async run(context) {
       const person = await context.person()
@@ -185,7 +191,7 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-redirect-uri-other',
-    title: 'The client never uses the redirect_uri of a callback',
+    title: 'The client never uses the redirect_uri parameter of a callback',
     rule: 'CL-11',
     why: 'An attacker can choose the redirect_uri of a callback. The exchange must contain the redirect_uri with which the login began.',
     fix: 'Take the redirect URI only from the configuration.',
@@ -209,7 +215,7 @@ export const callbackParameters: CheckDefinition[] = [
           'The exchange contained the redirect_uri of the callback.',
           step,
         )
-      // A client may compare only the origin, or the beginning.
+      // A client may compare only the origin or the beginning of the redirect_uri.
       for (const other of [`${context.platform.redirectUri}?x=1`, `${context.settings.client}/another-page`]) {
         const known = context.arrived('exchange').length
         const { browser, callback } = await beginLogin(context)
@@ -218,7 +224,7 @@ export const callbackParameters: CheckDefinition[] = [
         for (const step of (await context.codeExchanges()).slice(known))
           expect(
             (step.request.body as Record<string, unknown> | null)?.redirect_uri === context.platform.redirectUri,
-            `The callback had the redirect_uri ${other}, and the exchange has another redirect_uri than the start.`,
+            `After a callback with the redirect_uri ${other}, the redirect_uri of the exchange differs from the one with which the login began.`,
             step,
           )
       }
@@ -226,9 +232,9 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-iss-other',
-    title: 'A callback from another issuer is refused',
+    title: 'The client refuses a callback whose iss names another issuer',
     rule: 'CL-23',
-    why: 'iss names the server that made the callback. The portal sends its own address as iss.',
+    why: 'The parameter iss names the server that made the callback. The portal sends its own address as iss.',
     fix: 'If iss is present, compare it with the address of the portal before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -241,10 +247,10 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-headers',
-    title: 'No header of a callback changes the redirect_uri of the exchange',
+    title: 'No request header of a callback changes the redirect_uri of the exchange',
     rule: 'CL-11',
-    why: 'An attacker can choose the headers of a request. A client that builds its own address from these headers sends a redirect_uri that the attacker chose.',
-    fix: 'Take the redirect URI of the exchange from the configuration, as at the start.',
+    why: 'An attacker can choose request headers such as Host. A client that builds its own address from them sends the portal a redirect_uri that the attacker chose.',
+    fix: 'Take the redirect URI of the exchange from the configuration, as you do at the start of the login.',
     async run(context) {
       let exchanges = 0
       for (const [name, value] of [
@@ -263,7 +269,7 @@ export const callbackParameters: CheckDefinition[] = [
         for (const step of (await context.codeExchanges()).slice(exchanges))
           expect(
             (step.request.body as Record<string, unknown> | null)?.redirect_uri === context.platform.redirectUri,
-            `After a callback with the header "${name}: ${value}", the exchange has another redirect_uri.`,
+            `After a callback with the header "${name}: ${value}", the exchange has a wrong redirect_uri.`,
             step,
           )
         exchanges = context.arrived('exchange').length
@@ -273,21 +279,22 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-iss-similar',
-    title: 'A callback whose iss only begins like the address of the portal is refused',
+    title: 'The client refuses a callback whose iss only resembles the address of the portal',
     rule: 'CL-23',
     why: 'An attacker can own a host whose name begins like the address of the portal.',
-    fix: 'Compare the whole iss with the address of the portal, character by character. Do not compare beginnings.',
+    fix: 'Compare the whole iss with the address of the portal, character by character. A comparison of the beginnings is not enough.',
     run: context => expectSimilarRefused(context, 'iss', context.platform.portalUrl, similarIssuers),
   },
   {
     id: 'callback-unknown-parameter',
-    title: 'A callback with an unknown parameter works',
+    title: 'A login works even if its callback has an unknown parameter',
     rule: 'unknown-parameters',
-    why: 'A portal may add parameters in the future. A client that refuses them then signs nobody in.',
+    why: 'The portal may add parameters in the future. Nobody can then sign in at a client that refuses unknown parameters.',
     fix: 'Read only the parameters that you know.',
     needs: ['page'],
     async run(context) {
-      // A client may refuse a repeated parameter, also an unknown one (RFC 6749, 3.1).
+      // Each parameter is sent only once, because a client may refuse any repeated parameter, even an unknown one (RFC
+      // 6749, 3.1).
       for (const added of ['session_state=something', 'scope=', 'hint[]=one']) {
         const { browser, callback } = await beginLogin(context)
         const page = await followCallback(context, browser, `${callback}&${added}`)
@@ -297,10 +304,10 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-error',
-    title: 'After a callback with an error, the client makes no exchange and shows a page',
+    title: 'When a callback contains an error, the client makes no exchange and shows a page',
     rule: 'CL-13',
-    why: 'An error means that the portal gave no code.',
-    fix: 'Handle error before code, and show a page that offers to sign in again.',
+    why: 'The parameter error means that the login has failed and that the portal issued no code.',
+    fix: 'Read the parameter error before code. If error is present, show a page that offers to sign in again.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       const page = await expectRefused(
@@ -313,9 +320,9 @@ export const callbackParameters: CheckDefinition[] = [
   },
   {
     id: 'callback-error-and-code',
-    title: 'A callback with an error and a code counts as an error',
+    title: 'When a callback contains both an error and a code, the client does not use the code',
     rule: 'CL-13',
-    why: 'If the portal reports an error, the login has failed, and its code must not be used.',
+    why: 'If the portal reports an error, the login has failed. The client must not use a code of a failed login.',
     fix: 'Read the parameter error before code, and refuse the callback if it is present.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -326,9 +333,9 @@ export const callbackParameters: CheckDefinition[] = [
   ...escaped.map(
     ([id, title, query]): CheckDefinition => ({
       id: `callback-escapes-${id}`,
-      title: `The page escapes markup in ${title} of a callback`,
+      title: `The page for a callback escapes markup in ${title}`,
       rule: 'oauth-sanitize',
-      why: 'Anybody can make a visitor open a callback address with markup.',
+      why: 'Anybody can make a visitor open a callback address that contains markup.',
       fix: 'Escape every part of the query that a page shows, or show no part of it.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)
@@ -337,7 +344,11 @@ export const callbackParameters: CheckDefinition[] = [
           browser,
           errorCallback(callback, { client_id: context.platform.clientId, ...query(start.state ?? '') }),
         )
-        expect(!runsScript(page, 'conformance()'), 'The page contains the markup of the callback unescaped.', page)
+        expect(
+          !runsScript(page, 'conformance()'),
+          'The page does not escape the markup from the callback address.',
+          page,
+        )
       },
     }),
   ),
@@ -345,7 +356,7 @@ export const callbackParameters: CheckDefinition[] = [
     id: 'declined-escapes',
     title: 'The page at cancel_url escapes markup in every parameter',
     rule: 'oauth-sanitize',
-    why: 'Anybody can make a visitor open the address of this page with markup.',
+    why: 'Anybody can make a visitor open the address of this page with markup in its query.',
     fix: 'Escape every part of the query that a page shows, or show no part of it.',
     async run(context) {
       for (const withState of [true, false])
@@ -360,18 +371,22 @@ export const callbackParameters: CheckDefinition[] = [
           const page = await followCallback(context, browser, cancelled)
           if (page.status === 404)
             throw new NotApplicable('there is no page at cancel_url, which another check reports')
-          expect(!runsScript(page, 'conformance()'), `The page contains the markup of ${name} unescaped.`, page)
+          expect(
+            !runsScript(page, 'conformance()'),
+            `The page does not escape the markup in the parameter ${name}.`,
+            page,
+          )
         }
     },
   },
   {
     id: 'callback-code-literal',
-    title: 'The characters of a code add no fields to the exchange',
+    title: 'A code that contains & or = adds no field to the exchange',
     rule: 'CL-15',
-    why: 'If the client does not encode the code, an & in it begins another field of the form.',
-    fix: 'Encode every value of the form, preferably with a library that builds forms.',
+    why: 'If the client does not encode the code, a & in the code begins another field of the form.',
+    fix: 'Encode every value of the form, for example with a library that builds forms.',
     async run(context) {
-      // The second code is for clients that refuse a code with a space.
+      // The second code has no space, because some clients refuse a code with a space.
       for (const code of ['a&client_id=evil&redirect_uri=https://evil.example/&x=%26 +y', 'a&client_id=evil&x=%26+y']) {
         const known = context.arrived('exchange').length
         const { browser, callback } = await beginLogin(context)
@@ -381,7 +396,7 @@ export const callbackParameters: CheckDefinition[] = [
           const body = step.request.body as Record<string, unknown>
           expect(
             body?.code === code && body.client_id === context.platform.clientId,
-            'The exchange contained fields or values that came from the code.',
+            'The code in the callback changed or added a field of the exchange.',
             step,
           )
         }
@@ -391,10 +406,10 @@ export const callbackParameters: CheckDefinition[] = [
   ...oddCodes.map(
     ([id, what, code]): CheckDefinition => ({
       id: `callback-code-${id}`,
-      title: `The client does not send the portal a code that contains ${what}`,
+      title: `When the code in a callback contains ${what}, the client does not send this code to the portal`,
       rule: 'code-characters',
-      why: 'No code of the portal contains such a character. Anybody can make a visitor open this address, and every unnecessary request uses a connection to the portal.',
-      fix: 'Before the exchange, check that the code contains only printable ASCII characters. If it contains another character, answer with status 400.',
+      why: 'The portal issues no code with such a character. Anybody can make visitors open such a callback, and every useless exchange costs a connection to the portal.',
+      fix: 'Before the exchange, check that the code contains only printable ASCII characters. If the code contains another character, answer with status 400.',
       async run(context) {
         const plain = await beginLogin(context)
         await followCallback(context, plain.browser, plain.callback)
@@ -408,9 +423,9 @@ export const callbackParameters: CheckDefinition[] = [
   ),
   {
     id: 'callback-escapes-success',
-    title: 'After a successful callback, the page escapes markup in every parameter',
+    title: 'The page after a successful callback escapes markup in every parameter',
     rule: 'oauth-sanitize',
-    why: 'Anybody can add parameters to a callback address. A script in a parameter then runs on the page after the login, with the session of the visitor.',
+    why: 'Anybody can add parameters to a callback address. If the page does not escape them, a script in a parameter runs with the session of the visitor.',
     fix: 'Escape every part of the query that a page shows, or show no part of it.',
     async run(context) {
       let hasExchanged = false
@@ -420,18 +435,23 @@ export const callbackParameters: CheckDefinition[] = [
         callback.searchParams.set(name, markup)
         const page = await followCallback(context, browser, callback)
         hasExchanged ||= (await context.codeExchanges()).length > known
-        expect(!runsScript(page, 'conformance()'), `The page contains the markup of ${name} unescaped.`, page)
+        expect(
+          !runsScript(page, 'conformance()'),
+          `The page does not escape the markup in the parameter ${name}.`,
+          page,
+        )
       }
-      if (!hasExchanged) throw new Undecided('The client made no exchange for a callback with one more parameter.')
+      if (!hasExchanged)
+        throw new Undecided('The client made no exchange for a callback with a changed or additional parameter.')
     },
   },
   {
     id: 'callback-code-long',
-    title: 'The client does not send a code of 8 KB to the portal',
+    title: 'When the code in a callback is 8 KB long, the client does not send this code to the portal',
     rule: 'code-length',
     // This rule is only advice: RFC 6749, 4.1.2 says "The client should avoid making assumptions about code value
-    // sizes", so a client that sends a code of any length is correct, too.
-    why: 'Anybody can call the callback with a long code, and so make the client send large requests to the portal.',
+    // sizes", so a client that accepts a code of any length is correct, too.
+    why: 'Anybody can send a callback with a long code. The client would then send large requests to the portal.',
     fix: 'Refuse a code of more than about 2,000 characters.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -443,9 +463,9 @@ export const callbackParameters: CheckDefinition[] = [
   ...garbage.map(
     ([id, title, query]): CheckDefinition => ({
       id: `callback-${id}`,
-      title: `The client answers a callback ${title} with a page that refuses it`,
+      title: `When a callback comes ${title}, the client refuses the callback with a page`,
       rule: id === 'nothing' ? 'CL-04' : 'oauth-sanitize',
-      why: 'Anybody can send such a callback. An exception that the client does not catch can end the client for all visitors.',
+      why: 'Anybody can send such a callback. An uncaught exception can end the process of the client for all visitors.',
       fix: 'Check the query before you use it, and answer with status 400.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)
@@ -453,8 +473,8 @@ export const callbackParameters: CheckDefinition[] = [
         const state = `state=${encodeURIComponent(start.state ?? '')}`
         const ofALogin = /\bstate=/.test(query) ? query.replace(/\bstate=[^&]*/, state) : `${query || '?'}&${state}`
         for (const name of ['code', 'state']) callback.searchParams.delete(name)
-        // Sends the callback once without a login, and once with the cookies of a begun login, because then the client
-        // reads more of the query.
+        // Sends the callback without a login, and then with the cookies of a login that has begun. With these cookies,
+        // the client reads more of the query.
         for (const [sent, headers, isOfALogin] of [
           [query, navigationHeaders, false],
           [`${ofALogin}&${callback.searchParams}`, { ...navigationHeaders, ...(cookie && { cookie }) }, true],
@@ -462,7 +482,8 @@ export const callbackParameters: CheckDefinition[] = [
           const exchange = await context.request(context.platform.redirectUri + sent, { headers })
           const status = statusOf(exchange)
           expect(status > 0, 'There was no answer.', exchange)
-          // If the client sent the code to the portal, the portal has refused it.
+          // If the client sent the code to the portal, the portal has refused the exchange, and the client may report
+          // this with these statuses.
           const isUpstream = isOfALogin && [502, 503, 504].includes(status)
           expect(status < 500 || isUpstream, `The callback was answered with status ${status}.`, exchange)
           expect(
@@ -479,8 +500,8 @@ export const callbackParameters: CheckDefinition[] = [
 ]
 
 /**
- * Sends one callback for each change of the parameter. Fails if the client exchanges the code of a changed
- * callback. Does not apply if the client accepts any value.
+ * Sends one callback for each change of the parameter, and fails if the client exchanges the code of a changed
+ * callback. If the client accepts any value of the parameter, the check does not apply.
  */
 async function expectSimilarRefused(
   context: CheckContext,
@@ -505,7 +526,7 @@ async function expectSimilarRefused(
       ...exchanges,
     )
   }
-  // A client that refuses every callback proves nothing.
+  // If the client refuses even a correct callback, the refusals above prove nothing.
   const { browser, callback } = await beginLogin(context)
   await followCallback(context, browser, callback)
   if ((await context.codeExchanges()).length === 0)

@@ -1,4 +1,4 @@
-// The callback: a login that works, and callbacks that do not come from a redirect of the portal.
+// Tests the callback: in a normal login, and when the request does not come from a redirect of the portal.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -21,7 +21,7 @@ export const callback: CheckDefinition[] = [
     title: 'A visitor who signs in at the portal is signed in at the client',
     rule: 'login-works',
     why: 'A client that signs nobody in is of no use to visitors. Most other checks also need a login that works.',
-    fix: 'Compare your login with the steps of a login in docs/reference/platform.md. The evidence shows at which step your login stopped.',
+    fix: 'Compare your login with the steps in docs/reference/platform.md. The evidence shows at which step your login stopped.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
@@ -45,7 +45,7 @@ export const callback: CheckDefinition[] = [
       expectWithFix(
         adviceForLogin(context),
         isSignedIn,
-        `After the login, which ended with ${describePage(landed)}, a visit of ${page} made no successful call of the API.`,
+        `After the login, which ended with ${describePage(landed)}, the client made no successful API call for a visit of ${page}.`,
         landed,
         ...steps,
       )
@@ -55,14 +55,15 @@ export const callback: CheckDefinition[] = [
     id: 'login-lands-signed-in',
     title: 'The first page after the login shows the visitor as signed in',
     rule: 'CL-26',
-    why: 'Browsers send no SameSite=Strict cookie after redirects that began on another site. If the callback answers with a redirect, the next page is signed out.',
+    why: 'Browsers send no SameSite=Strict cookie after redirects that began on another site. If the client answers the callback with a redirect, the next page shows the visitor as signed out.',
     fix: 'Answer the callback with status 200 and a page with a meta refresh to a page of the client.',
     needs: ['page'],
     async run(context) {
       await expectLandsSignedIn(context, context.browser())
       const { login, returnTo, page } = context.settings
       if (!returnTo) return
-      // A client may answer with a page only if the login leads to its usual page.
+      // Tests a return address, too, because some clients answer with a page only if the login leads to their usual
+      // page.
       const there = `${page}${page.includes('?') ? '&' : '?'}conformance=1`
       const { browser, callback } = await beginLogin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
       await expectLandsSignedIn(context, browser, callback)
@@ -70,10 +71,10 @@ export const callback: CheckDefinition[] = [
   },
   {
     id: 'callback-code-not-in-address',
-    title: 'After the login, the address bar contains neither code nor state',
+    title: 'After the login, the address in the address bar contains neither code nor state',
     rule: 'CL-28',
-    why: 'People copy and share the address in the address bar, and the history keeps it.',
-    fix: 'Leave the callback by a redirect, or by a page with a meta refresh, which replaces the entry in the history.',
+    why: 'People copy and share the address in the address bar, and the history of the browser keeps this address.',
+    fix: 'Answer the callback with a redirect or with a meta refresh. Both replace the entry in the history.',
     async run(context) {
       const landed = await context.signIn(context.browser())
       if (landed.status >= 400) throw new NotApplicable('a plain login fails, which another check reports')
@@ -81,23 +82,27 @@ export const callback: CheckDefinition[] = [
       if (left.length > 0 && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed, context.settings))
       expect(
         left.length === 0,
-        `After the login the address is ${new URL(landed.url).pathname} with ${left.join(' and ')}.`,
+        `After the login, the address is ${new URL(landed.url).pathname} with ${left.join(' and ')}.`,
       )
-      // The values may also be in the address under other names, or in its path or fragment.
+      // The address may contain the values under other names, too, or in its path or fragment.
       const query = landed.trail
         .map(({ request }) => new URL(request.url))
         .find(url => url.href.startsWith(context.platform.redirectUri) && url.searchParams.has('code'))?.searchParams
       for (const name of ['code', 'state']) {
         const value = query?.get(name) ?? ''
-        expect(value === '' || !landed.url.includes(value), `After the login the address contains the ${name}.`, landed)
+        expect(
+          value === '' || !landed.url.includes(value),
+          `After the login, the address contains the ${name}.`,
+          landed,
+        )
       }
     },
   },
   {
     id: 'callback-no-referrer',
-    title: 'No request after the callback has the address of the callback as its Referer',
+    title: 'No request after the callback has the callback address as its Referer',
     rule: 'CL-27',
-    why: 'The address of the callback contains code and state. Other servers and their logs get both values in the Referer of the next request.',
+    why: 'The callback address contains code and state. In a Referer, both values reach other servers and their logs.',
     fix: 'Send Referrer-Policy: no-referrer with the answer to the callback.',
     async run(context) {
       const browser = context.browser()
@@ -106,7 +111,11 @@ export const callback: CheckDefinition[] = [
         const referer = request.headers.referer ?? ''
         return referer.startsWith(context.platform.redirectUri) && /[?&](code|state)=/.test(referer)
       })
-      expect(leaks.length === 0, 'A request after the callback contained its address.', ...leaks)
+      expect(
+        leaks.length === 0,
+        'The Referer of a request after the callback contained the callback address.',
+        ...leaks,
+      )
     },
   },
   {
@@ -142,10 +151,10 @@ export const callback: CheckDefinition[] = [
   },
   {
     id: 'callback-nothing-foreign',
-    title: 'The page of the callback loads nothing from other sites and contains neither code nor state',
+    title: 'The page that answers the callback loads nothing from other sites, and contains neither code nor state',
     rule: 'CL-27',
-    why: 'A script or an image of another site can get the code from the address or from the Referer.',
-    fix: 'Answer the callback with a page that only leads to the next page: a meta refresh and a link.',
+    why: 'A script from another site can read the code in the address. A request for an image sends the code in its Referer.',
+    fix: 'Answer the callback with a page that has only a meta refresh and a link to the next page.',
     async run(context) {
       const answer = await callbackOf(context)
       const { searchParams } = new URL(answer.request.url)
@@ -160,8 +169,8 @@ export const callback: CheckDefinition[] = [
     id: 'login-no-secret',
     title: 'No page and no cookie of a login contains the client secret',
     rule: 'secret-on-backend',
-    why: 'Everybody who signs in could read the secret, and then call the portal as this client.',
-    fix: 'Keep the client secret at the server: no template, script or cookie needs it.',
+    why: 'Every visitor could read the secret there, and then call the portal as this client.',
+    fix: 'Keep the client secret on the server. No template, script or cookie needs the secret.',
     async run(context) {
       const secret = context.platform.clientSecret.reveal()
       const spellings = [secret, encodeURIComponent(secret)]
@@ -181,10 +190,11 @@ export const callback: CheckDefinition[] = [
   ...states,
   {
     id: 'callback-resent',
-    title: 'When the browser sends a callback four times at once, the client answers each request with a page',
+    title:
+      'When the browser sends the same callback four times at the same time, the client answers each request with a page',
     rule: 'CL-29',
-    why: 'Browsers repeat a request when its connection breaks. A visitor whose repeated callback fails sees an error, although the login worked.',
-    fix: 'Let all requests with the same state share one exchange. If a repeated callback comes after the exchange, answer it with a page that leads to the next page.',
+    why: 'Browsers repeat a request when its connection breaks. If the repeated callback fails, the visitor sees an error although the login worked.',
+    fix: 'Let all requests with the same state share one exchange. If the same callback comes again after the exchange, answer with a page that leads to the next page.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const pages = await deliverOften(context, browser, callback)
@@ -200,10 +210,10 @@ export const callback: CheckDefinition[] = [
   },
   {
     id: 'callback-resent-signed-in',
-    title: 'When the browser sends a callback four times at once, the visitor is signed in',
+    title: 'When the browser sends the same callback four times at the same time, the visitor is signed in',
     rule: 'resent-callback-signs-in',
-    why: 'The browser shows only the last of the four answers, and the visitor has made no mistake.',
-    fix: 'When a repeated callback arrives late, keep the session that the first request created.',
+    why: 'Browsers repeat a request when its connection breaks, and show only the last answer. The visitor did nothing wrong.',
+    fix: 'When the same callback arrives again, keep the session that the first request created.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -213,10 +223,10 @@ export const callback: CheckDefinition[] = [
   },
   {
     id: 'callback-resent-exchanges',
-    title: 'When the browser sends a callback four times at once, the client makes one exchange',
+    title: 'When the browser sends the same callback four times at the same time, the client makes only one exchange',
     rule: 'resent-callback-one-exchange',
-    why: 'A code is valid once. The portal answers a second exchange only for a few seconds, and later revokes the tokens of the first exchange.',
-    fix: 'Let all requests with the same state share one exchange. Processes that share no memory cannot do this, so this is advice.',
+    why: 'A code is valid for one exchange. The portal accepts a second exchange only within a few seconds. After that, a second exchange revokes the tokens of the first exchange.',
+    fix: 'Let all requests with the same state share one exchange. This rule is only advice, because processes without common memory cannot do this.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await deliverOften(context, browser, callback)
@@ -227,10 +237,10 @@ export const callback: CheckDefinition[] = [
   },
   {
     id: 'callback-resent-late',
-    title: 'If the browser repeats the callback after the login, the visitor stays signed in',
+    title: 'If the browser sends the callback again after the login, the visitor stays signed in',
     rule: 'resent-callback-signs-in',
-    why: 'A browser sends a request again when it gets no answer. The second request has the cookies from before the login. If its answer deletes or replaces the session cookies, the visitor is signed out.',
-    fix: 'Answer a callback of a login that has ended with a page, and set or delete no cookie of the session.',
+    why: 'A browser sends the callback again if it gets no answer. The second request has the cookies from before the login. If the answer to this request deletes or replaces the session cookies, the visitor is signed out.',
+    fix: 'If the login of a callback has already ended, answer with a page. Set and delete no session cookie in this answer.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -256,9 +266,9 @@ export const callback: CheckDefinition[] = [
   ...hostileValues,
   {
     id: 'callback-post',
-    title: 'The client exchanges no code that a form or another method sends to the callback',
+    title: 'The client exchanges no code from a callback with a method other than GET',
     rule: 'only-supported-methods',
-    why: 'The portal redirects with GET. A form that is sent to the callback comes from an attacker.',
+    why: 'The redirect of the portal is always a GET request. A form that is sent to the callback comes from an attacker.',
     fix: 'Accept only GET at the callback path, and answer other methods with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -267,8 +277,9 @@ export const callback: CheckDefinition[] = [
         `<form method="post" action="${callback.origin}${callback.pathname}">${[...callback.searchParams].map(([name, value]) => `<input name="${name}" value="${value}">`).join('')}<button>Go</button></form>`,
       )
       await browser.submit(page, page.forms[0]!)
-      expect((await context.codeExchanges()).length === 0, 'The client exchanged the code of the form.')
-      // The code can also be in the address. Browsers send a Lax cookie only with a form of the same site.
+      expect((await context.codeExchanges()).length === 0, 'The client exchanged the code in the form.')
+      // Tests a code in the address, too. The request comes from the same site, because browsers send no Lax cookie
+      // with a form of another site.
       for (const method of ['POST', 'PUT', 'DELETE']) {
         const { browser, callback } = await beginLogin(context)
         const cookie = cookieHeader(context, browser, callback.href)
@@ -294,7 +305,7 @@ export const callback: CheckDefinition[] = [
     id: 'callback-head',
     title: 'The client makes no exchange for a HEAD request to the callback',
     rule: 'head-no-effect',
-    why: 'A program that checks links with HEAD would use up the code.',
+    why: 'Programs that check links send HEAD requests. Such a request would use up the code.',
     fix: 'Answer HEAD with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -309,10 +320,10 @@ export const callback: CheckDefinition[] = [
   },
   {
     id: 'callback-cross-site-frame',
-    title: 'A callback in a frame of another site is refused',
+    title: 'The client refuses a callback that another site loads in a frame',
     rule: 'CL-32',
     why: 'Another site could finish a login in a hidden frame, and the visitor would not notice.',
-    fix: 'Refuse a callback with a Sec-Fetch-Dest header other than document.',
+    fix: 'Refuse a callback whose Sec-Fetch-Dest header has a value other than document.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const cookie = cookieHeader(context, browser, callback.href)
@@ -330,9 +341,9 @@ export const callback: CheckDefinition[] = [
   },
   {
     id: 'declined',
-    title: 'A visitor who declines at the portal gets a page of the client, and is not signed in',
+    title: 'A visitor who declines the login at the portal gets a page of the client, and is not signed in',
     rule: 'cancel-url-page',
-    why: 'The portal sends visitors who decline to cancel_url. If this page is missing, they see an error.',
+    why: 'If a visitor declines the login, the portal sends the browser to cancel_url. If this page is missing, the visitor sees an error.',
     fix: 'Answer cancel_url with a page that says that nobody was signed in, and offers to sign in.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -355,24 +366,25 @@ export const callback: CheckDefinition[] = [
         statuses.push(page.status)
       }
       expectWithFix(
-        'Show the page also if cancel_url has no parameters, because another portal may add none.',
+        'Show the page even if the address has no parameters, because another portal may add no parameters to cancel_url.',
         statuses[0]! >= 400 || statuses[1]! < 400,
-        `With error and state, cancel_url was answered with status ${statuses[0]}, but without them with status ${statuses[1]}.`,
+        `With error and state, cancel_url was answered with status ${statuses[0]}. Without parameters, it was answered with status ${statuses[1]}.`,
       )
-      expect((await context.codeExchanges()).length === 0, 'A code was exchanged.')
+      expect((await context.codeExchanges()).length === 0, 'The client exchanged a code.')
     },
   },
   {
     id: 'session-new',
-    title: 'A login creates a new session, whatever cookies the browser had before',
+    title: 'A login creates a new session, whatever cookies the browser had before the login',
     rule: 'CL-20',
-    why: 'An attacker can set a known session id in the browser before the login. If the login keeps this id, the attacker can use the session of the visitor.',
-    fix: 'Create a new session with a new id at every login. Never use an id that came with the request.',
+    why: 'An attacker can put a session id that the attacker knows into the browser before the login. If the client keeps this id, the attacker can use the session of the visitor.',
+    fix: 'Create a new session with a new id at every login. Never keep the id from a cookie of the request.',
     needs: ['page'],
     async run(context) {
       const attacker = await context.signedIn({ person: await context.otherPerson() })
       const person = await context.otherPerson()
-      // Plants the session cookies of the attacker, and values that the attacker chose, some of them in the format of the client's values.
+      // Plants the attacker's own session cookies, and then values that the attacker chose. Some of these values have
+      // the format that the client uses.
       const names = ownCookies(context, attacker.browser)
       const chosen = (choose: (value: string) => string) => {
         const browser = attacker.browser.copy()
@@ -381,13 +393,13 @@ export const callback: CheckDefinition[] = [
       }
       const clean = context.browser()
       for (const planted of [clean, attacker.browser.copy(), chosen(ofSameForm), chosen(() => 'c0ffee'.repeat(6))]) {
-        // Contains the planted cookies, and later also the cookies that the client sets.
+        // The victim's browser has the planted cookies, and later also the cookies that the client sets.
         const browser = planted.copy()
         const start = await context.startLogin(browser)
-        // The copy includes the cookies of the begun login, because the attacker may have begun it.
+        // The copy includes the cookies of the started login, because the attacker may have started this login.
         const known = browser.copy()
         await followCallback(context, browser, await context.authorize(start, person))
-        // A client may refuse the login because of the planted cookies: the attacker then gets no session.
+        // A client may refuse the login because of the planted cookies. The attacker then gets no session.
         if (planted === clean && !(await context.isSignedIn(browser, { person })))
           throw new Undecided('A plain login does not work.')
         for (const thief of [planted, known])
@@ -400,10 +412,10 @@ export const callback: CheckDefinition[] = [
   },
   {
     id: 'session-replaced',
-    title: 'A login as another user replaces the visitor who was signed in',
+    title: 'When another user signs in with the same browser, the new session replaces the old one',
     rule: 'CL-20',
-    why: 'If the first visitor stays signed in, the second visitor works in the account of the first visitor without noticing.',
-    fix: 'Replace the whole session: the tokens and everything else about the visitor.',
+    why: "If the session of the first visitor stays, the second visitor works in the first visitor's account without noticing.",
+    fix: 'At every login, replace the tokens and all other data about the visitor.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -419,7 +431,7 @@ export const callback: CheckDefinition[] = [
     title: 'When the client refuses a callback, the visitor stays signed in',
     rule: 'refused-callback',
     why: 'If a refused callback ends the session, any website can sign visitors out by sending them to a forged callback.',
-    fix: 'Compare the state first. Replace or delete the session cookies only after a successful exchange.',
+    fix: 'Compare the state before everything else. Replace or delete the session cookies only after a successful exchange.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -440,7 +452,7 @@ export const callback: CheckDefinition[] = [
   ...returnTo,
 ]
 
-/** How to fix a login that signs nobody in, depending on the step at which it stopped. */
+/** Returns advice for a login that signs nobody in. The advice depends on the step at which the login stopped. */
 function adviceForLogin(context: CheckContext): string {
   const [exchange] = context.arrived('exchange').slice(-1)
   if (!exchange)
@@ -452,17 +464,21 @@ function adviceForLogin(context: CheckContext): string {
   const [call] = context.arrived('api').slice(-1)
   if (call)
     return `The API answered ${call.response.status}: send Authorization: Bearer with the access token of the exchange.`
-  return 'The exchange worked, but the client did not call the API. Check whether the browser keeps the cookie of the session (see Set-Cookie), and whether --page names a page that calls the API.'
+  return 'The exchange worked, but the client did not call the API. Check whether the browser keeps the session cookie (see Set-Cookie in the evidence), and whether the page at --page calls the API.'
 }
 
-/** Fails if the first page after the login is signed out. `callback`: the callback of a login that this browser has begun. */
+/**
+ * Fails if the first page after the login shows the visitor as signed out. `callback` belongs to a login that this
+ * browser has begun.
+ */
 async function expectLandsSignedIn(context: CheckContext, browser: Browser, callback?: URL): Promise<void> {
   const person = await context.person()
   const known = context.arrived('api', 'me').length
   const landed = callback ? await followCallback(context, browser, callback) : await context.signIn(browser)
   if (isCallback(context, landed) && mayGoOnByScript(landed))
     throw new Undecided(describeScript(landed, context.settings))
-  // A fault here can be a loop: the page gets no cookie and redirects to the portal, and the portal knows the visitor and redirects back.
+  // A fault can be a redirect loop. If the browser does not send the session cookie, the page redirects to the portal,
+  // and the portal redirects back.
   expect(!landed.fault, `The login ended with ${landed.fault}.`, landed)
   await context.platform.settle()
   const isCalled = () =>
@@ -475,12 +491,12 @@ async function expectLandsSignedIn(context: CheckContext, browser: Browser, call
     new URL(landed.url).pathname === new URL(context.url(context.settings.page)).pathname
   expect(
     !landed.url.startsWith(context.platform.portalUrl),
-    'After the login the browser is at the portal again.',
+    'After the login, the browser is at the portal again.',
     landed,
   )
   if (!isCalled() && !isThere) await browser.visit(context.url(context.settings.page), { from: landed })
   await context.platform.settle()
-  expect(isCalled(), `The page after the login, ${landed.url}, is not signed in.`, landed)
+  expect(isCalled(), `The page after the login, ${landed.url}, does not show the visitor as signed in.`, landed)
 }
 
 function isCallback({ settings }: CheckContext, { url }: Page): boolean {
@@ -491,7 +507,7 @@ function deliverOften(context: CheckContext, browser: Browser, callback: URL): P
   return Promise.all([1, 2, 3, 4].map(() => followCallback(context, browser.newTab(), callback)))
 }
 
-/** The answer to the callback itself, without later redirects. */
+/** Returns the answer to the callback request, without the redirects that follow. */
 async function callbackOf(context: CheckContext) {
   const { browser, callback } = await beginLogin(context)
   const page = await followCallback(context, browser, callback)
@@ -499,18 +515,21 @@ async function callbackOf(context: CheckContext) {
 }
 
 /**
- * Ends the check unless the same request works without the change. Otherwise the client could have refused the changed
- * request for another reason.
+ * Sends the request without the change, and ends the check as undecided if the client makes no exchange. The client may
+ * then have refused the changed request for another reason.
  */
 async function expectRawExchange(context: CheckContext): Promise<void> {
   const { browser, callback } = await beginLogin(context)
   const cookie = cookieHeader(context, browser, callback.href)
   await context.request(callback.href, { headers: { ...navigationHeaders, ...(cookie && { cookie }) } })
   if ((await context.codeExchanges()).length === 0)
-    throw new Undecided('The client also makes no exchange for a plain callback.')
+    throw new Undecided('The client makes no exchange even for a plain callback.')
 }
 
-/** Another value of the same length, with a digit for each digit and a letter of the same case for each letter. */
+/**
+ * Returns another value of the same length. Each digit becomes another digit, and each letter from a to f another one
+ * of these letters.
+ */
 function ofSameForm(value: string): string {
   return value
     .replace(/[0-9]/g, digit => `${(Number(digit) + 3) % 10}`)

@@ -11,7 +11,7 @@ const evil = 'https://evil.example/'
 const markup = '"\'><img src=x onerror=conformance()>'
 const scriptAddress = 'javascript:conformance()'
 
-/** Names and values that the client must ignore (RFC 6749, 4.1.2). */
+/** Unknown parameters, which the client must ignore (RFC 6749, 4.1.2). */
 const unknown: [name: string, value: string][] = [
   ['session_state', 'something'],
   ['scope', 'openid profile'],
@@ -39,7 +39,7 @@ const unknown: [name: string, value: string][] = [
   ['address', evil],
 ]
 
-/** Names under which clients read the page after a login. */
+/** Names that clients often use for the parameter with the page after the login. */
 const targets = [
   'next',
   'redirect',
@@ -67,17 +67,17 @@ const shown = [
   'unknown',
 ]
 
-/** Line breaks, plain and encoded once more. The last is two letters whose low bytes are a line break. */
+/** Line breaks, plain and percent-encoded. The last value has two letters whose low bytes are a line break. */
 const breaks = ['\r\n', '\n', '\r', '%0d%0a', '\u560d\u560a']
 const added = 'x-conformance-added'
 
 export const hostileValues: CheckDefinition[] = [
   {
     id: 'callback-unknown-parameters',
-    title: 'A callback with unknown parameters of any name works',
+    title: 'A login works even if its callback has unknown parameters with unusual names',
     rule: 'unknown-parameters',
-    why: 'The portal or a program in between may add parameters. Names with dots, brackets or letters outside ASCII break some parsers, and names such as __proto__ break some objects.',
-    fix: 'Read the parameters that you know by their names, and ignore all others.',
+    why: 'The portal or a program in between may add parameters. Some parsers fail at names with dots, brackets or letters outside ASCII. In some languages, names such as __proto__ change objects.',
+    fix: 'Read only the parameters that you know, and ignore all other parameters.',
     needs: ['page'],
     async run(context) {
       const signsIn = async (some: typeof unknown): Promise<Page | undefined> => {
@@ -86,7 +86,8 @@ export const hostileValues: CheckDefinition[] = [
         const page = await followCallback(context, browser, callback)
         return (await context.isSignedIn(browser)) ? undefined : page
       }
-      // Few clients fail, so the check first sends all parameters together, and looks for the wrong one only after that.
+      // Sends all parameters in one callback first, because few clients fail. Only if this login fails, the check tests
+      // each parameter.
       const page = await signsIn(unknown)
       if (page === undefined) return
       for (const [name, value] of unknown) {
@@ -108,7 +109,7 @@ export const hostileValues: CheckDefinition[] = [
     title: 'No parameter of a callback decides where the browser goes after the login',
     rule: 'CL-25',
     why: 'Anybody can add a parameter to a callback. A client that reads the next page from the callback is an open redirect.',
-    fix: 'Keep the page for after the login with the state of the login, and read no address from the callback.',
+    fix: 'Store the next page together with the state when the login begins. Read no address from the callback.',
     async run(context) {
       let hasExchanged = false
       const names = [...new Set([...targets, ...(context.settings.returnTo ? [context.settings.returnTo] : [])])]
@@ -129,15 +130,15 @@ export const hostileValues: CheckDefinition[] = [
         const page = await followCallback(context, browser, cancelled, isEvil)
         expectHere(page, 'the page at cancel_url')
       }
-      if (!hasExchanged) throw new Undecided('The client made no exchange for a callback with more parameters.')
+      if (!hasExchanged) throw new Undecided('The client made no exchange for a callback with additional parameters.')
     },
   },
   {
     id: 'callback-escapes-anything',
-    title: 'A page for a refused callback escapes every parameter, its name and its value',
+    title: 'The page for a refused callback escapes the name and the value of every parameter',
     rule: 'oauth-sanitize',
     why: 'Anybody can make a visitor open a callback address with markup. Clients often escape only the parameters that they expect.',
-    fix: 'Escape every part of the query that a page shows, or show no part of it. Make no link from a value.',
+    fix: 'Escape every part of the query that a page shows, or show no part of it. Never use a value of the query as the address of a link.',
     async run(context) {
       for (const name of shown)
         for (const value of name === 'error_uri' ? [markup, scriptAddress] : [markup])
@@ -158,10 +159,10 @@ export const hostileValues: CheckDefinition[] = [
   },
   {
     id: 'header-injection',
-    title: 'A line break in any parameter of a login, a callback or a page adds no header to an answer',
+    title: 'A line break in a parameter of any address adds no header to the answer',
     rule: 'header-injection',
-    why: 'A line break in a header begins another header. In this way an attacker could set a cookie or a policy for the visitor.',
-    fix: 'Write no value of a request into a header without checking it. Refuse control characters.',
+    why: 'A line break in a header begins another header. An attacker could use this to set a cookie or a Content-Security-Policy.',
+    fix: 'Before you write a value from a request into a header, check the value. Refuse control characters.',
     async run(context) {
       const { login, returnTo, page, callback: callbackPath } = context.settings
       for (const line of breaks) {
@@ -212,12 +213,12 @@ function expectHere(page: Page, what: string): void {
 }
 
 function expectEscaped(page: Page, name: string): void {
-  expect(!runsScript(page, 'conformance()'), `The page contains the markup of ${name} unescaped.`, page)
+  expect(!runsScript(page, 'conformance()'), `The page does not escape the markup in ${name}.`, page)
   expect(!leadsToScript(page, 'conformance()'), `A link on the page runs the script in ${name}.`, page)
 }
 
 function expectNoHeader(exchange: Exchange): void {
   const isAdded =
     headerOf(exchange, added) !== undefined || setCookiesOf(exchange).some(line => readSetCookie(line).name === added)
-  expect(!isAdded, 'The answer has a header that came from a value of the request.', exchange)
+  expect(!isAdded, 'A parameter of the request has added a header to the answer.', exchange)
 }

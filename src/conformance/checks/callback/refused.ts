@@ -1,4 +1,4 @@
-// The answers to callbacks that sign nobody in: what they show, where they lead, and what happens to a session.
+// Tests how the client answers callbacks that sign nobody in: the page, its links and headers, and the session.
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -14,7 +14,7 @@ import {
 import { foreignLoads, isBareFailure } from '../../steps/page-content.ts'
 import { refusedCallbacks } from '../../steps/refused-callbacks.ts'
 
-/** RFC 6749, 4.1.2.1, and codes of extensions. */
+/** Error codes of RFC 6749, 4.1.2.1, one code of an extension, and one unknown code. */
 const errors = [
   'access_denied',
   'server_error',
@@ -28,10 +28,10 @@ const errors = [
 export const refused: CheckDefinition[] = [
   {
     id: 'callback-error-page',
-    title: 'After a callback with any error, the client shows a page and begins no new login',
+    title: 'When a callback contains an error, the client shows a page and does not begin a new login by itself',
     rule: 'CL-13',
-    why: 'The portal remembers the visitor, and would redirect back at once. A client that begins a new login by itself can send the visitor around in circles.',
-    fix: 'Answer every error with a page that says that nobody was signed in, with a link to a new login.',
+    why: 'If the client begins a new login by itself, the portal may redirect back at once with the same error. The browser is then redirected without end.',
+    fix: 'Answer every error with a page that says that nobody was signed in. Put a link to a new login on this page.',
     async run(context) {
       for (const error of errors) {
         const { browser, start, callback } = await beginLogin(context)
@@ -59,8 +59,8 @@ export const refused: CheckDefinition[] = [
     id: 'callback-refused-answer',
     title: 'When a callback signs nobody in, the visitor gets a page of the client',
     rule: 'stays-up',
-    why: 'The visitor must see that the login has failed. The default error page of a server says nothing.',
-    fix: 'Catch every failure in the code of the callback, and answer with a page that offers to sign in again.',
+    why: 'The visitor must learn that the login has failed. The default error page of a server does not say this.',
+    fix: 'Catch every failure in the code that handles the callback, and answer with a page that offers to sign in again.',
     async run(context) {
       for (const { what, page } of await refusedCallbacks(context)) {
         expect(page.status !== 0, `There was no answer to ${what}: ${page.fault}.`, page)
@@ -71,10 +71,10 @@ export const refused: CheckDefinition[] = [
   {
     id: 'callback-refused-closed',
     title:
-      'The page for a failed login contains neither code nor state, loads nothing from other sites and sends them no address',
+      'The page for a failed login contains neither code nor state, loads nothing from other sites, and does not send its address to them',
     rule: 'CL-27',
-    why: 'This page stays open, and its address contains the code. A code that failed here may still be valid.',
-    fix: 'Show a page of your own without any part of the query and without foreign content. Send Referrer-Policy: no-referrer.',
+    why: 'This page stays open, and its address contains the code. The code may still be valid, although this login failed.',
+    fix: 'Show a page that contains no part of the query and loads nothing from other sites. Send Referrer-Policy: no-referrer.',
     async run(context) {
       const elsewhere = context.platform.otherSite.url(`/from-a-failed-login`)
       for (const { what, browser, sent, page } of await refusedCallbacks(context)) {
@@ -100,7 +100,7 @@ export const refused: CheckDefinition[] = [
     id: 'callback-refused-no-store',
     title: 'The answer to a callback that signs nobody in says Cache-Control: no-store',
     rule: 'no-store',
-    why: 'The address of this answer contains a code and a state, and the answer deletes the cookie of the login. Clients often set the header only where the login succeeds.',
+    why: 'The address of this page contains a code and a state, and the answer deletes the login cookie. Clients often send the header only if the login succeeds.',
     fix: 'Send Cache-Control: no-store with every answer of the callback path, whatever its status.',
     async run(context) {
       for (const { what, page } of await refusedCallbacks(context)) {
@@ -116,10 +116,10 @@ export const refused: CheckDefinition[] = [
   },
   {
     id: 'callback-not-framed',
-    title: 'No other site can show the page of the callback or of cancel_url in a frame',
+    title: 'No other site can show the callback page or the page at cancel_url in a frame',
     rule: 'PG-08',
-    why: 'Another site can hide the page in a frame, so that visitors press its buttons without seeing them. Clients often set the header only for the pages behind the login.',
-    fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY at one place for all pages.",
+    why: 'Another site can load the page in an invisible frame. Visitors then press buttons of this page without seeing them. Clients often send the header only with pages for signed-in visitors.',
+    fix: "Send Content-Security-Policy: frame-ancestors 'none' or X-Frame-Options: DENY with all pages. Set the header at one place in the code.",
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       const answers = [(await followCallback(context, browser, callback)).trail[0]!]
@@ -144,8 +144,8 @@ export const refused: CheckDefinition[] = [
     id: 'callback-navigation-only',
     title: 'The client finishes a login only if the browser opens the callback as a whole page',
     rule: 'CL-32',
-    why: 'A page of another site could finish a login with an image or a script, and the visitor would not notice.',
-    fix: 'Refuse frames, images, scripts and prefetches by Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose.',
+    why: 'Another site could load the callback as an image or a script. The login would then finish, and the visitor would not notice.',
+    fix: 'Read Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose. Refuse callbacks that a browser requests for a frame, an image, a script or a prefetch.',
     async run(context) {
       for (const [what, headers] of Object.entries(noNavigations)) {
         const { browser, callback } = await beginLogin(context)
@@ -161,9 +161,9 @@ export const refused: CheckDefinition[] = [
   },
   {
     id: 'callback-forged-keeps-session',
-    title: 'No forged callback signs the visitor out, whatever is wrong with it',
+    title: 'No forged callback signs the visitor out, whichever parameter is wrong',
     rule: 'refused-callback',
-    why: 'Any website can send visitors to a forged callback and so sign them out. Clients often keep the session after some forged callbacks, and end it after others.',
+    why: 'Otherwise any website can sign visitors out by sending them to a forged callback. Many clients keep the session after some forged callbacks, and end the session after other ones.',
     fix: 'Change or delete the session only after a successful exchange.',
     needs: ['page'],
     async run(context) {
@@ -181,10 +181,10 @@ export const refused: CheckDefinition[] = [
   },
   {
     id: 'declined-keeps-session',
-    title: 'Opening cancel_url signs nobody out',
+    title: 'A visitor who opens cancel_url stays signed in',
     rule: 'PG-04',
-    why: 'Any website can send visitors to this address. A visitor who declines a second login also still has the first session.',
-    fix: 'At cancel_url, delete only the login whose state the address contains. Never delete the session.',
+    why: 'Any website can send visitors to this address. And if a visitor declines a second login, the session of the first login is still valid.',
+    fix: 'At cancel_url, delete only the login cookie of the state in the address. Never delete the session.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -211,10 +211,10 @@ export const refused: CheckDefinition[] = [
   },
   {
     id: 'state-signed-in-browser',
-    title: 'A callback is refused in a browser that is signed in and has begun no login',
+    title: 'The client refuses the callback of an attacker in the browser of a signed-in visitor',
     rule: 'CL-03',
-    why: "A client that does not check the state of visitors who are signed in lets an attacker change the visitor's account to the account of the attacker.",
-    fix: 'Compare the state of every callback with a login of this browser, even if the visitor is signed in.',
+    why: 'If the client skips the state check for signed-in visitors, an attacker can switch them to the account of the attacker.',
+    fix: 'Compare the state of every callback with the logins that this browser has begun, even if the visitor is signed in.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -249,22 +249,23 @@ export const refused: CheckDefinition[] = [
     id: 'exchange-failure-keeps-session',
     title: 'When the exchange of a second login fails, the visitor stays signed in',
     rule: 'UP-06',
-    why: 'If a failure of the portal ends a session that works, the visitor has to sign in again without a reason. Clients often delete the old session before the exchange.',
+    why: 'If a failure of the portal ends a valid session, the visitor must sign in again without a reason. Clients often delete the old session before the exchange.',
     fix: 'Replace the session only after you have checked the token response.',
     needs: ['page'],
     async run(context) {
       for (const [fault, what] of [
         ['exchange-400', 'is answered with status 400'],
         ['exchange-503', 'is answered with status 503'],
-        ['exchange-reset', 'is reset'],
+        ['exchange-reset', 'breaks with a connection reset'],
         ['exchange-state-other', 'returns another state'],
         ['exchange-access-token-null', 'returns no access token'],
       ] as const) {
         const { browser } = await context.signedIn()
         const start = await context.visitUntilPortal(browser, context.settings.login)
-        if (start.stoppedAt === undefined) throw new NotApplicable('a visitor who is signed in begins no login')
+        if (start.stoppedAt === undefined)
+          throw new NotApplicable('the client begins no login for a visitor who is signed in')
         if (!(await context.isSignedIn(browser.copy())))
-          throw new NotApplicable('the start of a login ends the session')
+          throw new NotApplicable('the client ends the session when a new login begins')
         const url = new URL(start.stoppedAt)
         const callback = await context.authorize({
           url,

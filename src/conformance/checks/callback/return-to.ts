@@ -1,4 +1,4 @@
-// The page to which a client sends the visitor after the login, for clients with a parameter for this page.
+// Tests the page to which the client sends the visitor after the login, if the client has a parameter for this page.
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
@@ -7,7 +7,10 @@ import { beginLogin, errorCallback, followCallback } from '../../steps/callback.
 import { describeScript, leadsToScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { isSame } from '../../steps/sign-out.ts'
 
-/** Values of the parameter for the page after the login. None may lead to another site. `{client}`: the origin of the client. */
+/**
+ * Values of the parameter for the page after the login. No value may lead to another site. `{client}` stands for the
+ * origin of the client.
+ */
 const returns: [id: string, value: string][] = [
   ['absolute', 'https://evil.example/'],
   ['two-slashes', '//evil.example/'],
@@ -41,12 +44,12 @@ const returns: [id: string, value: string][] = [
 
 const returnChecks: CheckDefinition[] = returns.map(([id, value]) => ({
   id: `return-to-${id}`,
-  title: `After a login with the return address ${JSON.stringify(value)}, the client sends nobody to another site`,
+  title: `When a login has the return address ${JSON.stringify(value)}, the client does not send the visitor to another site`,
   rule: 'CL-25',
-  why: 'A link to the login that ends at the page of an attacker is an open redirect.',
-  // A URL parser turns /.//evil.example/ into the path //evil.example/ at the client's own origin. A browser that reads
-  // this path in a Location goes to evil.example.
-  fix: "Take only a path of the client: parse it against the client's own origin, compare the origin of the result, and refuse it if its path then begins with two slashes.",
+  why: 'Visitors trust a link to the client. If the login then leads to a page of an attacker, the client has an open redirect.',
+  // A URL parser turns /.//evil.example/ into the path //evil.example/ at the client's own origin. If a Location header
+  // contains this path, the browser goes to evil.example.
+  fix: "Accept only a path of the client. Parse the address with the client's own origin as its base, and compare the origin of the result. Refuse the address if its path then begins with two slashes.",
   needs: ['returnTo'],
   async run(context) {
     const { client, login, returnTo } = context.settings
@@ -69,7 +72,7 @@ interface Begun {
   callback: URL
 }
 
-/** Ways in which a login fails. Each function returns the page that the visitor then sees. */
+/** Logins that fail. Each function makes a login fail, and returns the page that the visitor then sees. */
 const failures: [
   id: string,
   what: string,
@@ -83,7 +86,7 @@ const failures: [
   ],
   [
     'declined-bare',
-    'a login that the visitor declined, with a cancel_url without parameters',
+    'a login that the visitor declined, if the portal adds no parameters to cancel_url',
     (context, browser, { start }) => decline(context, browser, start, {}),
   ],
   [
@@ -124,10 +127,10 @@ async function decline(
 export const returnTo: CheckDefinition[] = [
   {
     id: 'return-to-works',
-    title: 'After a login, the visitor gets the page for which the login began',
+    title: 'After a login with a return address, the visitor gets the page at this address',
     rule: 'return-to',
-    why: 'A visitor who followed a link to a page would land on the start page, and would have to look for the page again.',
-    fix: 'Keep the path with the pending login, and redirect to it afterwards.',
+    why: 'Otherwise a visitor who followed a link to a page lands on the start page, and must look for the page again.',
+    fix: 'Store the return address together with the state when the login begins. Redirect the visitor to this address after the login.',
     needs: ['returnTo', 'page'],
     async run(context) {
       const { login, returnTo, page: path } = context.settings
@@ -143,7 +146,7 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-no-header',
     title: 'A line break in the return address adds no header to an answer',
     rule: 'header-injection',
-    why: 'A line break in a Location begins another header. An attacker could set a cookie for the visitor.',
+    why: "A line break in a Location header begins another header. An attacker could use this to set a cookie in the visitor's browser.",
     fix: 'Refuse a return address that contains control characters, and begin the login without it.',
     needs: ['returnTo'],
     async run(context) {
@@ -162,15 +165,15 @@ export const returnTo: CheckDefinition[] = [
     id: 'return-to-long',
     title: 'A login with a long return address works',
     rule: 'CK-03',
-    why: 'Browsers silently drop a cookie of more than 4,096 bytes. If the return address makes the cookie of the login too large, nobody can sign in.',
-    fix: 'Limit the length of the return address, and ignore a longer one.',
+    why: 'Browsers silently drop a cookie of more than 4,096 bytes. If the return address makes the login cookie too large, the visitor cannot sign in.',
+    fix: 'Limit the length of the return address. If the address is longer, begin the login without it.',
     needs: ['returnTo', 'page'],
     async run(context) {
       const { login, returnTo } = context.settings
       const browser = context.browser()
       const path = `${login}?${returnTo}=/${'a'.repeat(4000)}`
       const start = await context.visitUntilPortal(browser, path)
-      // A server may refuse such a long address at once with status 414.
+      // A server may refuse such a long address at once, for example with status 414.
       if (start.stoppedAt === undefined && [400, 413, 414, 431].includes(start.status)) return
       expectWithFix(
         'Refuse an address that is too long with status 414, or begin the login without it.',
@@ -187,10 +190,10 @@ export const returnTo: CheckDefinition[] = [
   ...failures.map(
     ([id, what, fail]): CheckDefinition => ({
       id: `return-after-${id}`,
-      title: `After ${what}, the next login leads to the page that the visitor wanted`,
+      title: `After ${what}, the next login leads to the page that the visitor wanted to see`,
       rule: 'return-after-failure',
-      why: 'The visitor has not reached the page yet, and would have to look for it again.',
-      fix: 'Link to a new login with the same return address, or keep the return address in a cookie.',
+      why: 'Otherwise the visitor must look for the page again.',
+      fix: 'On the page for the failed login, link to a new login with the same return address. Or keep the return address in a cookie.',
       needs: ['returnTo', 'page'],
       async run(context) {
         const { login, returnTo, page: path } = context.settings
@@ -214,10 +217,10 @@ export const returnTo: CheckDefinition[] = [
   {
     id: 'return-to-signed-in',
     title:
-      'When a visitor who is signed in opens the login path with any return address, the client sends nobody to another site',
+      'When a signed-in visitor opens the login path with a hostile return address, the client does not send the visitor to another site',
     rule: 'CL-25',
-    why: 'Many clients begin no login for a visitor who is signed in, and redirect to the return address without the check.',
-    fix: 'Check the return address at one place, before you use it or keep it.',
+    why: 'Many clients begin no login for a signed-in visitor. They redirect to the return address at once, and forget to check it.',
+    fix: 'Check the return address at one place in the code, before you use or store it.',
     needs: ['returnTo', 'page'],
     async run(context) {
       const { client, login, returnTo } = context.settings
@@ -233,10 +236,10 @@ export const returnTo: CheckDefinition[] = [
   },
   {
     id: 'return-to-twice',
-    title: 'When the return address is repeated or a list, the client sends nobody to another site',
+    title: 'When the return address is repeated or is a list, the client does not send the visitor to another site',
     rule: 'CL-25',
     why: 'If a client checks the first value and uses the last value, an attacker can send visitors to another site.',
-    fix: 'Check the same value that you keep. Ignore the parameter if it is repeated or not a text.',
+    fix: 'Read the parameter once, and check the value that you use. Ignore the parameter if it is repeated or is not a text.',
     needs: ['returnTo'],
     async run(context) {
       const { client, login, returnTo } = context.settings
@@ -261,10 +264,10 @@ export const returnTo: CheckDefinition[] = [
   },
   {
     id: 'return-to-referer',
-    title: 'After a login that began at a link on another site, the client does not send the visitor back to that site',
+    title: 'When a login begins with a link on another site, the client does not send the visitor back to that site',
     rule: 'CL-25',
     why: 'A client that takes the return address from the Referer sends visitors to every site that links to its login.',
-    fix: 'Take the return address only from your own parameter, and check that it is a path of the client.',
+    fix: 'Take the return address only from the parameter of the login path, and check that the address is a path of the client.',
     async run(context) {
       const { client, login } = context.settings
       const browser = context.browser()
@@ -283,10 +286,10 @@ export const returnTo: CheckDefinition[] = [
   },
   {
     id: 'return-to-after-failure',
-    title: 'The page for a failed or declined login leads to no other site, whatever the return address is',
+    title: 'The page for a failed or declined login has no link to another site, whatever the return address is',
     rule: 'CL-25',
-    why: 'Clients often check the return address only where a login succeeds, and also use it for a link on the page for a failed login.',
-    fix: 'Check the return address at the start of the login, before you keep it.',
+    why: 'The page for a failed login often has a link to the return address. Many clients check this address only when a login succeeds.',
+    fix: 'Check the return address at the start of the login, before you store it.',
     needs: ['returnTo'],
     async run(context) {
       const { login, returnTo } = context.settings
@@ -312,11 +315,14 @@ export const returnTo: CheckDefinition[] = [
   },
 ]
 
-/** Fails if the page is on another site, or leads to one or to a script. The portal is no other site here. */
+/**
+ * Fails if the page is on another site, or has a link to another site or to a script. The portal does not count as
+ * another site.
+ */
 function expectAtHome({ platform }: CheckContext, page: Page): void {
   const isPortal = page.stoppedAt?.startsWith(platform.portalUrl)
-  expect(!page.stoppedAt || isPortal, `The client sent the browser to ${page.stoppedAt}.`, page)
+  expect(!page.stoppedAt || isPortal, `The client sent the browser to another site: ${page.stoppedAt}.`, page)
   const link = page.links.find(({ url }) => URL.canParse(url) && new URL(url).hostname === 'evil.example')
-  expect(!link, `The page links to ${link?.url}.`, page)
-  expect(!leadsToScript(page, 'alert(1)'), 'The page links to a script.', page)
+  expect(!link, `The page links to another site: ${link?.url}.`, page)
+  expect(!leadsToScript(page, 'alert(1)'), 'The page has a link that runs a script.', page)
 }

@@ -1,4 +1,5 @@
-// The state of a login: it belongs to one browser, is valid once, and must be equal to the state of the callback.
+// Tests the state of a login. The state belongs to one browser, is valid for one callback, and must equal the state of
+// the callback.
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -20,12 +21,8 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
     'whose state differs in its last characters',
     (state, query) => query.set('state', `${state.slice(0, -4)}${state.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`),
   ],
-  [
-    'shortened',
-    'that contains only the first half of the state',
-    (state, query) => query.set('state', state.slice(0, state.length / 2)),
-  ],
-  ['longer', 'with characters after the state', (state, query) => query.set('state', `${state}A`)],
+  ['shortened', 'whose state is cut in half', (state, query) => query.set('state', state.slice(0, state.length / 2))],
+  ['longer', 'whose state has additional characters at the end', (state, query) => query.set('state', `${state}A`)],
   [
     'case',
     'whose state has lower case and upper case letters swapped',
@@ -40,10 +37,14 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
       query.append('state[]', state)
     },
   ],
-  ['twice', 'with a second, other state', (state, query) => query.append('state', anotherState(state))],
+  [
+    'twice',
+    'that has a wrong state after the right state',
+    (state, query) => query.append('state', anotherState(state)),
+  ],
   [
     'twice-first',
-    'with a first, other state',
+    'that has a wrong state before the right state',
     (state, query) => {
       query.delete('state')
       query.append('state', anotherState(state))
@@ -54,10 +55,10 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
 
 const stateChecks: CheckDefinition[] = wrongStates.map(([id, title, change]) => ({
   id: `state-${id}`,
-  title: `The client refuses a callback ${title}, and sends nothing to the portal`,
+  title: `The client refuses a callback ${title}, and makes no exchange`,
   rule: 'CL-04',
-  why: 'Only the state shows that a callback belongs to a login of this browser. Without this check, an attacker can sign visitors in to the account of the attacker.',
-  fix: 'Before the exchange, compare the state of the query with the state that you kept for this browser. Refuse the callback if one of them is missing, or if the query has several.',
+  why: 'Only the state shows that a callback belongs to a login of this browser. If the client does not compare the state, an attacker can sign visitors in to the account of the attacker.',
+  fix: 'Before the exchange, compare the state in the callback with the state that you stored for this browser. Refuse the callback if one of the two is missing, or if the callback has more than one state.',
   async run(context) {
     const { browser, start, callback } = await beginLogin(context)
     if (start.state === undefined)
@@ -68,9 +69,7 @@ const stateChecks: CheckDefinition[] = wrongStates.map(([id, title, change]) => 
   },
 }))
 
-/**
- * Callbacks after which a login has failed. If the login does not fail after such a callback, the check ends.
- */
+/** Logins that fail. If the client accepts the callback, or makes no exchange that could fail, the check ends. */
 const failedLogins: [
   id: string,
   when: string,
@@ -99,7 +98,7 @@ const failedLogins: [
   ],
   [
     'tokens',
-    'After a token response for another state',
+    'After a token response with the state of another login',
     async (context, browser, callback) => failExchange(context, browser, callback, 'exchange-state-other'),
   ],
 ]
@@ -117,7 +116,7 @@ function changed(callback: URL, name: string, value: string): URL {
   return url
 }
 
-/** Sends a callback that must fail before an exchange. */
+/** Sends a callback that the client must refuse before the exchange. */
 async function failWith(context: CheckContext, browser: Browser, callback: URL): Promise<void> {
   const known = context.arrived('exchange').length
   await followCallback(context, browser, callback)
@@ -129,10 +128,10 @@ export const states: CheckDefinition[] = [
   ...stateChecks,
   {
     id: 'state-other-browser',
-    title: 'A callback is refused in a browser that has begun no login',
+    title: 'The client refuses a callback in a browser that has begun no login',
     rule: 'CL-03',
     why: "An attacker can make a visitor open the attacker's own callback. The visitor then works in the account of the attacker.",
-    fix: 'Keep the state in a cookie of the browser that began the login. A state that is only in the memory of the server, or only signed, does not show which browser began the login.',
+    fix: 'When the login begins, store the state in a cookie of the browser. A state that is stored only on the server, or only signed, does not show which browser began the login.',
     async run(context) {
       const { callback } = await beginLogin(context)
       await expectRefused(context, context.browser(), callback)
@@ -140,10 +139,10 @@ export const states: CheckDefinition[] = [
   },
   {
     id: 'state-other-login',
-    title: 'A callback is refused in a browser that has begun another login',
+    title: 'The client refuses a callback in a browser that has begun another login',
     rule: 'CL-03',
-    why: 'An attacker can make a visitor open a callback of the attacker during another login of the visitor. The visitor then works in the account of the attacker.',
-    fix: 'Compare the state of the callback with the state of the login. Refuse the callback if this browser has only a login with another state.',
+    why: "While a visitor is signing in, an attacker can make the visitor open the attacker's own callback. The visitor then works in the account of the attacker.",
+    fix: 'Compare the state in the callback with the states of the logins that this browser has begun. Refuse the callback if none is equal.',
     async run(context) {
       const attacker = await context.otherPerson()
       const theirs = await context.startLogin(context.browser())
@@ -169,7 +168,7 @@ export const states: CheckDefinition[] = [
     title: 'When the browser sends the same callback again, the client makes no second exchange',
     rule: 'code-once',
     why: 'After a second exchange of the same code, the portal may revoke the tokens of the first exchange.',
-    fix: 'Delete the state with the answer that uses it. If the visitor is signed in, show the page behind the login.',
+    fix: 'Delete the stored state in the answer to the first callback. If the callback comes again and the visitor is signed in, show the page after the login.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
@@ -190,10 +189,10 @@ export const states: CheckDefinition[] = [
   },
   {
     id: 'state-once-new-code',
-    title: 'The client refuses a used state with another code',
+    title: 'The client refuses a callback with a used state and another code',
     rule: 'CL-05',
-    why: 'An attacker who knows an old state could finish a login in this browser with another code.',
-    fix: 'Delete the state with the answer that uses it, even if the login fails.',
+    why: 'An attacker who knows a used state could finish a login in this browser with another code.',
+    fix: 'Delete the stored state in the answer to the first callback, even if the login fails.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
@@ -202,17 +201,17 @@ export const states: CheckDefinition[] = [
       const page = await followCallback(context, browser, await context.authorize(start))
       expect(
         (await context.codeExchanges()).length === before,
-        'The client exchanged another code with the state of the finished login.',
+        'The client exchanged another code for a callback with the state of the finished login.',
         page,
       )
     },
   },
   {
     id: 'state-once-after-restart',
-    title: 'After a restart, the client still refuses a used state',
+    title: 'After a restart, the client still refuses a callback with a used state',
     rule: 'CL-05',
-    why: 'If the client remembers used states only in memory, it accepts them again after a restart. An attacker who knows an old state can then finish a login in this browser.',
-    fix: 'Delete the cookie of the login in the answer that uses it.',
+    why: 'A client that remembers used states only in memory accepts them again after a restart. An attacker who knows a used state can then finish a login in this browser.',
+    fix: 'Delete the login cookie in the answer to the callback.',
     needs: ['process'],
     isAlone: true,
     async run(context) {
@@ -224,17 +223,17 @@ export const states: CheckDefinition[] = [
       const page = await followCallback(context, browser, await context.authorize(start))
       expect(
         (await context.codeExchanges()).length === 1,
-        'The client exchanged another code with the state of the finished login.',
+        'The client exchanged another code for a callback with the state of the finished login.',
         page,
       )
     },
   },
   {
     id: 'state-once-on-replica',
-    title: 'One instance of the client refuses a state that another instance has used',
+    title: 'Each instance of the client refuses a callback with a state that another instance has used',
     rule: 'CL-05',
-    why: 'If each instance remembers used states only in its own memory, another instance accepts them again. An attacker who knows an old state can then finish a login in this browser.',
-    fix: 'Delete the cookie of the login in the answer that uses it.',
+    why: 'If each instance remembers used states only in its own memory, another instance accepts them again. An attacker who knows a used state can then finish a login in this browser.',
+    fix: 'Delete the login cookie in the answer to the callback.',
     needs: ['replica'],
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
@@ -245,7 +244,7 @@ export const states: CheckDefinition[] = [
       const page = await followCallback(context, browser, context.url(pathname + search, context.settings.replica))
       expect(
         (await context.codeExchanges()).length === 1,
-        'The client exchanged another code with the state of the finished login.',
+        'The client exchanged another code for a callback with the state of the finished login.',
         page,
       )
       for (const [, when, fail] of failedLogins.filter(([id]) => ['error', 'exchange', 'tokens'].includes(id))) {
@@ -256,7 +255,7 @@ export const states: CheckDefinition[] = [
         const page = await followCallback(context, browser, context.url(pathname + search, context.settings.replica))
         expect(
           (await context.codeExchanges()).length === before,
-          `${when}, the client exchanged a code with the same state.`,
+          `${when}, the client exchanged a code for a callback with the same state.`,
           page,
         )
       }
@@ -264,10 +263,10 @@ export const states: CheckDefinition[] = [
   },
   {
     id: 'state-once-after-failure',
-    title: 'The client refuses the state of a failed login',
+    title: 'The client refuses a callback with the state of a failed login',
     rule: 'state-once-after-failure',
     why: 'A state is valid for one callback, and the failed login has used it.',
-    fix: 'Delete the state, whatever the result of the login is.',
+    fix: 'Delete the stored state, whatever the result of the login is.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       await followCallback(
@@ -278,7 +277,7 @@ export const states: CheckDefinition[] = [
       const page = await followCallback(context, browser, callback)
       expect(
         (await context.codeExchanges()).length === 0,
-        'After a callback with an error, the client exchanged a code with the same state.',
+        'After a callback with an error, the client exchanged a code for a callback with the same state.',
         page,
       )
     },
@@ -286,10 +285,10 @@ export const states: CheckDefinition[] = [
   ...failedLogins.map(
     ([id, when, fail]): CheckDefinition => ({
       id: `state-once-copied-${id}`,
-      title: `${when}, the client refuses the state even if the cookie of the login is sent again`,
+      title: `${when}, the client refuses another callback with the same state and the same login cookie`,
       rule: 'state-once-after-failure',
-      why: 'Deleting the cookie works only in the browser that gets the answer. A copy of the cookie, for example in a backup, could still finish the login.',
-      fix: 'When a callback belongs to a login, note its state as used before you check anything else. Keep the note for as long as the cookie of the login is valid.',
+      why: 'If the client deletes the cookie, only the browser that gets the answer loses it. A copy of the cookie, for example in a backup, could still finish the login.',
+      fix: 'When a callback belongs to a login, record its state as used before you check anything else. Keep this record as long as the login cookie is valid.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)
         const copy = browser.copy()
@@ -298,7 +297,7 @@ export const states: CheckDefinition[] = [
         const page = await followCallback(context, copy, await context.authorize(start))
         expect(
           (await context.codeExchanges()).length === before,
-          'The client exchanged a code with the state of the failed login.',
+          'The client exchanged a code for a callback with the state of the failed login.',
           page,
         )
       },
@@ -306,10 +305,10 @@ export const states: CheckDefinition[] = [
   ),
   {
     id: 'login-cookie-changed',
-    title: 'The client refuses a callback when the cookies of the login were changed',
+    title: 'The client refuses a callback if the login cookies were changed',
     rule: 'CL-03',
-    why: 'If a client checks only whether the cookie is there, an attacker can forge the cookie and the callback.',
-    fix: 'Seal the value of the cookie, or look it up, and refuse a value that you cannot open.',
+    why: 'If the client checks only whether a login cookie exists, an attacker can forge both the cookie and the callback.',
+    fix: 'Seal the value of the cookie, or store the value on the server. Refuse a value that you cannot unseal or find.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const cookies = browser.cookies.list(context.platform.redirectUri)
@@ -328,14 +327,14 @@ export const states: CheckDefinition[] = [
     id: 'login-cookie-empty',
     title: 'The client refuses a callback if both the callback and the cookie have no state',
     rule: 'CL-04',
-    why: 'Two missing values are equal in many languages. A client that accepts them accepts a forged callback in a browser without a login.',
+    why: 'In many languages, two missing values are equal. A client that compares them accepts a forged callback in a browser that has begun no login.',
     fix: 'If either value is missing or empty, refuse the callback before you compare.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.delete('state')
       for (const cookie of browser.cookies.list(context.platform.redirectUri)) cookie.value = ''
       await expectRefused(context, browser, callback)
-      // The second browser has begun no login, so that its cookies contain no state.
+      // The second browser has begun no login, so it has no cookie with a state.
       await expectRefused(context, context.browser(), callback)
       callback.searchParams.set('state', '')
       await expectRefused(context, context.browser(), callback)
@@ -349,7 +348,7 @@ function swapCase(text: string): string {
   )
 }
 
-/** A new value each time, because a client may remember earlier values. */
+/** Returns a new value for each call, because a client may remember earlier values. */
 function anotherState(state: string): string {
   return randomBytes(state.length).toString('base64url').slice(0, state.length)
 }
