@@ -1,4 +1,4 @@
-// The cookies of a session: their attributes, values, size and number.
+// Tests the attributes, values, sizes and number of the session cookies.
 import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
@@ -15,55 +15,58 @@ import {
 import { tokensOf } from '../../steps/tokens.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 
-/** A shorter value is the id of a session: an access token of the platform is a signed JWT of several hundred characters. */
+/**
+ * A cookie with a shorter value contains only an id of the session. An access token of the platform is a signed JWT of
+ * several hundred characters.
+ */
 const shortestWithToken = 200
 
-/** The attributes of each session cookie. `judge` returns what is wrong with the cookie, if anything. */
+/** Checks of one attribute of each session cookie. If the cookie is wrong, `judge` returns what is wrong. */
 const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) => string | undefined })[] = [
   {
     id: 'cookie-httponly',
-    title: 'No script can read the cookies of the session',
+    title: 'No script can read the session cookies',
     rule: 'CK-01',
-    why: 'Without HttpOnly, one script of an attacker on a page can steal the session.',
-    fix: 'Set the attribute HttpOnly for every cookie of the session.',
+    why: "Without HttpOnly, an attacker's script on any page of the client can steal the session.",
+    fix: 'Set the attribute HttpOnly on every session cookie.',
     judge: cookie => (cookie.isHttpOnly ? undefined : 'has no HttpOnly'),
   },
   {
     id: 'cookie-secure',
-    title: 'Browsers send the cookies of the session only over https',
+    title: 'Browsers send the session cookies only over https',
     rule: 'CK-01',
-    why: 'Without Secure, one request over http shows the session to everybody on the network. Browsers accept Secure on localhost, too.',
-    fix: 'Set Secure, on http://localhost as well.',
+    why: 'Without Secure, one request over http shows the session cookie to everybody on the network.',
+    fix: 'Set the attribute Secure on every session cookie. Browsers accept Secure cookies on http://localhost, too.',
     judge: cookie => (cookie.isSecure ? undefined : 'has no Secure'),
   },
   {
     id: 'cookie-samesite',
-    title: 'Browsers do not send the cookies of the session with forms of other sites',
+    title: 'Browsers do not send the session cookies with forms of other sites',
     rule: 'CK-01',
-    why: 'If a cookie has no SameSite, a browser sends it with forms of other sites for two minutes. If SameSite is None, the browser always sends it.',
-    fix: 'Set SameSite=Strict, or Lax.',
+    why: 'If a cookie has no SameSite attribute, browsers send the cookie with forms of other sites for two minutes. With SameSite=None, browsers always send the cookie.',
+    fix: 'Set SameSite=Strict or SameSite=Lax.',
     judge: ({ sameSite }) =>
       sameSite === 'strict' || sameSite === 'lax' ? undefined : `has ${sameSite ? 'SameSite=None' : 'no SameSite'}`,
   },
   {
     id: 'cookie-samesite-strict',
-    title: 'The cookies of the session are SameSite=Strict',
+    title: 'The session cookies have SameSite=Strict',
     rule: 'cookie-strict',
-    why: 'With SameSite=Strict, no request that another site starts can act as the visitor.',
-    fix: 'Set SameSite=Strict, and answer the callback with a page with a meta refresh: browsers do not send the cookie after a redirect from another site.',
+    why: 'With SameSite=Strict, a request that another site starts has no session cookie, and cannot act as the visitor.',
+    fix: 'Set SameSite=Strict, and answer the callback with a page that has a meta refresh. After a redirect that began on another site, browsers do not send the cookie.',
     judge: ({ sameSite }) => (sameSite === 'strict' ? undefined : 'is not SameSite=Strict'),
   },
   {
     id: 'cookie-host-only',
-    title: 'Browsers send the cookies of the session only to this host',
+    title: 'Browsers send the session cookies only to the host of the client',
     rule: 'CK-01',
-    why: 'With a Domain attribute, browsers send the cookies to every subdomain, and every subdomain can set them.',
+    why: 'If a cookie has a Domain attribute, browsers send the cookie to every subdomain, and every subdomain can set the cookie.',
     fix: 'Set the cookie without a Domain attribute.',
     judge: ({ domain }) => (domain === undefined ? undefined : `has Domain=${domain}`),
   },
   {
     id: 'cookie-prefix',
-    title: 'The names of the session’s cookies begin with __Host-',
+    title: 'The names of the session cookies begin with __Host-',
     rule: 'cookie-host-prefix',
     why: 'No other host, not even a subdomain, can set a cookie whose name begins with __Host-.',
     fix: 'Give the cookie a __Host- name, with Secure, Path=/ and no Domain.',
@@ -74,8 +77,8 @@ const attributes: (Omit<CheckDefinition, 'run'> & { judge: (cookie: ReadCookie) 
 const needs: CheckDefinition['needs'] = ['page']
 
 /**
- * The content of a cookie with `#` in place of each number of at most nine digits, if the content is text. A value that
- * is sealed or signed differs between logins in other characters, too.
+ * Returns the content of a cookie with `#` in place of each number of at most nine digits. Two logins then have the
+ * same text if a value only counts. Sealed and signed values differ in other characters, too.
  */
 function withoutNumbers(value: string): string {
   const plain = decodeSafely(value)
@@ -95,7 +98,7 @@ export const cookie: CheckDefinition[] = [
           const fault = judge(cookie)
           expect(fault === undefined, `The cookie ${cookie.name} ${fault}.`, exchange)
         }
-        // A client may use separate code for a login that replaces a session.
+        // Signs in again, because a client may have separate code for a login that replaces a session.
         const again = await followCallback(context, browser, await context.authorize(await context.startLogin(browser)))
         const names = cookies.map(({ cookie }) => cookie.name)
         for (const { cookie, exchange } of cookiesOf(again.trail)) {
@@ -112,10 +115,10 @@ export const cookie: CheckDefinition[] = [
   ),
   {
     id: 'cookie-max-age',
-    title: 'A cookie of the session lives as long as the access token',
+    title: 'A session cookie lives as long as the access token',
     rule: 'CK-01',
-    why: 'If a cookie lives longer than the token, the browser still sends it after the session has ended. If a cookie lives for a shorter time, the session ends too early.',
-    fix: 'Set Max-Age to the expires_in of the token response, in seconds.',
+    why: 'If the cookie lives longer than the token, the browser still sends the cookie after the session has ended. If the cookie lives for a shorter time, the session ends too early.',
+    fix: 'Set Max-Age to the value of expires_in in the token response, in seconds.',
     needs,
     async run(context) {
       const { cookies } = await openSession(context, ['exchange-expires-in', 7200])
@@ -125,16 +128,16 @@ export const cookie: CheckDefinition[] = [
         throw new NotApplicable('the cookies are too short to hold the access token, so the server keeps it')
       expect(
         isRight,
-        `expires_in was 7200, and the cookies live for: ${ages.join(', ')}.`,
+        `expires_in was 7200. The lifetimes of the cookies in seconds are: ${ages.join(', ')}.`,
         ...cookies.map(({ exchange }) => exchange),
       )
     },
   },
   {
     id: 'cookie-age-in-bounds',
-    title: 'No cookie of the session is set for longer than 400 days',
+    title: 'No session cookie has a lifetime of more than 400 days',
     rule: 'CL-19',
-    why: 'Browsers limit a lifetime to 400 days, and a larger number is often a time in milliseconds.',
+    why: 'Browsers limit the lifetime of a cookie to 400 days. A larger number is often a time in milliseconds by mistake.',
     fix: 'Give Max-Age in seconds.',
     needs,
     async run(context) {
@@ -150,8 +153,8 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-kept-by-browsers',
     title: 'Browsers keep every cookie that the login sets',
     rule: 'CK-03',
-    why: 'Browsers silently drop a cookie if it is longer than 4,096 bytes, if its prefix does not match its attributes, or if it is for another domain.',
-    fix: 'Give __Host- cookies Secure, Path=/ and no Domain. Give SameSite=None cookies Secure. Split large cookies.',
+    why: 'Browsers silently drop a cookie that is larger than 4,096 bytes, that lacks an attribute which the prefix of its name demands, or that is for another domain.',
+    fix: 'Set __Host- cookies with Secure, Path=/ and no Domain. Set SameSite=None cookies with Secure. Split large cookies.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const page = await followCallback(context, browser, callback)
@@ -171,8 +174,8 @@ export const cookie: CheckDefinition[] = [
       id: `cookie-size-${size}-kb`,
       title: `With an access token of ${size} KB, the client sets no cookie of more than 4,096 bytes`,
       rule: 'CK-03',
-      why: 'Browsers drop a larger cookie silently and keep the old one, so the visitor stays signed in as before.',
-      fix: 'Split the token into several cookies, keep it at the server, or refuse the login with a page that explains why.',
+      why: 'Browsers silently drop a larger cookie and keep the old cookie, so the login changes nothing.',
+      fix: 'Split the token into several cookies, or store the token on the server. Or refuse the login with a page that says why.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
         await context.order(`exchange-access-token-${size}-kb`)
@@ -184,35 +187,35 @@ export const cookie: CheckDefinition[] = [
             const bytes = name.length + value.length
             expect(bytes <= 4096, `The cookie ${name} has ${bytes} bytes.`, exchange)
           }
-        expect(page.status !== 500, 'The login ends with status 500.', page)
+        expect(page.status !== 500, 'The login ended with status 500.', page)
       },
     }),
   ),
   {
     id: 'cookie-unguessable',
-    title: 'Nobody can guess the cookies of a session',
+    title: 'Nobody can guess the session cookies',
     rule: 'session-unguessable',
-    why: 'Anybody who guesses the cookie of a session is signed in as the visitor of this session.',
+    why: 'Anybody who guesses a session cookie is signed in as the visitor of this session.',
     fix: 'Use at least 16 random bytes for the session id, or seal the value of the cookie.',
     needs,
     async run(context) {
       const { cookies } = await sessionOf(context)
       const values = new Map(cookies.map(({ cookie }) => [cookie.name, cookie.value]))
       const bits = Math.max(0, ...[...values.values()].map(bitsOf))
-      expect(bits >= 112, `No cookie of the session is long enough for more than ${Math.floor(bits)} random bits.`)
+      expect(bits >= 112, `The longest session cookie has room for only ${Math.floor(bits)} random bits.`)
       const again = context.browser()
       await followCallback(context, again, await context.authorize(await context.startLogin(again)))
       for (const [name, value] of values) {
         const other = again.cookies.get(name)?.value
-        expect(other !== value || other === undefined, `Two logins have the same value in the cookie ${name}.`)
+        expect(other !== value || other === undefined, `The cookie ${name} has the same value after two logins.`)
       }
     },
   },
   {
     id: 'cookie-each-unguessable',
-    title: 'Nobody can guess a cookie that signs a visitor in without other cookies',
+    title: 'If one cookie is enough to be signed in, nobody can guess this cookie',
     rule: 'session-unguessable',
-    why: 'Anybody who guesses such a cookie is signed in as its visitor, whatever the other cookies contain.',
+    why: 'Anybody who guesses such a cookie is signed in as the visitor. The other cookies do not protect the session.',
     fix: 'Seal or sign the value of each cookie, or use an id of at least 16 random bytes. A number in base64 or JSON is not a secret.',
     needs,
     async run(context) {
@@ -241,10 +244,10 @@ export const cookie: CheckDefinition[] = [
   },
   {
     id: 'cookie-refresh-age',
-    title: 'A cookie of the session lives longer than the access token, so the session can continue',
+    title: 'A session cookie lives longer than the access token, so that the session can be renewed',
     rule: 'CK-09',
-    why: 'Without Max-Age or Expires, or with those of the access token, the browser deletes the refresh token too early, and the visitor has to sign in again.',
-    fix: 'Keep the refresh token in a separate cookie with a Max-Age longer than expires_in, such as 14 days.',
+    why: 'If the cookie with the refresh token has no Max-Age or expires with the access token, the browser deletes the refresh token too early. The visitor must then sign in again.',
+    fix: 'Put the refresh token into a separate cookie. Set its Max-Age to a longer time than expires_in, such as 14 days.',
     needs,
     async run(context) {
       const { cookies } = await sessionOf(context)
@@ -254,13 +257,14 @@ export const cookie: CheckDefinition[] = [
       const lifetime = Number(given?.expires_in)
       const refreshToken = String(given?.refresh_token ?? '')
       if (!(lifetime > 0) || refreshToken === '')
-        throw new Undecided('The portal gave no refresh token or no lifetime.')
+        throw new Undecided('The token response had no refresh token or no lifetime.')
       if (cookies.length < 2) throw new NotApplicable('the session has only one cookie')
       if (cookies.every(({ cookie }) => cookie.value.length < refreshToken.length))
         throw new NotApplicable('the cookies are too short to hold the refresh token, so the server keeps it')
       if (cookies.some(({ cookie }) => (cookie.maxAge ?? 0) > lifetime + 60)) return
-      // A client that never renews needs no such cookie. After the end of the token, the browser may have no cookie any
-      // more, so the first visit comes before this end, and the API refuses the token.
+      // A client that never renews needs no such cookie, so the check tests whether this client renews. When the token
+      // has expired, the browser may have no cookie any more. The first visit therefore comes earlier, while the API
+      // refuses the token.
       const early = await context.signedIn()
       await context.platform.endAccessTokens(early.person)
       if (!(await visitPage(context, early.browser)).steps.some(({ kind }) => kind === 'refresh'))
@@ -268,7 +272,7 @@ export const cookie: CheckDefinition[] = [
       const ages = cookies.map(({ cookie }) => `${cookie.name}: ${cookie.maxAge ?? 'until the browser is closed'}`)
       expect(
         false,
-        `expires_in was ${lifetime}, and the cookies live for: ${ages.join(', ')}.`,
+        `expires_in was ${lifetime}. The lifetimes of the cookies in seconds are: ${ages.join(', ')}.`,
         ...cookies.map(({ exchange }) => exchange),
       )
     },
@@ -276,10 +280,10 @@ export const cookie: CheckDefinition[] = [
   ...foreignCookies,
   {
     id: 'cookie-data-sealed',
-    title: 'Nobody can read who the visitor is in a cookie',
+    title: "No cookie contains the visitor's e-mail address or id in readable form",
     rule: 'CK-05',
-    why: 'A signed cookie is not secret: everybody who gets the cookie, for example from a backup or a log, can read its data.',
-    fix: 'Encrypt the cookie, or keep the data at the server and only a random id in the cookie.',
+    why: 'A signature does not hide the content of a cookie. Everybody who gets the cookie, for example from a backup or a log, can read its data.',
+    fix: 'Encrypt the cookie. Or store the data on the server, and put only a random id into the cookie.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -305,7 +309,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-only-where-it-changes',
     title: 'The client sets cookies only in answers that change a login or a session',
     rule: 'CK-18',
-    why: 'A cache that keeps such an answer gives the cookie to others, and a late answer replaces a newer session.',
+    why: 'If a cache stores another answer with a cookie, it gives the cookie to other people. If this answer arrives late, it replaces a newer session.',
     fix: 'Set cookies only in an answer that begins or ends a login, or that creates, renews or ends a session.',
     async run(context) {
       const browser = context.browser()
@@ -319,7 +323,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-not-cached',
     title: 'No cache may keep an answer that sets a session cookie',
     rule: 'CK-17',
-    why: 'A shared cache that keeps the answer signs other people in as the visitor.',
+    why: 'If a shared cache stores the answer, it signs other people in as the visitor.',
     fix: 'Send Cache-Control: no-store with every answer that sets a cookie.',
     needs,
     async run(context) {
@@ -335,10 +339,10 @@ export const cookie: CheckDefinition[] = [
   },
   {
     id: 'cookie-headers-in-bounds',
-    title: 'After twelve unfinished logins the Cookie header is small enough, and a login works',
+    title: 'After twelve unfinished logins, the Cookie header is still small enough for a login to work',
     rule: 'CK-04',
-    why: 'Servers refuse headers of more than about 16 KB, often with 431. Then nobody can sign in until they delete their cookies.',
-    fix: 'Keep only a few cookies of unfinished logins, drop the oldest, and give them a short Max-Age.',
+    why: 'Servers refuse headers of more than about 16 KB, often with status 431. The visitor then cannot sign in before deleting cookies.',
+    fix: 'Keep the cookies of only a few unfinished logins, and delete the oldest cookies. Give these cookies a short Max-Age.',
     async run(context) {
       const browser = context.browser()
       for (let login = 0; login < 12; login++) await context.startLogin(browser)
@@ -347,17 +351,17 @@ export const cookie: CheckDefinition[] = [
       expect(bytes <= 8192, `The Cookie header has ${bytes} bytes after twelve unfinished logins.`)
       const start = await context.startLogin(browser)
       const page = await browser.visit(`${await context.authorize(start)}`)
-      // If a plain login does not work either, the cookies are not the cause, and the check ends.
+      // If a plain login fails, too, the cookies are not the cause, and the check ends here.
       if (page.status >= 400) await context.signedIn()
       expect(page.status > 0 && page.status < 400, `The thirteenth login ends with ${describePage(page)}.`, page)
     },
   },
   {
     id: 'cookie-large-neighbours',
-    title: 'A login works with 4 KB of other cookies on the host',
+    title: 'A login works even if the host has 4 KB of other cookies',
     rule: 'CK-04',
-    why: 'Cookies do not depend on the port, so browsers also send the cookies of other programs on the host.',
-    fix: 'Let the server accept headers of at least 16 KB, and keep your own cookies small.',
+    why: 'Browsers ignore the port of a cookie, so they also send the cookies of other programs on the host.',
+    fix: 'Configure the server so that it accepts headers of at least 16 KB, and keep your own cookies small.',
     needs,
     async run(context) {
       const browser = context.browser()
@@ -372,10 +376,10 @@ export const cookie: CheckDefinition[] = [
   {
     id: 'cookie-very-large-neighbours',
     title:
-      'With 8 KB of other cookies on the host, the visitor stays signed in, or the client says that the request is too large',
+      'If the host has 8 KB of other cookies, the visitor stays signed in, or the client answers that the request is too large',
     rule: 'CK-04',
-    why: 'A client that drops a long Cookie header shows a visitor who is signed in as signed out, or even deletes the session.',
-    fix: 'Read the whole Cookie header. If it is too long for your server, answer with status 431 or 400, and delete nothing.',
+    why: 'If the client ignores a long Cookie header, the visitor seems to be signed out. Some clients then even delete the session.',
+    fix: 'Read the whole Cookie header. If the header is too long for your server, answer with status 431 or 400, and delete no cookie.',
     needs,
     async run(context) {
       const { browser } = await sessionOf(context)

@@ -1,11 +1,12 @@
-// How the client handles cookies that it did not set: changed, cut or planted values, and values of another cookie.
+// Tests how the client handles cookies that it did not set: changed, cut or planted values, and values from another
+// cookie.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import { describePage, expect, setCookiesOf, statusOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders, typedAddress } from '../../steps/callback.ts'
 import { ownCookies, plant, sessionOf, visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 
-/** Cookies that anybody can make a browser send. */
+/** Cookie headers that an attacker can make a browser send. */
 const hostile: [id: string, what: string, header: string][] = [
   ['percent', 'a percent sign that encodes nothing', 'bad=%E0%A4%A; other=%'],
   ['no-equals', 'pairs without a name or an equals sign', 'alone; ; =; =value; ;;;'],
@@ -19,7 +20,10 @@ const hostile: [id: string, what: string, header: string][] = [
   ['quotes', 'quotes, commas and spaces', 'a="b c", d; e="'],
 ]
 
-/** Replaces each character by one that differs in the highest bit of its base64 value, so that decoders see the change. */
+/**
+ * Replaces one character by a character whose base64 value differs in the highest bit, so that the decoded bytes
+ * change.
+ */
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 function change(text: string, at: number): string {
   const index = alphabet.indexOf(text[at]!)
@@ -34,10 +38,10 @@ export const foreignCookies: CheckDefinition[] = [
     id: 'cookie-tampered',
     title: 'The client treats a changed session cookie as missing, and answers with a page',
     rule: 'CK-05',
-    why: 'Encryption alone does not protect a cookie: an attacker can still change its value, and could become another user.',
-    fix: 'Seal cookies with authenticated encryption such as AES-GCM, or sign them. Treat a cookie that you cannot open as missing.',
+    why: 'Encryption without authentication does not protect a cookie. An attacker can change the value, and could become another user.',
+    fix: 'Seal cookies with authenticated encryption such as AES-GCM, or sign them. If you cannot unseal or verify a cookie, treat the cookie as missing.',
     needs,
-    // Runs alone: a call with a changed token has no known user, so the check must count the calls of all users.
+    // The platform does not know the user of a call with a changed token, so this check must count all calls.
     isAlone: true,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
@@ -65,10 +69,11 @@ export const foreignCookies: CheckDefinition[] = [
   },
   {
     id: 'cookie-cut',
-    title: 'The client treats a session cookie that is empty, cut or garbage as missing, and answers with a page',
+    title:
+      'If a session cookie is empty, cut or garbage, the client treats the cookie as missing, and answers with a page',
     rule: 'CK-10',
-    why: 'A proxy can cut a cookie, an older version of the client can have written another value, and an attacker can invent a value. The client must work with each of these values.',
-    fix: 'Treat every cookie that you cannot open as missing.',
+    why: 'A proxy can cut a cookie. An older version of the client can have set another value. And an attacker can invent values. The client must answer in each of these cases.',
+    fix: 'Treat every cookie that you cannot read as missing.',
     needs,
     isAlone: true,
     async run(context) {
@@ -90,12 +95,12 @@ export const foreignCookies: CheckDefinition[] = [
         const what = JSON.stringify(make('value'))
         expect(
           page.status > 0 && page.status < 500,
-          `With ${what} the page is answered with ${describePage(page)}.`,
+          `With the cookie value ${what}, the page was answered with ${describePage(page)}.`,
           page,
         )
         expect(
           !steps.some(({ kind }) => kind === 'api' || kind === 'me'),
-          `With ${what} the client calls the platform.`,
+          `With the cookie value ${what}, the client called the platform.`,
           page,
         )
       }
@@ -104,10 +109,10 @@ export const foreignCookies: CheckDefinition[] = [
   ...hostile.map(
     ([id, what, header]): CheckDefinition => ({
       id: `cookie-hostile-${id}`,
-      title: `With a Cookie header that contains ${what}, the page still works and the visitor stays signed in`,
+      title: `If the Cookie header also contains ${what}, the page works and the visitor stays signed in`,
       rule: 'CK-10',
-      why: 'Every other website on the host or a subdomain can set cookies, and visitors do not see them.',
-      fix: 'Read cookies with a parser that never throws, and ignore cookies that are not yours.',
+      why: 'Other websites on the same host or on a subdomain can set cookies, and visitors do not see these cookies.',
+      fix: 'Read cookies with a parser that never throws an error, and ignore cookies that your client did not set.',
       needs,
       async run(context) {
         const { browser } = await sessionOf(context)
@@ -130,10 +135,10 @@ export const foreignCookies: CheckDefinition[] = [
   {
     id: 'cookie-hostile-elsewhere',
     title:
-      'With an unusual Cookie header, the login path, the callback, the start page and cancel_url do not answer with status 500',
+      'If the Cookie header is unusual, the login path, the callback, the start page and cancel_url answer with a status below 500',
     rule: 'CK-10',
-    why: 'Every other website on the host or a subdomain can set cookies. The code that begins and finishes a login often reads cookies in another way than the pages.',
-    fix: 'Read cookies with a parser that never throws, and ignore cookies that are not yours.',
+    why: 'Other websites on the same host or on a subdomain can set cookies. Many clients read the cookies of a login with other code than the cookies of a session.',
+    fix: 'Read cookies with a parser that never throws an error, and ignore cookies that your client did not set.',
     async run(context) {
       for (const [, what, header] of hostile) {
         const { browser, start, callback } = await beginLogin(context)
@@ -160,10 +165,10 @@ export const foreignCookies: CheckDefinition[] = [
   },
   {
     id: 'login-cookie-garbage',
-    title: 'Unexpected values in cookies with the names of login cookies cause no status 500',
+    title: 'If login cookies contain unexpected values, the client answers with a status below 500',
     rule: 'CK-10',
-    why: 'An older version of the client, or another program on the host, can have left cookies whose names resemble those of a login. If the client cannot read one of these cookies, the visitor must still be able to sign in.',
-    fix: 'Treat every cookie that you cannot open as missing.',
+    why: 'An older version of the client, or another program on the host, may have set cookies whose names are similar to those of login cookies. Even if the client cannot read such a cookie, the visitor must be able to sign in.',
+    fix: 'Treat every cookie that you cannot read as missing.',
     async run(context) {
       const first = context.browser()
       await context.startLogin(first)
@@ -180,7 +185,7 @@ export const foreignCookies: CheckDefinition[] = [
       const state = url.searchParams.get('state') ?? undefined
       const page = await followCallback(context, browser, await context.authorize({ url, state, page: begun }))
       expect(page.status > 0 && page.status < 500, `The callback was answered with ${describePage(page)}.`, page)
-      // The values may also be in the login cookies of this browser.
+      // Now the login cookies of this browser themselves have the values.
       for (const value of values) {
         const odd = first.copy()
         for (const name of names) plant(context, odd, name, value)
@@ -195,10 +200,10 @@ export const foreignCookies: CheckDefinition[] = [
   },
   {
     id: 'cookie-duplicate',
-    title: 'When the browser sends two cookies with the same name, the client answers with a page',
+    title: 'If the browser sends two session cookies with the same name, the client answers with a page',
     rule: 'CK-10',
-    why: 'Another website on the host can set a second cookie with a longer path. Browsers send this cookie first.',
-    fix: 'Treat the session as missing, and redirect the visitor to the login at most once.',
+    why: 'Another website on the host can set a second cookie with the same name and a longer path. Browsers send the cookie with the longer path first.',
+    fix: 'If you cannot tell which cookie is right, treat the session as missing. Redirect the visitor to the login at most once.',
     needs,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
@@ -217,10 +222,11 @@ export const foreignCookies: CheckDefinition[] = [
   },
   {
     id: 'cookie-planted',
-    title: 'When another website on the host sets a second cookie of the same name, the visitor stays signed in',
+    title:
+      'If another website on the host sets a second cookie with the name of the session cookie, the visitor stays signed in',
     rule: 'cookie-host-prefix',
-    why: 'A website on another port of the host, or on a subdomain, can set the cookie with a longer path. Visitors can then no longer sign in.',
-    fix: 'Give the cookie a __Host- name, because a browser keeps only one such cookie, or try every cookie with the name.',
+    why: 'A website on another port of the host, or on a subdomain, can set a cookie with the same name and a longer path. If the client reads only this cookie, visitors can no longer sign in.',
+    fix: 'Give the session cookie a __Host- name, because a browser keeps only one cookie with such a name. Or try every cookie with the name.',
     needs,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
@@ -235,10 +241,10 @@ export const foreignCookies: CheckDefinition[] = [
   },
   {
     id: 'cookie-roles',
-    title: 'The client does not accept the cookie of an unfinished login as a session',
+    title: 'The client does not accept the value of a login cookie in a session cookie',
     rule: 'CK-06',
-    why: 'Everybody can get the cookie of an unfinished login without a password. If this value counts as a session, everybody is signed in.',
-    fix: 'Seal the name or purpose of the cookie together with its value.',
+    why: 'Everybody can get a login cookie without a password. If the client accepts its value as a session, everybody can be signed in.',
+    fix: 'Include the name or the purpose of the cookie when you seal its value.',
     needs,
     isAlone: true,
     async run(context) {
@@ -257,12 +263,7 @@ export const foreignCookies: CheckDefinition[] = [
           seen.page,
         )
         const calls = seen.steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
-        expect(
-          calls.length === 0,
-          'The client accepts the value of the login cookie as a session.',
-          seen.page,
-          ...calls,
-        )
+        expect(calls.length === 0, 'The client accepted the value of a login cookie as a session.', seen.page, ...calls)
       }
     },
   },
@@ -270,13 +271,13 @@ export const foreignCookies: CheckDefinition[] = [
     id: 'cookie-roles-swapped',
     title: 'The client does not accept the value of one session cookie in another session cookie',
     rule: 'CK-06',
-    why: 'A value that was sealed for one purpose must not be valid for another.',
-    fix: 'Seal the name or purpose of the cookie together with its value.',
+    why: 'Each sealed value has one purpose. A client that ignores the purpose could, for example, accept a refresh token as an access token.',
+    fix: 'Include the name or the purpose of the cookie when you seal its value.',
     needs,
     isAlone: true,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
-      if (cookies.length < 2) throw new NotApplicable('the session is one cookie')
+      if (cookies.length < 2) throw new NotApplicable('the session has only one cookie')
       for (const { cookie: from } of cookies) {
         const thief = browser.copy()
         for (const name of ownCookies(context, thief)) thief.cookies.delete(name)
@@ -285,7 +286,7 @@ export const foreignCookies: CheckDefinition[] = [
         expect(page.status > 0 && page.status < 500, `The page is answered with ${describePage(page)}.`, page)
         expect(
           !steps.some(({ kind }) => kind === 'api' || kind === 'me'),
-          `${from.name} is accepted as another cookie.`,
+          `The client accepted the value of the cookie ${from.name} in another session cookie.`,
           page,
         )
       }

@@ -1,4 +1,5 @@
-// The exchange of the code: the request of the client to the portal, and the places that get the secret and the tokens.
+// Tests the exchange of the code: the client's request to the portal, and where the client sends its secret and the
+// tokens.
 
 import { createHash } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
@@ -15,7 +16,7 @@ import { tokenAnswers } from './token-answers.ts'
 
 type Fields = Record<string, unknown>
 
-/** The fields of the form (rule CL-14), and the value that each must have. */
+/** The form fields of the exchange (rule CL-14), and the value that each field must have. */
 const fields: [name: string, title: string, expected: (callback: URLSearchParams, context: CheckContext) => string][] =
   [
     ['grant_type', 'The exchange contains grant_type=authorization_code', () => 'authorization_code'],
@@ -34,7 +35,7 @@ const fields: [name: string, title: string, expected: (callback: URLSearchParams
     ['state', 'The exchange contains the state', callback => callback.get('state') ?? ''],
   ]
 
-/** Headers of the visitor's browser that the platform must not get. */
+/** Headers from the visitor's browser that the client must not send to the platform. */
 const browserHeaders: [name: string, rule: RuleId, value: string][] = [
   ['cookie', 'UP-12', 'conformance-canary=1'],
   ['authorization', 'UP-12', 'Bearer conformance-canary'],
@@ -43,7 +44,7 @@ const browserHeaders: [name: string, rule: RuleId, value: string][] = [
   ['user-agent', 'own-request-headers', 'conformance-canary/1.0'],
 ]
 
-/** Makes a login, and returns its exchange. */
+/** Makes a login, and returns the exchange that the client made. */
 async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callback: URL; trail: Exchange[] }> {
   const { browser, callback } = await beginLogin(context)
   const page = await followCallback(context, browser, callback)
@@ -53,7 +54,7 @@ async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callb
   return { step, callback, trail: page.trail }
 }
 
-/** A check that judges the exchange of a plain login. */
+/** Returns a check that judges the exchange of a plain login. */
 function onExchange(
   definition: Omit<CheckDefinition, 'run'>,
   judge: (step: LabStep, context: CheckContext, callback: URL) => void | Promise<void>,
@@ -67,7 +68,7 @@ function onExchange(
   }
 }
 
-/** Fails if the exchange contains the client secret in a header, or authenticates in a second way. */
+/** Fails if the exchange has the client secret in a header, or authenticates with a second method. */
 function expectOneAuthentication(step: LabStep, { platform }: CheckContext): void {
   expect(
     step.request.headers.authorization === undefined,
@@ -93,7 +94,7 @@ export const exchange: CheckDefinition[] = [
     id: 'exchange-post',
     title: 'The client exchanges the code with POST at {login_url}/api/exchangeToken',
     rule: 'CL-14',
-    why: 'The portal exchanges codes only at this address. Without an exchange nobody can sign in.',
+    why: 'The portal exchanges codes only at this address. Without an exchange, nobody can sign in.',
     fix: 'POST the form to LOGIN_URL + "/api/exchangeToken".',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -110,7 +111,7 @@ export const exchange: CheckDefinition[] = [
       )
       expect(
         step.request.method === 'POST' && path === '/api/exchangeToken',
-        `The client sent ${step.request.method} ${path}.`,
+        `The client sent the exchange as ${step.request.method} ${path}.`,
         step,
       )
     },
@@ -126,7 +127,7 @@ export const exchange: CheckDefinition[] = [
     step =>
       expect(
         /^application\/x-www-form-urlencoded\b/i.test(step.request.headers['content-type'] ?? ''),
-        `The content type is ${step.request.headers['content-type']}.`,
+        `The content type of the exchange is ${step.request.headers['content-type']}.`,
         step,
       ),
   ),
@@ -137,14 +138,14 @@ export const exchange: CheckDefinition[] = [
         title,
         rule: 'CL-14',
         why: `Without the right ${name}, the portal refuses the exchange, and nobody can sign in.`,
-        fix: `Send the right ${name} in the form of the exchange. Copy code, state and redirect_uri from the login without a change.`,
+        fix: `Send the right ${name} as a form field of the exchange. Send code, state and redirect_uri exactly as they were in the login.`,
       },
       (step, context, callback) => {
         const value = fieldsOf(step)[name]
         const right = expected(callback.searchParams, context)
         if (name === 'state' && right === '') throw new NotApplicable('the login began without a state')
-        expect(value !== undefined, `The field ${name} is missing.`, step)
-        expect(value === right, `The field ${name} has the wrong value.`, step)
+        expect(value !== undefined, `The exchange has no field ${name}.`, step)
+        expect(value === right, `The field ${name} of the exchange has the wrong value.`, step)
       },
     ),
   ),
@@ -153,12 +154,16 @@ export const exchange: CheckDefinition[] = [
       id: 'exchange-fields-once',
       title: 'No field of the exchange is repeated',
       rule: 'token-parameters-once',
-      why: 'A portal may refuse a repeated field, or use the wrong one of its values. Nobody can then sign in.',
-      fix: 'Set each field once.',
+      why: 'A portal may refuse a repeated field, or use its wrong value. Nobody can then sign in.',
+      fix: 'Send each field only once.',
     },
     step => {
       const repeated = Object.entries(fieldsOf(step)).filter(([, value]) => Array.isArray(value))
-      expect(repeated.length === 0, `Repeated: ${repeated.map(([name]) => name).join(', ')}.`, step)
+      expect(
+        repeated.length === 0,
+        `The exchange repeats the fields: ${repeated.map(([name]) => name).join(', ')}.`,
+        step,
+      )
     },
   ),
   onExchange(
@@ -166,20 +171,20 @@ export const exchange: CheckDefinition[] = [
       id: 'exchange-no-query',
       title: 'The address of the exchange has no query',
       rule: 'credentials-in-body',
-      why: 'Servers and proxies log addresses. Everybody who can read such a log gets the client secret and the code.',
+      why: 'Servers and proxies log the query of an address. Everybody who can read such a log gets the client secret and the code.',
       fix: 'Send all fields in the body of the POST.',
     },
-    step => expect(!step.request.url.includes('?'), 'The address has a query.', step),
+    step => expect(!step.request.url.includes('?'), 'The address of the exchange has a query.', step),
   ),
   {
     id: 'exchange-one-authentication',
-    title: 'The client authenticates each exchange with one method, also after the portal has refused it',
+    title: 'The client authenticates each exchange with only one method, even after the portal has refused an exchange',
     rule: 'one-authentication',
     why: 'A portal may refuse a request that authenticates with two methods, and nobody can then sign in.',
     fix: 'Send client_secret only in the form. Send no Authorization header and no client_assertion, not even after a refusal.',
     async run(context) {
       expectOneAuthentication((await exchangeOf(context)).step, context)
-      // Some OAuth libraries try the other method after a 401.
+      // After a 401, some OAuth libraries repeat the exchange with another method.
       const { browser, callback } = await beginLogin(context)
       await context.order('exchange-401', { times: 2 })
       await followCallback(context, browser, callback)
@@ -188,10 +193,10 @@ export const exchange: CheckDefinition[] = [
   },
   {
     id: 'exchange-once',
-    title: 'One login makes one exchange',
+    title: 'The client makes only one exchange for each login',
     rule: 'code-once',
-    why: 'A code is valid once. After a second exchange, the portal may revoke the tokens of the first.',
-    fix: 'Send the POST once. Never repeat it automatically.',
+    why: 'A code is valid for one exchange. After a second exchange, the portal may revoke the tokens of the first exchange.',
+    fix: 'Send the POST of the exchange once, and never repeat it automatically.',
     async run(context) {
       await exchangeOf(context)
       await context.platform.settle(500)
@@ -201,10 +206,10 @@ export const exchange: CheckDefinition[] = [
   },
   {
     id: 'exchange-verifier',
-    title: 'A client that began with a PKCE challenge sends a valid verifier',
+    title: 'If the client begins a login with a PKCE challenge, the exchange contains a valid verifier',
     rule: 'pkce-verifier',
-    why: 'Without the verifier the portal refuses the exchange. A verifier has 43 to 128 unreserved characters.',
-    fix: 'Create 32 random bytes, encode them in base64url, keep them with the state, and send them as code_verifier.',
+    why: 'Without the verifier, the portal refuses the exchange. A verifier has 43 to 128 letters, digits or characters of the set - . _ ~.',
+    fix: 'Encode 32 random bytes in base64url. Store this text with the state of the login, and send it as code_verifier in the exchange.',
     async run(context) {
       const browser = context.browser()
       const start = await context.startLogin(browser)
@@ -213,10 +218,10 @@ export const exchange: CheckDefinition[] = [
       const [step] = await context.codeExchanges()
       if (!step) throw new Undecided('The client made no exchange for the callback.')
       const { code_verifier: verifier } = fieldsOf(step)
-      expect(verifier !== undefined, 'There is no code_verifier.', step)
+      expect(verifier !== undefined, 'The exchange has no code_verifier.', step)
       expect(
         typeof verifier === 'string' && /^[\w.~-]{43,128}$/.test(verifier),
-        'code_verifier has the wrong form.',
+        'The code_verifier of the exchange has the wrong format.',
         step,
       )
     },
@@ -225,8 +230,8 @@ export const exchange: CheckDefinition[] = [
     id: 'exchange-verifier-own',
     title: 'When several logins run at the same time, each exchange contains the verifier of its own login',
     rule: 'pkce-per-login',
-    why: 'A client that keeps the last verifier in a variable, or one verifier for each browser, binds the code to the wrong login.',
-    fix: 'Keep the verifier together with the state of its login, and read it by this state.',
+    why: 'If the client stores only the last verifier, or only one verifier for each browser, it sends the verifier of another login.',
+    fix: 'Store each verifier together with the state of its login. In the callback, use the verifier that belongs to the state.',
     async run(context) {
       const browser = context.browser()
       const begun = [
@@ -241,7 +246,7 @@ export const exchange: CheckDefinition[] = [
         const known = context.arrived('exchange').length
         await followCallback(context, tab, await context.authorize(start))
         const [step] = (await context.codeExchanges()).slice(known)
-        if (!step) throw new NotApplicable('not every one of several logins works, which another check reports')
+        if (!step) throw new NotApplicable('several logins at the same time do not work, which another check reports')
         const verifier = `${fieldsOf(step).code_verifier}`
         expect(
           createHash('sha256').update(verifier).digest('base64url') === start.url.searchParams.get('code_challenge'),
@@ -253,15 +258,15 @@ export const exchange: CheckDefinition[] = [
   },
   {
     id: 'exchange-every-login',
-    title: 'However a login begins, its exchange contains the same fields',
+    title: 'The exchange contains the same fields, however the login began',
     rule: 'CL-14',
-    why: 'A login can also begin with a return address, in a browser with a session, or at another instance. Clients often have separate code for these cases.',
+    why: 'A login can also begin with a return address, in a browser with a session, or at another instance. Many clients have separate code for these cases.',
     fix: 'Build the form of every exchange in one function.',
     async run(context) {
       const { login, returnTo, page, replica } = context.settings
       const signedIn = context.browser()
       const ways: [way: string, browser: Browser, path: string][] = [
-        ['that begins first in a browser', signedIn, login],
+        ['that is the first in a browser', signedIn, login],
         ['that begins in a browser with a session', signedIn, login],
         ...(returnTo
           ? ([
@@ -286,7 +291,11 @@ export const exchange: CheckDefinition[] = [
         for (const [name, , expected] of fields) {
           const right = expected(callback.searchParams, context)
           if (name === 'state' && right === '') continue
-          expect(fieldsOf(step)[name] === right, `The exchange of a login ${way} has no ${name}, or a wrong one.`, step)
+          expect(
+            fieldsOf(step)[name] === right,
+            `In the exchange of a login ${way}, the field ${name} is missing or wrong.`,
+            step,
+          )
         }
       }
     },
@@ -294,10 +303,10 @@ export const exchange: CheckDefinition[] = [
   ...browserHeaders.map(
     ([name, rule, value]): CheckDefinition => ({
       id: `exchange-without-${name}`,
-      title: `The platform does not get the ${name} header of the visitor's browser`,
+      title: `The client does not pass the ${name} header of the visitor's browser on to the platform`,
       rule,
-      why: 'If a client copies a header of the visitor into its own call, it leaks data, and the visitor can change the call.',
-      fix: 'Send only the headers that the call needs.',
+      why: 'A client that copies a header of the visitor into its own calls leaks data. The visitor can also use this header to change the calls.',
+      fix: 'In each call, send only the headers that the call needs.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
         const cookie = browser.cookies.list(context.platform.redirectUri).map(one => `${one.name}=${one.value}`)
@@ -311,7 +320,8 @@ export const exchange: CheckDefinition[] = [
         await context.request(callback.href, { headers })
         const [step] = await context.codeExchanges()
         if (!step) throw new Undecided('The client made no exchange for the callback.')
-        // Some clients also ask for the name of the visitor, or call the API, while they answer the callback.
+        // Looks at other calls, too. While they answer the callback, some clients also ask for the visitor's name or
+        // call the API.
         for (const call of context.arrived('exchange', 'me', 'api')) {
           const sent = Object.values(call.request.headers).find(
             one => one.includes(value) || (name === 'cookie' && cookie.some(text => text !== '' && one.includes(text))),
@@ -323,10 +333,10 @@ export const exchange: CheckDefinition[] = [
   ),
   {
     id: 'secret-at-the-portal-only',
-    title: 'The client secret goes to the token endpoint and nowhere else',
+    title: 'The client sends its secret only to the token endpoint',
     rule: 'UP-15',
-    why: 'The secret proves to the portal who the client is. The API does not need it, and every other place can leak it.',
-    fix: 'Remove the secret from the request in the evidence. Send the secret to the token endpoint only.',
+    why: 'The secret proves to the portal who the client is. The API does not need the secret. Every other server that gets the secret can leak it.',
+    fix: 'Remove the secret from the request that the evidence shows. Send the secret only to the token endpoint.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -336,16 +346,20 @@ export const exchange: CheckDefinition[] = [
       const encoded = Buffer.from(`${context.platform.clientId}:${secret}`).toString('base64')
       for (const step of context.arrived('api', 'me', 'metadata', 'authorize')) {
         const text = JSON.stringify([step.request.url, step.request.headers, step.request.body])
-        expect(!text.includes(secret) && !text.includes(encoded), 'A call contained the secret.', step)
+        expect(
+          !text.includes(secret) && !text.includes(encoded),
+          'A call to another address contained the client secret.',
+          step,
+        )
       }
     },
   },
   {
     id: 'token-in-header',
-    title: 'The access token goes to the API only in the Authorization header',
+    title: 'The client sends the access token to the API only in the Authorization header',
     rule: 'bearer-header',
-    why: 'Servers and proxies log addresses. Everybody who can read such a log can use the token.',
-    fix: 'Send Authorization: Bearer with the token, and nothing in the query.',
+    why: 'Servers and proxies log the query of an address. Everybody who can read such a log can use the token.',
+    fix: 'Send the token as Authorization: Bearer, and never in the query.',
     needs: ['page'],
     async run(context) {
       await context.signedIn()
@@ -353,7 +367,7 @@ export const exchange: CheckDefinition[] = [
         const [, token = 'none'] = /^\S+ (.+)$/.exec(step.request.headers.authorization ?? '') ?? []
         expect(
           !step.request.url.includes(token) && !/access_token=|token=ey/.test(step.request.url),
-          'An address contains the token.',
+          'The address of a call contains the access token.',
           step,
         )
       }
@@ -361,10 +375,10 @@ export const exchange: CheckDefinition[] = [
   },
   {
     id: 'api-call-own-headers',
-    title: "A call of the API contains nothing that the visitor's browser sent",
+    title: "API calls contain no header or cookie that the visitor's browser sent",
     rule: 'UP-12',
-    why: 'A visitor who can set headers of the call can change what the client does. The cookies are for the client only.',
-    fix: 'Send only the headers that the call needs.',
+    why: 'If visitors can set headers of an API call, they can change what the call does. Their cookies are only for the client.',
+    fix: 'In each call, send only the headers that the call needs.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -387,15 +401,16 @@ export const exchange: CheckDefinition[] = [
         .arrived('api')
         .slice(before)
         .filter(({ about }) => about.userId === person.id)
-      if (calls.length === 0) throw new Undecided('The client made no call for the visit.')
+      if (calls.length === 0) throw new Undecided('The client made no API call for the visit.')
       for (const step of calls)
         expect(
           !JSON.stringify(step.request.headers).includes('conformance-canary') &&
             step.request.headers.cookie === undefined,
-          'The call contained a cookie or a header that the browser sent.',
+          'An API call contained a cookie or a header that the browser had sent.',
           step,
         )
-      // A token of another visitor in the request of the browser must not replace the token of the session.
+      // The browser sends the token of another visitor in its Authorization header. This token must not replace the
+      // token of the session.
       const other = await context.otherPerson()
       const foreign = await context.platform.tokenOf(other)
       const known = new Set(context.arrived())
@@ -406,15 +421,20 @@ export const exchange: CheckDefinition[] = [
       const taken = context
         .arrived('api', 'me')
         .filter(step => !known.has(step) && tokensSentIn(step).includes(foreign))
-      expect(taken.length === 0, "The call contained the token of the browser's own Authorization header.", ...taken)
+      expect(
+        taken.length === 0,
+        'A call contained the token from the Authorization header that the browser had sent.',
+        ...taken,
+      )
     },
   },
   {
     id: 'tokens-not-in-browser',
-    title: 'The client sends tokens and its secret to the browser only in cookies that no script can read',
+    title:
+      'The client sends tokens to the browser only in cookies that no script can read, and its secret nowhere else',
     rule: 'CK-08',
-    why: 'Scripts and extensions can read everything on a page.',
-    fix: 'Keep tokens in HttpOnly cookies or at the server. Write no token or secret into a page, an address or another header.',
+    why: 'Scripts and browser extensions can read everything on a page.',
+    fix: 'Store tokens in HttpOnly cookies or on the server. Write no token or secret into a page, an address or another header.',
     async run(context) {
       const { step, trail } = await exchangeOf(context)
       const tokens = tokensOf(step)
@@ -436,8 +456,8 @@ export const exchange: CheckDefinition[] = [
     id: 'tokens-sealed',
     title: 'Tokens in cookies are encrypted',
     rule: 'CK-05',
-    why: 'Browsers store cookies in files, and backups contain them. Everybody who can read these files gets the token.',
-    fix: 'Encrypt the cookie with a key of the server, or keep tokens at the server.',
+    why: 'Browsers store cookies in files, and backups contain these files. Everybody who can read such a file gets the token.',
+    fix: 'Encrypt the cookie with a key that only the server has, or store the tokens on the server.',
     async run(context) {
       const { step, trail } = await exchangeOf(context)
       const tokens = tokensOf(step)
@@ -458,7 +478,10 @@ export const exchange: CheckDefinition[] = [
   ...tokenAnswers,
 ]
 
-/** The places where a script, an extension or the history can read parts of a request and its answer, each with its text. */
+/**
+ * Returns the texts of a request and its answer that a script, an extension or the browser history can read. `where`
+ * names the place of each text.
+ */
 function placesOf({ request, response }: Exchange): [where: string, text: string][] {
   if (!('status' in response)) return [['The address of a page', request.url]]
   return [

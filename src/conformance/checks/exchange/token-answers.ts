@@ -1,4 +1,4 @@
-// Token responses that the client must accept or refuse: their tokens, state and lifetime.
+// Tests which token responses the client accepts and refuses: responses with unusual tokens, states and lifetimes.
 
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -18,9 +18,9 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     ['state-number', 'is a number'],
   ].map(([fault, what]) => ({
     fault: fault!,
-    title: `A token response whose state ${what} signs nobody in`,
+    title: `If the state in the token response ${what}, nobody is signed in`,
     rule: 'CL-17' as const,
-    why: 'If the client does not compare the state, it accepts tokens of another login, and the visitor works in the account of another person.',
+    why: 'If the client does not compare the state, it accepts tokens of another login. The visitor then works in the account of another person.',
   })),
   ...[
     ['missing', 'without an access token'],
@@ -32,25 +32,25 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     ['not-ascii', 'whose access token contains characters that no header can contain'],
   ].map(([fault, what]) => ({
     fault: `access-token-${fault}`,
-    title: `A token response ${what} signs nobody in`,
+    title: `After a token response ${what}, nobody is signed in`,
     rule: 'CL-18' as const,
-    why: 'A client that uses such a value as a token creates a session that cannot work, or sends a broken header.',
+    why: 'If the client uses such a value as a token, the session does not work, or the client sends a broken header.',
   })),
   {
     fault: 'token-type-mac',
-    title: 'A token response whose token_type is not Bearer signs nobody in',
+    title: 'If the token_type in the token response is not Bearer, nobody is signed in',
     rule: 'token-type-understood',
-    why: 'A token of another type does not work with Authorization: Bearer, and may need protection that this client does not give it.',
+    why: 'A token of another type does not work with Authorization: Bearer. It may also need protection that this client does not have.',
   },
   ...['missing', 'null', 'empty', 'number'].map(fault => ({
     fault: `token-type-${fault}`,
-    title: `A token response whose token_type is ${fault === 'number' ? 'a number' : fault} signs nobody in`,
+    title: `If the token_type in the token response is ${fault === 'number' ? 'a number' : fault}, nobody is signed in`,
     rule: 'token-type-required' as const,
-    why: 'token_type is required.',
+    why: 'A token response must contain token_type.',
   })),
 ]
 
-/** States that a client accepts if it compares only a part of the text, or compares without regard to case. */
+/** Wrong states that a client accepts if it compares only a part of the state, or ignores upper and lower case. */
 const similarStates: [id: string, what: string, make: (state: string) => unknown][] = [
   [
     'other-case',
@@ -59,7 +59,7 @@ const similarStates: [id: string, what: string, make: (state: string) => unknown
   ],
   ['cut', 'lacks the last character', state => state.slice(0, -1)],
   ['longer', 'has one more character', state => `${state}0`],
-  ['list', 'is a list with the right state', state => [state]],
+  ['list', 'is a list that contains the right state', state => [state]],
   ['true', 'is true', () => true],
   ['zero', 'is the number 0', () => 0],
 ]
@@ -78,8 +78,8 @@ const usable: {
     rule: 'token-type-case',
     fault: 'token-type-lowercase',
     what: 'with token_type "bearer"',
-    why: 'A portal may write Bearer in upper or lower case. A client that compares the case signs nobody in.',
-    fix: 'Compare token_type without regard to case.',
+    why: 'A portal may write Bearer in upper or lower case. At a client that does not ignore the case, nobody can then sign in.',
+    fix: 'Ignore upper and lower case when you compare token_type.',
   },
   {
     id: 'uppercase-type',
@@ -87,15 +87,15 @@ const usable: {
     fault: 'member',
     options: { member: 'token_type', value: 'BEARER' },
     what: 'with token_type "BEARER"',
-    why: 'A portal may write Bearer in upper or lower case. A client that compares the case signs nobody in.',
-    fix: 'Compare token_type without regard to case.',
+    why: 'A portal may write Bearer in upper or lower case. At a client that does not ignore the case, nobody can then sign in.',
+    fix: 'Ignore upper and lower case when you compare token_type.',
   },
   {
     id: 'no-refresh-token',
     rule: 'refresh-token-optional',
     fault: 'refresh-token-missing',
     what: 'without a refresh token',
-    why: 'refresh_token is optional.',
+    why: 'A token response may lack refresh_token.',
     fix: 'Accept the response without a refresh token, and end the session when the access token expires.',
   },
 ]
@@ -115,7 +115,7 @@ const lifetimes: [id: string, what: string, value?: number][] = [
   ['exponent', 'is so large that it is written with an exponent', 1e21],
 ]
 
-/** A login whose token response has a fault. */
+/** Makes a login with a fault in the token response. */
 async function loginWith(context: CheckContext, fault: string, options?: Record<string, unknown>) {
   const { browser, callback } = await beginLogin(context)
   await context.order(`exchange-${fault}`, options ? { options } : {})
@@ -132,9 +132,9 @@ export const tokenAnswers: CheckDefinition[] = [
       title,
       rule,
       why,
-      fix: 'Check every member of the token response before you keep any of it, and answer with a page that offers to sign in again.',
+      fix: 'Check every value in the token response before you store anything. If a value is wrong, answer with a page that offers to sign in again.',
       needs: ['page'],
-      // Runs alone: a call with a faulty token has no known user, so the check must count the calls of all users.
+      // The platform does not know the user of a call with a faulty token, so this check must count all calls.
       isAlone: true,
       async run(context) {
         const { browser, page } = await loginWith(context, fault)
@@ -147,7 +147,7 @@ export const tokenAnswers: CheckDefinition[] = [
         const calls = context.arrived('api', 'me')
         expect(
           calls.length === 0,
-          'The client calls the platform after it got this token response.',
+          'After this token response, the client called the platform with its values.',
           ...calls.slice(0, 2),
         )
       },
@@ -155,10 +155,10 @@ export const tokenAnswers: CheckDefinition[] = [
   ),
   {
     id: 'token-answer-token-type-similar',
-    title: 'A token response whose token_type only resembles Bearer signs nobody in',
+    title: 'If the token_type in the token response only resembles Bearer, nobody is signed in',
     rule: 'token-type-understood',
-    why: 'A token of another type does not work with Authorization: Bearer, and may need protection that this client does not give it.',
-    fix: 'Compare the whole token_type with Bearer, without regard to case.',
+    why: 'A token of another type does not work with Authorization: Bearer. It may also need protection that this client does not have.',
+    fix: 'Compare the whole token_type with Bearer. Ignore only upper and lower case.',
     needs: ['page'],
     async run(context) {
       for (const value of ['Bear', 'Bearers', 'NotBearer', 'Bearer MAC']) {
@@ -173,12 +173,12 @@ export const tokenAnswers: CheckDefinition[] = [
   },
   {
     id: 'token-answer-access-token-other',
-    title: 'A token response whose access token is true or an object signs nobody in',
+    title: 'If the access token in the token response is true or an object, nobody is signed in',
     rule: 'CL-18',
-    why: 'A client that uses such a value as a token creates a session that cannot work, or sends a broken header.',
-    fix: 'Check every member of the token response before you keep any of it, and answer with a page that offers to sign in again.',
+    why: 'If the client uses such a value as a token, the session does not work, or the client sends a broken header.',
+    fix: 'Check every value in the token response before you store anything. If a value is wrong, answer with a page that offers to sign in again.',
     needs: ['page'],
-    // Runs alone: a call with a faulty token has no known user, so the check must count the calls of all users.
+    // The platform does not know the user of a call with a faulty token, so this check must count all calls.
     isAlone: true,
     async run(context) {
       for (const value of [true, { token: 'text' }]) {
@@ -189,17 +189,17 @@ export const tokenAnswers: CheckDefinition[] = [
         await context.visitUntilPortal(browser.newTab(), context.settings.page)
         await context.platform.settle()
         const calls = context.arrived('api', 'me')
-        expect(calls.length === 0, `The client calls the platform after it got ${what}.`, ...calls.slice(0, 1))
+        expect(calls.length === 0, `After ${what}, the client called the platform.`, ...calls.slice(0, 1))
       }
     },
   },
   ...similarStates.map(
     ([id, what, make]): CheckDefinition => ({
       id: `token-answer-state-${id}`,
-      title: `A token response whose state ${what} signs nobody in`,
+      title: `If the state in the token response ${what}, nobody is signed in`,
       rule: 'CL-17',
-      why: 'If the client does not compare the whole state, it can accept tokens of another login, and the visitor works in the account of another person.',
-      fix: 'Compare the two texts exactly: their length, and upper and lower case.',
+      why: 'If the client does not compare the whole state, it can accept tokens of another login. The visitor then works in the account of another person.',
+      fix: 'Compare the two states exactly, including their length and their upper and lower case.',
       needs: ['page'],
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)
@@ -216,7 +216,7 @@ export const tokenAnswers: CheckDefinition[] = [
   ...usable.map(
     ({ id, rule, fault, options, what, why, fix }): CheckDefinition => ({
       id: `token-answer-${id}`,
-      title: `A token response ${what} signs the visitor in`,
+      title: `After a token response ${what}, the visitor is signed in`,
       rule,
       why,
       fix,
@@ -230,10 +230,10 @@ export const tokenAnswers: CheckDefinition[] = [
   ...['null', 'empty', 'number', 'with-newline'].map(
     (fault): CheckDefinition => ({
       id: `token-answer-refresh-token-${fault}`,
-      title: `After a token response whose refresh token is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the value is in no cookie`,
+      title: `If the refresh token in the token response is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault}, the visitor gets a page, and the client puts the value into no cookie`,
       rule: 'oauth-sanitize',
-      why: 'A value that is not a token can break a cookie or a header, and no renewal works with it.',
-      fix: 'Use a refresh token only if it is a text of visible ASCII characters.',
+      why: 'A value that is not a token can break a cookie or a header. The client also cannot renew the session with such a value.',
+      fix: 'Use a refresh token only if it is a text of visible ASCII characters. Otherwise treat it as missing.',
       async run(context) {
         const { page } = await loginWith(context, `refresh-token-${fault}`)
         expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
@@ -249,10 +249,10 @@ export const tokenAnswers: CheckDefinition[] = [
   ...lifetimes.map(
     ([id, what, value]): CheckDefinition => ({
       id: `token-answer-expires-in-${id}`,
-      title: `After a token response whose expires_in ${what}, the client sets no cookie with a wrong lifetime`,
+      title: `If the expires_in of the token response ${what}, the client sets no cookie with a wrong lifetime`,
       rule: 'CL-19',
-      why: 'Browsers ignore a Max-Age such as NaN, and keep the session cookie until they are closed.',
-      fix: 'Use expires_in only if it is a finite number above 0, and cap it. Otherwise refuse the answer or assume a lifetime.',
+      why: 'Browsers ignore a Max-Age such as NaN, and keep the session cookie until the browser is closed.',
+      fix: 'Use expires_in only if it is a finite number above 0, and limit it to a maximum. Otherwise refuse the token response, or assume a lifetime.',
       async run(context) {
         const { page } = await (value === undefined
           ? loginWith(context, `expires-in-${id}`)
@@ -268,10 +268,10 @@ export const tokenAnswers: CheckDefinition[] = [
   ),
   {
     id: 'token-answer-expires-in-converted',
-    title: 'The client does not read an expires_in of true as one second',
+    title: 'If expires_in is true, the client does not use it as one second',
     rule: 'CL-19',
-    why: 'In many languages true is the number 1. The session then ends after a second, and the client renews it again and again.',
-    fix: 'Check the type of expires_in, and convert no other type to a number: in some languages true is a number. Refuse the response, or assume a lifetime that your documentation names.',
+    why: 'In many languages, true converts to the number 1. The session then ends after one second, and the client renews it again and again.',
+    fix: 'Check that expires_in is a number, and convert no other type. In some languages, even true counts as a number. Refuse the response, or assume a lifetime that your documentation names.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await loginWith(context, 'expires-in', { value: true })
@@ -283,7 +283,7 @@ export const tokenAnswers: CheckDefinition[] = [
       const renewals = context.arrived('refresh')
       expect(
         isStillIn && renewals.length === 0,
-        'The client read an expires_in of true as one second.',
+        'The client used the expires_in value true as one second.',
         page,
         ...renewals.slice(0, 1),
       )
@@ -292,9 +292,9 @@ export const tokenAnswers: CheckDefinition[] = [
   ...['negative', 'zero'].map(
     (fault): CheckDefinition => ({
       id: `token-answer-over-${fault}`,
-      title: `The client does not use an access token whose expires_in is ${fault}`,
+      title: `If the expires_in of an access token is ${fault}, the client does not use this token`,
       rule: 'CL-19',
-      why: 'The token has already expired. A client that assumes another lifetime continues a session that the portal has ended.',
+      why: 'Such a token has already expired. A client that assumes another lifetime continues a session that the portal has ended.',
       fix: 'Refuse the login with a page that offers to sign in again, or renew the token before you use it.',
       needs: ['page'],
       async run(context) {
@@ -302,16 +302,21 @@ export const tokenAnswers: CheckDefinition[] = [
         const { page, steps } = await visitPage(context, browser)
         if (context.arrived('refresh').length > 0) return
         const call = steps.find(({ kind, response }) => kind === 'api' && response.status < 400)
-        expect(!call, 'The client called the API with this token for the next page.', page, ...(call ? [call] : []))
+        expect(
+          !call,
+          'For the next page, the client called the API with the expired token.',
+          page,
+          ...(call ? [call] : []),
+        )
       },
     }),
   ),
   {
     id: 'token-answer-unknown-member',
-    title: 'A token response with an unknown member signs the visitor in',
+    title: 'If the token response has an unknown JSON member, the visitor is still signed in',
     rule: 'unknown-response-members',
-    why: 'When the portal adds a member, a client that refuses unknown members signs nobody in.',
-    fix: 'Read the members that you need, and ignore the others.',
+    why: 'If the portal adds a JSON member, nobody can sign in at a client that refuses unknown members.',
+    fix: 'Read only the JSON members that you need, and ignore all other members.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await loginWith(context, 'unknown-member')
@@ -321,9 +326,9 @@ export const tokenAnswers: CheckDefinition[] = [
   ...[400, 500].map(
     (status): CheckDefinition => ({
       id: `token-answer-status-${status}`,
-      title: `A token response with status ${status} signs nobody in, even if it contains tokens`,
+      title: `If the token response has status ${status}, nobody is signed in, even if the response contains tokens`,
       rule: 'UP-06',
-      why: 'The status says that the exchange failed. A client that reads only the body signs a visitor in although the portal has refused the login.',
+      why: 'This status says that the exchange failed. A client that reads only the body signs the visitor in, although the portal has refused the login.',
       fix: 'Check the status before the body, and accept tokens only with status 200.',
       needs: ['page'],
       async run(context) {
@@ -335,10 +340,10 @@ export const tokenAnswers: CheckDefinition[] = [
   ...[3, 5, 9].map(
     (size): CheckDefinition => ({
       id: `token-answer-${size}-kb`,
-      title: `With an access token of ${size} KB, the visitor is signed in, or a page says that the login failed`,
+      title: `If the access token is ${size} KB long, the visitor is signed in, or an error page says that the login failed`,
       rule: 'CK-03',
-      why: 'A browser silently drops a cookie of more than 4,096 bytes, and keeps the old one.',
-      fix: 'Split a long token into several cookies, keep it at the server, or answer with a page that says that the token is too large.',
+      why: 'A browser silently drops a cookie of more than 4,096 bytes, and keeps the old cookie.',
+      fix: 'Split a long token into several cookies, or store it on the server. Or answer with a page that says that the token is too large.',
       needs: ['page'],
       async run(context) {
         const { browser, page } = await loginWith(context, `access-token-${size}-kb`)
