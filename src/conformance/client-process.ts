@@ -1,18 +1,21 @@
-// The client as a process of this command: start it with its settings, read its output, restart it, stop it.
+// Starts the client as a process with its settings, reads its output, restarts it and stops it.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** Settings with which a check can start the client, in place of the real ones. */
+/** Wrong settings with which a check can restart the client. */
 export interface ChangedSettings {
   CLIENT_ID?: string
   LOGIN_URL?: string
 }
 
 export interface ClientProcess {
-  /** True if a check has changed the process in a way that must not affect other checks. The next check first restarts it. */
+  /**
+   * True if a check has changed the client in a way that must not affect other checks. The suite then restarts the
+   * client before the next check.
+   */
   isStale?: boolean
-  /** Everything that the client has printed so far, in all its starts. */
+  /** Everything that the client has printed so far, including the output before a restart. */
   output(): string
   isRunning(): boolean
   /**
@@ -20,24 +23,24 @@ export interface ClientProcess {
    * if the shell has replaced itself with the client.
    */
   pid?(): number | undefined
-  /** One text for each time that the client ended by itself: `with exit code 1`, or `by SIGSEGV`. */
+  /** One text for each time that the client ended by itself, such as `with exit code 1` or `by SIGSEGV`. */
   unexpectedEnds(): string[]
   /**
    * Stops the client and starts it again. Resolves when the client answers. Rejects after stop(). `changed`: settings
-   * with another value than before, for this start only.
+   * that have another value until the next restart.
    */
   restart(changed?: ChangedSettings): Promise<void>
-  /** Stops the client for good: restart() rejects afterwards. */
+  /** Stops the client finally. After that, restart() rejects. */
   stop(): Promise<void>
 }
 
-/** If the output is longer, the oldest part is dropped. */
+/** The suite keeps only this number of characters of the output, from its end. */
 const mostOutput = 16 * 1024 * 1024
 const stopMs = 10_000
 
 /**
- * `waitForClient` resolves to true when the client answers, and to false if it does not answer in time or has ended. Then this
- * function rejects with the end of the output.
+ * Starts the client, and rejects with the end of its output if `waitForClient` resolves to false. `waitForClient`
+ * resolves to true when the client answers, and to false if the client does not answer in time or has ended.
  */
 export async function startClient(
   command: string,
@@ -46,12 +49,13 @@ export async function startClient(
 ): Promise<ClientProcess> {
   let output = ''
   let child: ChildProcess
-  /** The process that the suite is stopping, so that its end is expected. */
+  /** The process that the suite itself is stopping. Its end does not count as unexpected. */
   let stopping: ChildProcess | undefined
   const unexpectedEnds: string[] = []
 
   async function start(changed: ChangedSettings = {}): Promise<void> {
-    // Starts a separate process group, so that children of the shell stop with the shell. On Windows, `detached` would open a window instead.
+    // Starts a separate process group, so that a signal stops the shell together with its children. On Windows,
+    // `detached` would open a window instead.
     const detached = process.platform !== 'win32'
     child = spawn(command, {
       shell: true,
@@ -69,11 +73,13 @@ export async function startClient(
     const started = child
     let hasAnswered = false
     started.on('exit', (code, signal) => {
-      // A process that ends before its first answer counts as not started, and the caller gets an error.
+      // If a process ends before its first answer, the client has not started, and the caller gets an error.
       if (started !== stopping && hasAnswered) unexpectedEnds.push(signal ? `by ${signal}` : `with exit code ${code}`)
     })
     if (!(await waitForClient(isRunning)))
-      throw new Error(`The client was started with "${command}" and does not answer. It printed:\n${lastOf(output)}`)
+      throw new Error(
+        `The client was started with "${command}", but it does not answer. It printed:\n${lastOf(output)}`,
+      )
     hasAnswered = true
   }
 
@@ -119,10 +125,9 @@ export async function startClient(
     isRunning,
     pid: () => child.pid,
     unexpectedEnds: () => unexpectedEnds,
-    // Calls at the same time share one restart, because two processes would use the same port.
+    // Calls that come at the same time share one restart, because two processes would use the same port.
     async restart(changed) {
-      // A check may still run after stop() and find no client. It must not start a client, because nobody would stop
-      // it.
+      // A check may still run after stop(), and try to restart the client. Nobody would then stop the new process.
       if (isOver) throw new Error('The client was stopped, and cannot be restarted.')
       restarting ??= stop()
         .then(() => start(changed))
@@ -139,7 +144,7 @@ export async function startClient(
   }
 }
 
-/** The environment with the changed values, under every name that has the old value or contains it. */
+/** Replaces the old value of each changed setting in all variables of the environment that contain this value. */
 function withChanged(
   environment: Record<string, string | undefined>,
   changed: ChangedSettings,

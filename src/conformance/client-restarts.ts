@@ -1,4 +1,5 @@
-// Notices a restart of the client: an open connection closes, and the client refuses new connections for a moment.
+// Waits for a restart of the client. During a restart, an open connection closes, and the client refuses new
+// connections for a moment.
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 
@@ -11,7 +12,7 @@ export async function untilRestart(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    // If a new connection works at once, the server has only closed an idle connection.
+    // If the client accepts a new connection, it has not stopped. It has only closed an idle connection.
     const wasThere = await untilClosed(origin, signal)
     if (wasThere) continue
     while (!signal.aborted && !(await isAnswering())) await pause(signal)
@@ -19,7 +20,7 @@ export async function untilRestart(
   }
 }
 
-/** Whether a connection could be opened. */
+/** Opens a connection and waits until it closes. Returns whether the connection could be opened. */
 async function untilClosed(origin: string, signal: AbortSignal): Promise<boolean> {
   const { hostname, port, protocol } = new URL(origin)
   const socket = connect({

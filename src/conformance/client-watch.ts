@@ -1,25 +1,29 @@
-// Watches whether the client under test still answers, restarts it, and reports during which checks it stopped answering.
+// Watches whether the client under test answers, restarts the client, and reports the checks during which it stopped
+// answering.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ClientProcess } from './client-process.ts'
 
 export interface WatchOptions {
   clientProcess: ClientProcess | undefined
-  /** Whether the client answers with a status that means that it is ready. */
+  /** Returns whether the client answers with a status that means that it is ready. */
   isAnswering: () => Promise<boolean>
-  /** Whether the client sends any answer. The default is `isAnswering`. */
+  /** Returns whether the client sends any answer. The default is `isAnswering`. */
   isAlive?: () => Promise<boolean>
 }
 
-/** A check that is running, and the ids of the checks that ran at the same time. */
+/** Watches the client during one check. `beside` has the ids of the checks that ran at the same time. */
 export interface CheckWatch {
   beside: Set<string>
-  /** Stops watching. Returns what happened to the client while the check ran, or undefined if it always answered. */
+  /**
+   * Stops watching. Returns what happened to the client during the check, or undefined if the client answered all the
+   * time.
+   */
   end(): Promise<string | undefined>
 }
 
 export type ClientWatch = ReturnType<typeof watchClient>
 
-/** If the client has ended this many times, the suite does not restart it for further checks. */
+/** When the client has ended this many times, the suite does not start it again. */
 const mostEnds = 50
 const tries = 3
 const betweenTriesMs = 500
@@ -28,20 +32,20 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
   const running = new Map<string, Set<string>>()
   const countEnds = () => clientProcess?.unexpectedEnds().length ?? 0
   /**
-   * How often the client had ended when the last check was over. If the client ended before the first check, this
-   * counts for no check.
+   * The number of times that the client had ended when the last check was over. Ends before the first check belong to
+   * no check.
    */
   let blamedEnds: number | undefined
   /**
-   * How often the client did not answer when a check began, although its process was running and other checks were
+   * The number of times that the client did not answer when a check began, although its process and other checks were
    * running.
    */
   let silences = 0
-  /** True if the client did not answer last time. The next time, the suite asks only once. */
+  /** True if the client did not answer before the last check. The suite then asks only once before the next check. */
   let wasGone = false
   let cannotStart = false
 
-  /** One answer out of a few tries is enough, because the client may only be slow. */
+  /** Asks a few times, and returns true after the first good answer, because the client may only be slow. */
   async function isTrueSoon(ask: () => Promise<boolean>): Promise<boolean> {
     for (let left = wasGone ? 1 : tries; left > 0; left--) {
       if (await ask()) return true
@@ -53,12 +57,12 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
 
   return {
     /**
-     * Restarts a client of --start that has ended or does not answer. Returns why a check still cannot begin, or
-     * undefined if the client is ready.
+     * Restarts the client if it was started with --start, and has ended or does not answer. Returns why the next check
+     * cannot begin, or undefined if the client is ready.
      */
     async makeReady(): Promise<string | undefined> {
       let isThere = await isTrueSoon(isAnswering)
-      // Count now that the client does not answer. It may answer again before the running checks notice.
+      // Counts the silence now, because the client may answer again before the running checks notice it.
       const isSilent = !isThere && running.size > 0 && clientProcess?.isRunning() !== false && !(await isAlive())
       if (isSilent) silences++
       const hasEndedTooOften = countEnds() >= mostEnds
@@ -76,8 +80,8 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
     },
 
     begin(id: string): CheckWatch {
-      // If no other check is running, this check reports every end of the process since the last check. Otherwise
-      // nothing would report them.
+      // If no other check is running, this check reports all ends of the process since the last check. Otherwise no
+      // check would report them.
       blamedEnds ??= countEnds()
       const endsBefore = running.size === 0 ? blamedEnds : countEnds()
       const silencesBefore = silences

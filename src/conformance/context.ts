@@ -1,4 +1,4 @@
-// What a check can use: browsers, people, the platform, and the records that belong to this check.
+// Makes the context of a check: its browsers, its people, the platform, and the records of its requests.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Browser as Chromium } from 'playwright-core'
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
@@ -27,9 +27,9 @@ export interface Start {
   page: Page
 }
 
-/** Replaces the fix of a check that could not begin. The fix of the check itself would not help with a failed login. */
+/** The fix for a check that could not begin, because its login failed. The check's own fix would not help. */
 const failedLoginFix =
-  'Find out why this login signed nobody in. The check needs a visitor who is signed in, so it has not tested what its title says. If other logins of this run work, look for data that requests of several visitors share.'
+  'Find out why nobody is signed in after this login. The check needs a visitor who is signed in, so it has not tested what its title says. If other logins of this run work, look for data in the client that requests of several visitors share.'
 
 export type CheckContext = ReturnType<typeof createContext>
 
@@ -37,7 +37,7 @@ export interface ContextOptions {
   settings: Settings
   platform: Platform
   clientProcess: ClientProcess | undefined
-  /** A real browser, if --browser names one. */
+  /** The real browser from --browser, if the option is set. */
   chromium?: Chromium | undefined
   isAlone: boolean
   /** The reason why a plain login does not work, if there is one. */
@@ -46,7 +46,10 @@ export interface ContextOptions {
   waitFor?: Slot['waitFor'] | undefined
 }
 
-/** Everything in an answer that scripts and people can read: the body, the headers, and cookies without HttpOnly. */
+/**
+ * Returns everything in an answer that scripts and people can read: the body, the headers, and the cookies without
+ * HttpOnly.
+ */
 function readableText({ response }: Exchange): string {
   if (!('status' in response)) return ''
   const cookies = response.setCookies.filter(line => !readSetCookie(line).isHttpOnly)
@@ -63,8 +66,8 @@ export function createContext({
   pause = ms => wait(ms),
   waitFor = promise => promise,
 }: ContextOptions) {
-  // Other checks leave requests open, and each of these requests can make `settle` wait for 200 ms. Other checks
-  // can run during this time.
+  // `settle` may wait 200 ms for each open request of another check. With `waitFor`, other checks can run during this
+  // time.
   const platform: Platform = { ...wholePlatform, settle: ms => waitFor(wholePlatform.settle(ms), 20) }
   /** The requests of this check's browsers, with their responses. */
   const exchanges: Exchange[] = []
@@ -97,7 +100,7 @@ export function createContext({
     if (state) platform.begunStates.push(state)
   }
 
-  /** Looks for tokens and the client secret in the addresses, headers and bodies that the client has sent to a browser. */
+  /** Looks for tokens and the client secret in the headers and bodies that the client has sent to a browser. */
   function noteLeaks(): void {
     if (exchanges.length === 0) return
     const secrets = [
@@ -116,7 +119,10 @@ export function createContext({
     }
   }
 
-  /** Whether a step belongs to this check: its user is a person of this check, or it contains a state, code or challenge of this check. */
+  /**
+   * Whether a step belongs to this check. Either its user is a person of this check, or it contains a state or a code
+   * of this check.
+   */
   function isOurs(step: LabStep): boolean {
     if (isAlone || people.some(({ id }) => id === step.about.userId)) return true
     const body = typeof step.request.body === 'object' && step.request.body !== null ? step.request.body : {}
@@ -140,8 +146,8 @@ export function createContext({
     pause,
 
     /**
-     * A new browser without cookies. With `losesCookies`, the browser drops the cookies of the client and keeps the
-     * cookies of the portal.
+     * Opens a new browser without cookies. With `losesCookies`, the browser drops the cookies of the client and keeps
+     * the cookies of the portal.
      */
     browser({ losesCookies = false, timeoutMs = settings.patienceMs } = {}): Browser {
       const send: Send = (outgoing, signal) => waitFor(sendOverNetwork(outgoing, signal))
@@ -154,7 +160,7 @@ export function createContext({
       return browser
     },
 
-    /** A window of the real browser, without cookies. The window closes when the check ends. */
+    /** Opens a window of the real browser, without cookies. The window closes when the check ends. */
     async window(): Promise<Window> {
       if (!chromium) throw new NotApplicable('no real browser was named (--browser chromium)')
       const window = await openWindow(chromium, { patienceMs: settings.patienceMs, onExchange: note })
@@ -162,10 +168,10 @@ export function createContext({
       return window
     },
 
-    /** An address of the client, or of another instance. */
+    /** Makes an address from a path, at the client or at another instance. */
     url: clientUrl,
 
-    /** The visitor of this check. Every call returns the same person. */
+    /** Returns the visitor of this check. Every call returns the same person. */
     async person(): Promise<Person> {
       return people[0] ?? (await context.otherPerson())
     },
@@ -188,17 +194,23 @@ export function createContext({
       return { url, state: url.searchParams.get('state') ?? undefined, page }
     },
 
-    /** One navigation that stops before the portal. `stoppedAt` of the page is then the address at the portal. */
+    /**
+     * Opens a page, and stops before a redirect to the portal. `stoppedAt` of the page is then the address at the
+     * portal.
+     */
     async visitUntilPortal(browser: Browser, path: string): Promise<Page> {
       return browser.visit(clientUrl(path), { stopAt: isStartPage })
     },
 
-    /** The callback address with a code to which the portal redirects this person. The browser does not open the address. */
+    /**
+     * Returns the callback address to which the portal redirects this person after the login. No browser opens this
+     * address.
+     */
     async authorize(start: Start, person?: Person): Promise<URL> {
       const visitor = person ?? (await context.person())
       const before = platform.steps.length
       const location = await platform.authorize(visitor, start.url)
-      // If the portal knows the visitor, it reports a fault of the start as an error in the callback.
+      // If the visitor is signed in at the portal, the portal reports a wrong start as an error in the callback.
       if (!location?.startsWith(platform.redirectUri) || !new URL(location).searchParams.has('code')) {
         await platform.settle()
         const refusal = platform.steps.slice(before).findLast(({ kind, reason }) => kind === 'authorize' && reason)
@@ -238,7 +250,10 @@ export function createContext({
       return page
     },
 
-    /** Like signIn, and requires that the visitor is signed in afterwards. If plain logins do not work, the check is not run. */
+    /**
+     * Signs in, and fails if the visitor is not signed in afterwards. If plain logins do not work, the check counts as
+     * not run.
+     */
     async signedIn(
       options: { person?: Person; path?: string } = {},
     ): Promise<{ browser: Browser; page: Page; person: Person }> {
@@ -272,11 +287,12 @@ export function createContext({
     },
 
     /**
-     * The steps of this check that have arrived at the platform, oldest first. Call `settle` first, because the
+     * Returns the steps of this check that have arrived at the platform, oldest first. Call `settle` first, because the
      * platform records a request a moment after its answer.
      */
     arrived(...kinds: LabStep['kind'][]): LabStep[] {
-      // A call with a token of this check belongs to this check, even if the platform does not know the owner of the token.
+      // A call with a token from this check belongs to this check, even if the platform does not know the token's
+      // owner.
       const tokens = new Set<unknown>()
       return platform.steps.slice(firstStep).filter(step => {
         if (!isOurs(step) && !tokensSentIn(step).some(token => tokens.has(token))) return false
@@ -285,21 +301,24 @@ export function createContext({
       })
     },
 
-    /** The exchanges of a code for tokens, oldest first. There may be none. (The type Exchange is any request with its response.) */
+    /**
+     * Returns the exchanges of a code for tokens, oldest first. (The type `Exchange` means any request with its
+     * response.)
+     */
     async codeExchanges(): Promise<LabStep[]> {
       await platform.settle()
       return context.arrived('exchange')
     },
 
     /**
-     * Orders a fault at the platform. The fault affects the login that this check began last. Before the first login,
-     * the fault affects the next caller. The returned function removes the fault.
+     * Orders a fault at the platform. The fault applies to the last login of this check. If this check has begun no
+     * login, the fault applies to the next caller. The returned function removes the fault.
      */
     async order(name: string, options: FaultOptions = {}): Promise<() => Promise<void>> {
       const state = [...loginValues].findLast(value => value.startsWith('state '))?.slice(6)
       // The runner then repeats the check alone.
       if (!isAlone && state === undefined) throw new Undecided(`The fault ${name} could affect another check.`)
-      // Refuse the fault if the check has reached its time limit, because the fault would affect the next check.
+      // A check that has reached its time limit may still run. Its faults would affect the next check.
       if (hasEnded) throw new Error('The check has ended.')
       const id = await platform.orderFault(name, { ...(state !== undefined && { state }), ...options })
       faultIds.push(id)
@@ -312,8 +331,8 @@ export function createContext({
     },
 
     /**
-     * Runs the function while no other check runs a function in this way. A check needs this if it judges calls that
-     * belong to no visitor, because such a call could come from another check.
+     * Runs the function while no other check runs a function with `inTurn`. A check that judges calls without a visitor
+     * needs this, because such a call could come from another check.
      */
     async inTurn<T>(run: () => Promise<T>): Promise<T> {
       const end = await waitFor(platform.takeTurn(), 20)
@@ -324,7 +343,7 @@ export function createContext({
       }
     },
 
-    /** One raw request, sent outside of any browser. */
+    /** Sends one raw request, without a browser. */
     async request(url: string, request: RawRequest = {}): Promise<Exchange> {
       const exchange = await waitFor(sendRaw(clientUrl(url), request))
       note(exchange)
@@ -332,22 +351,22 @@ export function createContext({
     },
 
     /**
-     * The last requests of this check's browsers, and the last requests at the platform, newest last. Reports show them if
-     * a check provides no evidence.
+     * Returns the last requests of this check's browsers, and the last requests at the platform, newest last. Reports
+     * show these requests if a check gives no evidence.
      */
     evidence(): string[] {
       const steps = platform.steps.slice(firstStep).filter(step => isOurs(step) && step.kind !== 'page')
       return [...exchanges.slice(-6).map(describeExchange), ...steps.slice(-6).map(describeStep)]
     },
 
-    /** The first request of this check that the client, or its second instance, did not answer. */
+    /** Returns the first request of this check that the client or its second instance did not answer. */
     lost(): Exchange | undefined {
       return exchanges.find(
         exchange => 'fault' in exchange.response && exchange.response.isLost && isOfClient(exchange),
       )
     },
 
-    /** The values of this check that no report may show, longest first. */
+    /** Returns the secret values of this check, longest first. No report may show these values. */
     secrets(): string[] {
       const ours = platform.steps.slice(firstStep).filter(isOurs)
       const cookies = exchanges.flatMap(({ response }) => ('setCookies' in response ? response.setCookies : []))

@@ -1,7 +1,7 @@
-// The values that connect a request at the platform with a login, and so with the check that made it.
+// Finds the values that connect a request at the platform with a login, and so with the check that made this login.
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 
-/** Values in an address that are unique to one login. */
+/** Returns the values in an address that belong to only one login: its state and its code. */
 export function loginValuesIn(address: string): string[] {
   const query = address.split('?')[1]?.split('#')[0] ?? ''
   return [...new URLSearchParams(query)].flatMap(([name, value]) => loginValue(name, value))

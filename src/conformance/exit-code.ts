@@ -1,4 +1,4 @@
-// The exit code of the command.
+// Computes the exit code of the command.
 import type { Outcome } from './expected-failures.ts'
 import type { Result } from './run-checks.ts'
 

@@ -1,17 +1,18 @@
-// Known failures: a listed check that fails does not fail the run, but a listed check that passes does.
+// Known failures (--expect-fail). If a listed check fails, the run does not fail. If a listed check passes, the run
+// fails.
 import { readFileSync } from 'node:fs'
 import type { Result } from './run-checks.ts'
 
 export interface Outcome {
-  /** Checks that failed and are not on the list. */
+  /** Checks that failed, but are not on the list. */
   failed: Result[]
-  /** Ids on the list that did not fail. */
+  /** Ids on the list whose checks passed. */
   nowPassing: string[]
-  /** Ids on the list that no check has. */
+  /** Ids on the list for which there is no check. */
   unknown: string[]
 }
 
-/** Only a MUST can fail. Checks that did not run are in none of these lists. */
+/** Compares the results with the list of known failures. A check that did not run is neither failed nor passing. */
 export function compareWithExpected(results: Result[], expected: Map<string, string>, allIds: string[]): Outcome {
   const byId = new Map(results.map(result => [result.id, result]))
   return {

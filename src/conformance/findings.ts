@@ -1,4 +1,4 @@
-// Functions with which checks report findings about answers of the client and calls of the platform.
+// Functions for checks: they report findings about the client's answers and about its calls to the platform.
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from './browser/browser.ts'
 import { Failed } from './check.ts'
@@ -14,7 +14,7 @@ export function expect(
   if (!isRight) throw new Failed(message, evidence.flatMap(describe))
 }
 
-/** The same as `expect`, but with a fix for this finding instead of the general fix of the check. */
+/** The same as `expect`, but with a fix for this finding in place of the check's own fix. */
 export function expectWithFix(
   fix: string,
   isRight: unknown,
@@ -25,18 +25,20 @@ export function expectWithFix(
 }
 
 /**
- * Fails if the client did not answer, or answered with status 500. Replaces the fix of the check: a client that does
- * not answer has another mistake than the check looks for.
+ * Fails if the client did not answer, or answered with status 500. Replaces the check's own fix, because such a client
+ * has another mistake than the check looks for.
  */
 export function expectServed(page: Page, message: string): void {
   const fix =
     page.status === 0
-      ? 'Answer every request, including this one. The output of the client at that moment can show the error.'
-      : 'The client itself failed. Its output at that moment can show the error. Answer this case with a page.'
+      ? "Answer every request, including the request in the evidence. The client's output at that time may show the error."
+      : "The client itself failed. The client's output at that time may show the error. Answer such a request with a page."
   expectWithFix(fix, page.status > 0 && page.status < 500, message, page)
 }
 
-/** How long a browser waited for the answers of this navigation, without the time that the suite itself needs. */
+/**
+ * Returns how long a browser waited for the answers of this navigation, without the time that the suite itself needs.
+ */
 export function waitedMs({ trail }: Page): number {
   return trail.reduce((sum, { durationMs }) => sum + durationMs, 0)
 }
@@ -69,7 +71,10 @@ export function setCookiesOf({ response }: Exchange): string[] {
   return 'setCookies' in response ? response.setCookies : []
 }
 
-/** Whether the step is a call with the token of this person, at the API or at the portal's page about the user. */
+/**
+ * Whether the step is a call with a token of this person, to the API or to the portal's address for data about the
+ * user.
+ */
 export function isCallFor(step: LabStep, userId: string): boolean {
   return (step.listener === 'api' || step.kind === 'me') && step.about.userId === userId
 }

@@ -1,4 +1,5 @@
-// Forwards the address of the client to another host, for a suite in a container and a client outside of it.
+// Forwards the address of the client to another host. The suite needs this if it runs in a container and the client
+// runs outside.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 

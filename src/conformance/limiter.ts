@@ -1,21 +1,29 @@
-// Limits how many checks run at a time. While a check waits, another check can use its slot.
+// Limits how many checks run at the same time. While a check waits, another check can use its slot.
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** The functions with which a check waits, so that other checks can run during this time. */
+/** A check waits with these functions, so that other checks can run during this time. */
 export interface Slot {
-  /** Frees the slot for that time. Afterwards the paused function gets a slot before functions that have not begun. */
+  /**
+   * Waits, and frees the slot for this time. After the pause, the function gets a slot before functions that have not
+   * begun.
+   */
   pause(ms: number): Promise<void>
-  /** Frees the slot if the promise takes longer than `momentMs`, because waiting for an answer uses no processor. */
+  /**
+   * Waits for the promise. If the promise takes longer than `momentMs`, frees the slot, because waiting for an answer
+   * needs no processor time.
+   */
   waitFor<T>(promise: Promise<T>, momentMs?: number): Promise<T>
 }
 
 /** The default of `momentMs`. */
 const usualMomentMs = 300
 
-/** `mostBegun`: the limit of functions that have begun and not ended, including functions that do not use their slot now. */
+/**
+ * `mostBegun`: the limit on functions that have begun and not ended. Functions that have freed their slot count, too.
+ */
 export function createLimiter(slots: number, mostBegun = 15 * slots) {
   let [usedSlots, begun] = [0, 0]
-  /** Functions whose pause is over. Each needs a slot to continue. */
+  /** Functions whose pause is over. Each of these functions needs a slot to continue. */
   const toContinue: (() => void)[] = []
   /** Functions that have not begun. */
   const toBegin: (() => void)[] = []
@@ -33,7 +41,9 @@ export function createLimiter(slots: number, mostBegun = 15 * slots) {
   }
 
   function createSlot(): Slot & { end(): void } {
-    /** A function may wait for several promises at once. Its slot stays free until the last of them has settled. */
+    /**
+     * The number of promises and pauses for which the function waits. Its slot stays free until all of them have ended.
+     */
     let idleReasons = 0
     /** True when the function has ended. A check that reaches its time limit ends while it still waits for a promise. */
     let isOver = false
@@ -62,8 +72,8 @@ export function createLimiter(slots: number, mostBegun = 15 * slots) {
           return await promise
         } finally {
           clearTimeout(timer)
-          // Continues at once, because a delay would falsify measurements. For a moment, more functions than slots may
-          // run.
+          // Continues at once, because a delay would make measurements wrong. For a short time, more functions than
+          // slots may run.
           if (isIdle && --idleReasons === 0 && !isOver) usedSlots++
         }
       },

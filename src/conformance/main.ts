@@ -1,4 +1,4 @@
-// The command: settings, a run, reports, and an exit code (exit-code.ts).
+// The command. It reads the settings, runs the checks, writes the reports, and sets the exit code (exit-code.ts).
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { SettingsError, usage } from './arguments.ts'
@@ -33,10 +33,10 @@ try {
   const isForUser = error instanceof SettingsError || error instanceof CannotRun
   // The message may contain output of the client.
   const text = isForUser ? (error as Error).message : ((error as Error).stack ?? '')
-  process.stderr.write(`It could not run:\n${printable(text)}\n`)
+  process.stderr.write(`The suite could not run:\n${printable(text)}\n`)
   process.exitCode = 2
 }
-// End the process here. Otherwise a connection that a client keeps open would keep it running.
+// End the process here. Otherwise a connection that a client keeps open would keep this process running.
 if (!process.argv.some(argument => ['--list', '--help', '-h'].includes(argument))) process.exit()
 
 /** Returns the exit code. */
@@ -45,7 +45,7 @@ async function runAndReport(settings: Settings, picked: Check[]): Promise<number
   if (problems.length > 0) throw new SettingsError(problems)
   const startedAt = new Date()
   const command = [commandName(process.env.npm_lifecycle_event), ...settings.repeat.map(quote)].join(' ')
-  // The client is in a separate process group, so the signal does not reach it.
+  // The client runs in a separate process group, so the signal of the terminal does not reach the client.
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   let [progress, roundAt] = [showProgress(picked.length, isTerminal, say), startedAt]
@@ -104,7 +104,10 @@ async function runAndReport(settings: Settings, picked: Check[]): Promise<number
   return settings.isWatching ? exitCode : report(results).exitCode
 }
 
-/** Resolves when the client has restarted, when somebody presses Enter, or when the command must end. */
+/**
+ * Resolves when one of three things has happened: the client has restarted, somebody has pressed Enter, or the command
+ * must end.
+ */
 async function untilNextRound(client: RunningClient, stop: AbortSignal): Promise<void> {
   const done = new AbortController()
   const signal = AbortSignal.any([stop, done.signal])
@@ -120,7 +123,7 @@ async function untilNextRound(client: RunningClient, stop: AbortSignal): Promise
   done.abort()
 }
 
-/** The command with which this program was started, so that a user can copy the command that repeats a check. */
+/** Returns the command with which the user started this program. Reports use it in the command that repeats a check. */
 function commandName(event: string | undefined): string {
   if (event === 'npx') return `npx ./application-client-${readVersion()}.tgz conformance`
   if (event) return 'npm run conformance --'

@@ -1,5 +1,5 @@
-// Makes a plain login before the checks. If this login does not work, checks that need a login do not run, and refer to
-// the one check that reports the cause.
+// Makes a plain login before the checks. If this login does not work, checks that need a login do not run. Their
+// results refer to the check that reports the cause.
 import { type Check, Failed, NotRun, type Obstacle, Undecided } from './check.ts'
 import { createContext } from './context.ts'
 import { describePage } from './findings.ts'
@@ -9,8 +9,8 @@ import type { Settings } from './settings.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 
 /**
- * For each stage, the checks that can report the cause. If several of them fail, the report names the first one as the
- * cause of the others.
+ * For each stage, the checks that can report the cause. If several of these checks fail, the report names the first as
+ * the cause of the others.
  */
 const causes: Record<Obstacle['stage'], string[]> = {
   start: ['start-leads-to-portal'],
@@ -34,7 +34,8 @@ const causes: Record<Obstacle['stage'], string[]> = {
 export async function findObstacle(parts: ChecksOptions): Promise<Obstacle | undefined> {
   const endsBefore = countEnds(parts)
   const obstacle = await tryLogin(parts)
-  // Sends a request first. When a process ends, its connections break a moment before the suite sees its end.
+  // Sends a request first. When a process ends, its connections break a short time before the suite learns that the
+  // process has ended.
   const isAnswering = await parts.isAnswering()
   if (!isAnswering && countEnds(parts) > endsBefore) {
     const end = parts.clientProcess?.unexpectedEnds().at(-1)
@@ -90,8 +91,8 @@ async function tryLogin(parts: ChecksOptions): Promise<Obstacle | undefined> {
 }
 
 /**
- * If the client does not answer a plain login, the checks wait five seconds for each further answer instead of twenty.
- * Otherwise a run against a client that hangs would take many minutes.
+ * If the client does not answer a plain login, the checks wait only five seconds for each answer, instead of twenty.
+ * Otherwise the run would take many minutes if the client hangs.
  */
 export function shortenWaits(settings: Settings, obstacle: Obstacle | undefined): Settings {
   return obstacle?.isUnanswered ? { ...settings, patienceMs: Math.min(settings.patienceMs, 5000) } : settings
@@ -100,9 +101,9 @@ export function shortenWaits(settings: Settings, obstacle: Obstacle | undefined)
 /** If the client never answers the callback, checks of these groups can still pass. */
 const groupsWithoutCallback = ['starting-a-login', 'raw-requests']
 
-/** Whether the check must not run while a plain login fails, because its result would prove nothing. */
+/** Whether the check must be skipped if a plain login fails, because its result would prove nothing. */
 export function mustWait(obstacle: Obstacle, { id, group, needs }: Check): boolean {
-  // Every other check would wait for an answer of the callback until its time limit.
+  // Every other check would wait until its time limit for an answer to the callback.
   if (obstacle.isUnanswered && obstacle.stage === 'login')
     return !groupsWithoutCallback.includes(group) && !obstacle.causes.includes(id)
   // A client whose pages redirect by a script may work in a real browser.
@@ -110,15 +111,15 @@ export function mustWait(obstacle: Obstacle, { id, group, needs }: Check): boole
   return Boolean(needs?.includes('page')) && !obstacle.causes.includes(id)
 }
 
-/** Whether a pass proves nothing, because the check looks at a step of the login that comes after the obstacle. */
+/** Whether the check passed without a meaning, because the login stops before the step that the check judges. */
 function provesNothing({ stage }: Obstacle, { verdict, group }: Result): boolean {
   if (verdict !== 'passed') return false
   return stage === 'start' || (stage === 'portal' && group !== 'starting-a-login')
 }
 
 /**
- * Reports one failure for one cause: checks that did not run refer to the check that reports the cause. If no such check
- * failed, for example with --only, the first check that did not run becomes the failure.
+ * Reports only one failure for the obstacle. Checks that did not run refer to the check that reports the cause. If no
+ * such check failed, for example because of --only, the first check that did not run counts as failed.
  */
 export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
   const notRun = results.filter(({ isNotRun }) => isNotRun)
@@ -146,8 +147,8 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
 }
 
 /**
- * Returns the error that a check throws when its own login fails. This is the given failure, or the obstacle if a plain
- * login fails at one of these stages.
+ * Returns the error for a check whose own login has failed. If a plain login fails at one of these stages, too, the
+ * obstacle is the error. Otherwise `failure` is the error.
  */
 export function failureOrObstacle(
   failure: Failed,

@@ -1,17 +1,20 @@
-// Another web site, with pages that link to the client, and with a record of the requests that arrive.
+// Starts another website. It serves pages that link to the client, and records the requests that arrive.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface OtherSite {
-  /** `cross-site`: another site than the client. `same-site`: the host of the client, on another port. */
+  /**
+   * Returns an address of this website. With `cross-site`, browsers count it as another site than the client. With
+   * `same-site`, the host is that of the client, on another port.
+   */
   url(path: string, site?: 'cross-site' | 'same-site'): string
   /** Serves HTML at a new path, and returns that path. */
   page(html: string): string
   /** Serves a redirect at a new path, and returns that path. */
   redirect(location: string, status?: number): string
-  /** Requests whose path contains the text. */
+  /** Returns the requests whose address contains the text. */
   arrived(part: string): { method: string; url: string; headers: Record<string, unknown>; body: string }[]
   close(): Promise<void>
 }
@@ -28,8 +31,8 @@ export async function startOtherSite(clientHost: string): Promise<OtherSite> {
     if (answer) answer(response)
     else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<p>elsewhere</p>')
   })
-  // Listens on every loopback address: browsers count one of the host names as another site than the client, and the
-  // other host name as the same site.
+  // The website is reachable under both names of this machine. Browsers count one name as another site than the client,
+  // and the other name as the same site.
   server.listen(0, 'localhost')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -58,7 +61,10 @@ export async function startOtherSite(clientHost: string): Promise<OtherSite> {
   }
 }
 
-/** Two names of this machine are two sites. Two ports of one name are one site. */
+/**
+ * Returns the other name of this machine. Browsers count its two names as two sites, but two ports of one name as one
+ * site.
+ */
 export function otherLoopback(host: string): string {
   return host === '127.0.0.1' ? 'localhost' : '127.0.0.1'
 }

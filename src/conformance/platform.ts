@@ -1,4 +1,5 @@
-// The platform for the client under test: a sandbox with its laboratory in this process, its people, and the recorded requests.
+// Starts the platform for the client under test, as a sandbox with a laboratory in this process. Makes people, and
+// records the requests.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:net'
 import { createSandbox } from '../sandbox/create-sandbox.ts'
@@ -23,7 +24,7 @@ export interface Person {
   portalCookie: string
 }
 
-/** The fields of an order for a fault, without its name. */
+/** The fields of a fault order, without the name of the fault. */
 export interface FaultOptions {
   times?: number | 'always'
   skip?: number
@@ -33,10 +34,10 @@ export interface FaultOptions {
 
 export type Platform = Awaited<ReturnType<typeof startPlatform>>
 
-/** Marks the suite's own requests to the platform, so that they do not count as the client's. */
+/** Marks the suite's own requests to the platform, so that they do not count as requests of the client. */
 const own = { 'x-conformance': '1' }
 
-/** Rejects with EADDRINUSE if another program has just taken the port. */
+/** Rejects with EADDRINUSE if another program takes the port at this moment. */
 export async function startPlatform(settings: Settings, { clock = () => new Date() } = {}) {
   const clientHost = new URL(settings.client).hostname
   const host = otherLoopback(clientHost)
@@ -86,11 +87,11 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     clientSecret,
     redirectUri,
     otherSite,
-    /** Everything that has arrived so far, in the order of the answers. */
+    /** The requests that have arrived so far, in the order in which the platform answered them. */
     steps,
     /**
-     * What pages of the client have shown in this run. If a check does not find something that another check found, the
-     * check is undecided.
+     * Things that checks have seen on pages of the client in this run. If a check does not find a thing that another
+     * check has seen, the check is undecided.
      */
     shown: new Set<string>(),
     /** The states of all logins that the client has begun during the run, in order. */
@@ -99,19 +100,22 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     codes: [] as string[],
     /** The values of all HttpOnly cookies that the client has set during the run. */
     cookieValues: new Set<string>(),
-    /** Answers and addresses of the client that contained a token or the client secret, each as one sentence. */
+    /** Answers of the client that contained a token or the client secret. Each `reason` is one sentence. */
     leaks: [] as { reason: string; evidence: string }[],
     people: [] as Person[],
-    /** Where the current round of checks begins in `steps` and in the output of the client. */
+    /** The positions in `steps` and in the client's output at which the current round of checks begins. */
     round: { step: 0, output: 0 },
-    /** The first round begins with the start of the client. A later round judges another version of the client. */
+    /**
+     * Begins a round of checks. The first round includes everything since the client started. A later round judges
+     * another version of the client.
+     */
     beginRound(output: string): void {
       if (rounds++ > 0) this.round = { step: steps.length, output: output.length }
       this.leaks.length = 0
     },
     /**
-     * Resolves when every earlier turn has ended. Resolves when it is the caller's turn. To end the turn, the caller
-     * calls the returned function.
+     * Resolves when all earlier turns have ended and the caller's turn begins. The caller ends the turn by calling the
+     * returned function.
      */
     async takeTurn(): Promise<() => void> {
       const earlier = lastTurn
@@ -154,7 +158,10 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       return person
     },
 
-    /** The address to which the portal redirects the browser, with a code for this person. Undefined if the portal refuses the start. */
+    /**
+     * Returns the address to which the portal redirects this person's browser, with a code. Returns undefined if the
+     * portal refuses the start.
+     */
     async authorize(person: Person, start: string | URL): Promise<string | undefined> {
       const { pathname, search } = new URL(start)
       const response = await portal.inject({
@@ -164,7 +171,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       return response.headers.location
     },
 
-    /** An access token for the API, as the portal would give it to the client. */
+    /** Returns an access token for the API, as the portal would issue it to the client. */
     async tokenOf(person: Person): Promise<string> {
       const state = makeSecret()
       const query = new URLSearchParams({
@@ -193,23 +200,23 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       return response.json<{ access_token: string }>().access_token
     },
 
-    /** The API refuses the access tokens that clients have for this person. Their refresh tokens still work. */
+    /** Makes the API refuse this person's access tokens. The refresh tokens still work. */
     async endAccessTokens({ id }: Person): Promise<void> {
       const { statusCode, body } = await askLab('POST', '/lab/v1/expire', {
         what: 'access-token',
         userId: id,
         clientId,
       })
-      if (statusCode !== 200) throw new Error(`The laboratory lets no access token expire: ${body}`)
+      if (statusCode !== 200) throw new Error(`The laboratory did not expire the access tokens: ${body}`)
     },
 
-    /** One call of the API for this person. */
+    /** Makes one API call with this token. */
     async callApi(token: string, method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, payload?: object) {
       const headers = { ...own, authorization: `Bearer ${token}` }
       return api.inject({ method, url, headers, ...(payload && { payload }) })
     },
 
-    /** Resolves when all earlier requests are recorded. Waits only a short time for requests that have not been answered. */
+    /** Resolves when all earlier requests are recorded. For requests without an answer, waits only a short time. */
     settle: sandbox.untilNoted,
 
     async close(): Promise<void> {

@@ -1,25 +1,26 @@
-// Sends bytes on a separate connection, for requests that Node's client would not send, and for bodies that never end.
+// Sends bytes on a separate connection. Checks use this for requests that Node's HTTP client refuses to send, and for
+// bodies that never end.
 import { connect as connectPlain, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import type { Exchange } from './browser/browser.ts'
 
 export interface RawBytes {
-  /** Shown in evidence. Without `more`, the head is the whole request. */
+  /** The first bytes, which the evidence shows. Without `more`, they are the whole request. */
   head: string
-  /** Called after the head has been sent. Its chunks follow. */
+  /** Called after the head has been sent. The chunks that it returns are sent, too. */
   more?: () => AsyncIterable<string>
   timeoutMs?: number
   /** Closes the connection. */
   signal?: AbortSignal
 }
 
-/** `isClosed`: the server ended the connection without an answer. */
+/** `isClosed`: true if the server closed the connection without an answer. */
 export interface RawAnswer {
   exchange: Exchange
   status: number
   isClosed: boolean
-  /** Bytes that the server accepted. */
+  /** The number of bytes that were written to the connection. */
   sent: number
 }
 
@@ -84,7 +85,7 @@ export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAns
   }
 }
 
-/** Whether the whole answer has arrived, if its headers name a length. */
+/** Whether the headers and the body of the answer show that the whole answer has arrived. */
 function isWhole(text: string): boolean {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return false

@@ -1,4 +1,4 @@
-// Sends one request exactly as it is written, for requests that no browser would send.
+// Sends one request exactly as a check writes it. Checks use this for requests that no browser sends.
 import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 import type { Exchange } from './browser/browser.ts'
@@ -12,7 +12,10 @@ export interface RawRequest {
   timeoutMs?: number
 }
 
-/** Sends `url` unchanged, without decoding, encoding or shortening its path. Returns a failure as `fault` and never throws it. */
+/**
+ * Sends `url` without decoding, encoding or shortening its path. Does not throw: if the request fails, the response has
+ * a `fault`.
+ */
 export async function sendRaw(
   url: string,
   { method = 'GET', headers = {}, body = '', timeoutMs = 20_000 }: RawRequest = {},

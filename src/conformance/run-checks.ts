@@ -1,5 +1,5 @@
-// Runs the checks: first, in parallel, the checks that do not disturb each other, and then the others one by one. A check
-// that fails is repeated alone.
+// Runs the checks. Checks that do not disturb each other run first and in parallel. The other checks then run one by
+// one. A check that fails is repeated alone.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Browser as Chromium } from 'playwright-core'
 import type { Exchange } from './browser/browser.ts'
@@ -24,20 +24,23 @@ export interface Result {
   verdict: Verdict
   why: string
   fix: string
-  /** For a failure, what the client did. For an undecided check, why it is undecided. Empty after a pass. */
+  /** If the check failed: what the client did. If the check is undecided: why. Empty after a pass. */
   reason: string
   evidence: string[]
   durationMs: number
   /**
-   * The check crashed because of a mistake in this suite, so its result proves nothing about the client. Its verdict is
-   * `undecided`.
+   * True if the check crashed because of a mistake in this suite. The result then proves nothing about the client, and
+   * the verdict is `undecided`.
    */
   isError?: boolean
   /** The client ended, broke a connection, or left a request without an answer. */
   isLost?: boolean
-  /** A check of advice in a run without --strict. It is counted separately, and does not change the exit code. */
+  /**
+   * True for a check of advice in a run without --strict. This result is counted separately, and does not change the
+   * exit code.
+   */
   isApart?: boolean
-  /** A plain login does not work, and the check needs one. Its verdict is `undecided`. */
+  /** True if the check needs a login, but a plain login does not work. The verdict is then `undecided`. */
   isNotRun?: boolean
   /** The id of the check that reports the cause. */
   notRunBecause?: string
@@ -50,7 +53,7 @@ export interface ChecksOptions extends WatchOptions {
   chromium?: Chromium | undefined
   /** The reason why a plain login does not work (obstacle.ts). */
   obstacle?: Obstacle | undefined
-  /** How a check lets time pass and waits for answers. Without these functions, no other check runs while a check waits. */
+  /** With these functions, other checks can run while a check pauses or waits for an answer. */
   pause?: Slot['pause']
   waitFor?: Slot['waitFor']
   onResult?: (result: Result) => void
@@ -66,13 +69,13 @@ interface Attempt {
   result: Result
   /** The client ended, broke a connection, or left a request without an answer. */
   isLost: boolean
-  /** The process of the client ended, or the client no longer answered. */
+  /** True if the process of the client ended, or if the client no longer answered. */
   isGone: boolean
-  /** Ids of the checks that ran at the same time. */
+  /** The ids of the checks that ran at the same time. */
   beside: Set<string>
 }
 
-/** A check that did not pass while other checks ran, and its attempt. */
+/** A check that did not pass while other checks were running. `first` is its first attempt. */
 interface Suspect {
   check: Check
   first: Attempt
@@ -93,7 +96,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
   const tryAlone = (check: Check) => attempt(check, options, watch, true)
   const tryBesideOthers = (check: Check) => runInSlot(slot => attempt(check, { ...options, ...slot }, watch, false))
 
-  /** Returns the checks that can run, and reports the others. */
+  /** Returns the checks that can run. Reports a result for each of the other checks. */
   function pickPossible(): Check[] {
     return checks.filter(check => {
       const missing = check.needs?.map(need => whyMissing(settings, need)).find(why => why !== undefined)
@@ -104,7 +107,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
     })
   }
 
-  /** Runs the checks in parallel. Reports those whose result is clear, and returns the others. */
+  /** Runs the checks in parallel. Reports clear results, and returns the checks whose result is not clear. */
   async function runTogether(together: Check[]): Promise<Suspect[]> {
     const suspects: Suspect[] = []
     const runOne = async (check: Check) => {
@@ -118,7 +121,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
     return suspects
   }
 
-  /** Repeats each check alone. Checks that mostly wait for the client are repeated in parallel. */
+  /** Repeats each check alone. Only checks that mostly wait for the client are repeated in parallel. */
   async function repeatSuspects(suspects: Suspect[]): Promise<void> {
     const repeated = new Map<Check, Attempt>()
     const isSlow = ({ first }: Suspect) => first.result.durationMs > slowMs && !first.isGone
@@ -136,18 +139,18 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
       if (first.isLost && !second.isLost) unclear.push({ check, first, second })
       else report(check, choose(first.result, second.result))
     }
-    // The client stopped answering during several parallel checks, and one of them is the cause. The suite repeats
-    // these checks. If the client then does not stop again, all of them fail.
+    // During these parallel checks, the client stopped answering, and one of the checks is the cause. If the client
+    // stopped again when one of them was repeated alone, this check is the cause. Otherwise all of them fail.
     for (const { check, first, second } of unclear) {
       const isExplained = [...first.beside].some(id => culprits.has(id))
       report(check, isExplained ? choose(first.result, second.result) : first.result)
     }
   }
 
-  /** Runs a check while no other check runs, and repeats a failure. */
+  /** Runs a check while no other check is running, and repeats the check if it fails. */
   async function runAlone(check: Check): Promise<void> {
     const first = await tryAlone(check)
-    // No other check was running, so this check caused the loss of the client.
+    // No other check was running. If the client stopped answering, this check is the cause.
     const isFinal = !isBlamed(first.result) || first.isLost
     report(check, isFinal ? first.result : choose(first.result, (await tryAlone(check)).result))
   }
@@ -160,13 +163,13 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
 }
 
 /**
- * If a check has shown that the client mixes its visitors, adds this to the failures of other checks, because their own
- * fixes would mislead. These checks found nobody signed in. Perhaps the visitor was signed in, but the client made the
- * call with the token of another visitor.
+ * If a check has shown that the client mixes the data of its visitors, adds this to failures of checks that found
+ * nobody signed in. Their own fixes may be wrong: perhaps the visitor was signed in, but the client made the call with
+ * the token of another visitor.
  */
 function nameMixedVisitors(results: Result[]): Result[] {
   const isSignedOut = ({ reason }: Result) => /nobody in|(not|no longer) signed in/i.test(reason)
-  // A check of this rule that only found a visitor signed out has not shown that the client mixes visitors.
+  // If a check of this rule only found that a visitor was signed out, it has not shown that the client mixes visitors.
   const mixed = results.find(
     result => result.rule === 'visitors-apart' && result.verdict === 'failed' && !isSignedOut(result),
   )
@@ -185,7 +188,7 @@ export async function runOnce(check: Check, options: ChecksOptions, isAlone: boo
 }
 
 /**
- * Chooses between the result of a check and of its repetition: only a pass replaces a failure, and a crash never replaces
+ * Chooses between the first and the second result of a check. Only a pass replaces a failure. A crash never replaces
  * another result.
  */
 function choose(first: Result, second: Result): Result {
@@ -218,7 +221,7 @@ async function attempt(check: Check, options: ChecksOptions, watch: ClientWatch,
   const started = performance.now()
   const outcome = await findOutcome(check, context)
   const durationMs = Math.round(performance.now() - started)
-  // Prefers the end of the process as the reason, because it explains a broken connection.
+  // If the process has ended, this is the better reason, because it explains a broken connection.
   const goneWhy = await watching.end()
   const unanswered = context.lost()
   const lost = goneWhy ?? (unanswered && describeLost(unanswered))
@@ -233,7 +236,7 @@ async function attempt(check: Check, options: ChecksOptions, watch: ClientWatch,
   if (lost !== undefined) {
     const reason = isBlamed(outcome) ? `${lost} ${outcome.reason}` : lost
     const evidence = context.evidence()
-    // If several checks were running, the suite does not know which of them ended the client, and the fix of this check
+    // If several checks were running, the suite does not know which check ended the client, so the fix of this check
     // may not help.
     const isCause = goneWhy === undefined || isAlone
     const fix = isCause ? `${outcome.fix ?? check.fix} ${losingTheClient.fix}` : losingTheClient.fix
@@ -250,7 +253,7 @@ async function attempt(check: Check, options: ChecksOptions, watch: ClientWatch,
   return { result, isLost: lost !== undefined, isGone: goneWhy !== undefined, beside: watching.beside }
 }
 
-/** What one run of a check has shown, before the suite looks at the process of the client. */
+/** The result of one run of a check, before the suite looks at the process of the client. */
 interface CheckOutcome {
   verdict: Verdict
   reason: string
@@ -280,7 +283,7 @@ async function findOutcome(check: Check, context: CheckContext): Promise<CheckOu
   }
 }
 
-/** What an error that a check has thrown means. */
+/** Turns an error that a check has thrown into a result. */
 function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
   if (error instanceof NotRun) {
     if (error.obstacle.causes.includes(check.id)) return judge(error.failure, check, settings)
@@ -298,7 +301,10 @@ function judge(error: unknown, check: Check, settings: Settings): CheckOutcome {
   return { verdict: 'undecided', reason, evidence: [stack ?? message], isError: true }
 }
 
-/** Replaces the rule and the level of the check, because no request may ever stop the client. */
+/**
+ * Replaces the rule and the level of a check during which the client stopped answering. No request may ever stop the
+ * client.
+ */
 const losingTheClient: Pick<Result, 'rule' | 'level' | 'isApart' | 'why' | 'fix'> = {
   rule: 'stays-up',
   isApart: false,

@@ -1,4 +1,4 @@
-// A whole run: start the platform and, with --start, the client, run the checks, and stop both.
+// Makes a whole run. Starts the platform and, with --start, the client. Runs the checks, and stops both programs.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { launchChromium, NoChromium } from './browser/chromium.ts'
@@ -12,7 +12,7 @@ import { sendRaw } from './raw-request.ts'
 import { type Result, runChecks } from './run-checks.ts'
 import type { Settings } from './settings.ts'
 
-/** The run could not begin. The message says why. */
+/** Thrown if the run could not begin. The message says why. */
 export class CannotRun extends Error {}
 
 export interface RunOptions {
@@ -22,19 +22,22 @@ export interface RunOptions {
   onResult?: (result: Result) => void
   /** Aborts the run and stops everything that it started. */
   stop?: AbortSignal
-  /** Called after each round. Returns the checks to repeat, or undefined to end. Their results replace the earlier ones. */
+  /**
+   * Called after each round. Returns the checks that run again, or undefined to end the run. The new results replace
+   * the earlier results of these checks.
+   */
   nextRound?: (results: Result[], client: RunningClient) => Promise<Check[] | undefined>
 }
 
-/** What the command can do with the client between two rounds of --watch. */
+/** Functions for the client that the command can use between two rounds of --watch. */
 export interface RunningClient {
   /** Resolves when somebody has restarted the client, or when the signal aborts. */
   untilRestart(signal: AbortSignal): Promise<void>
-  /** Restarts a client of --start. */
+  /** Restarts the client if it was started with --start. */
   restart(): Promise<void>
 }
 
-/** `environment`: variables for a client that the suite starts, in addition to its settings. Throws CannotRun. */
+/** `environment`: variables that the started client gets in addition to its settings. Throws CannotRun. */
 export async function run(
   checks: Check[],
   settings: Settings,
@@ -47,7 +50,7 @@ export async function run(
   const { startPlatform } = await import('./platform.ts')
   const start = () => startPlatform(settings)
   const platform = await start()
-    // Another run may have taken the same free port at this moment.
+    // Another run of the suite may have taken the same port at the same time.
     .catch((error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? start() : Promise.reject(error)))
     .catch(async (error: Error) => {
       await chromium?.close()
@@ -56,7 +59,7 @@ export async function run(
   const forward = settings.clientAt === undefined ? undefined : await forwardTo(settings.client, settings.clientAt)
   let clientProcess: ClientProcess | undefined
   const stopped = new Promise<never>((_, reject) =>
-    stop?.addEventListener('abort', () => reject(new CannotRun('It was stopped.'))),
+    stop?.addEventListener('abort', () => reject(new CannotRun('The run was stopped.'))),
   )
   // Prevents an unhandled rejection while no code waits for this promise.
   stopped.catch(() => undefined)
@@ -77,10 +80,14 @@ export async function run(
     }
     if (settings.start) {
       if (await isAnswering())
-        throw new CannotRun(`Another program answers at ${settings.client} before the suite has started the client.`)
+        throw new CannotRun(
+          `Another program already answers at ${settings.client}, before the suite has started the client.`,
+        )
       const own = { ...environment, ...environmentOf(values, settings, environment) }
       clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
-        throw new CannotRun(stop?.aborted ? 'It was stopped.' : [whySilent(), error.message].filter(Boolean).join('\n'))
+        throw new CannotRun(
+          stop?.aborted ? 'The run was stopped.' : [whySilent(), error.message].filter(Boolean).join('\n'),
+        )
       })
     } else {
       onWaiting?.()
@@ -116,7 +123,10 @@ function startChromium(wanted: string, path = '') {
   })
 }
 
-/** Functions that ask the client's login path for an answer. They throw CannotRun if a later try cannot succeed. */
+/**
+ * Returns functions that ask the login path of the client for an answer. They throw CannotRun if another try cannot
+ * succeed, either.
+ */
 function askLoginPath(url: string) {
   let isSlow = false
   const status = async () => {
@@ -128,9 +138,12 @@ function askLoginPath(url: string) {
   return {
     /** A status of 502 or more means that the client is not ready yet. */
     isAnswering: async () => (await status()) < 502,
-    /** A client may answer that it is busy. A proxy answers 502 or 504 if the client behind it is not running. */
+    /**
+     * A proxy answers 502 or 504 if the client behind it is not running. Any other status comes from the client itself,
+     * even if the client is busy.
+     */
     isAlive: async () => ![502, 504].includes(await status()),
-    /** A sentence about a client that was too slow to answer. Empty if the client was not too slow. */
+    /** Returns a sentence if the client was too slow to answer, and otherwise an empty text. */
     whySilent: () =>
       isSlow
         ? `The client is too slow: it did not answer ${url} within ${longestAnswerMs / 1000} seconds. Find out what the client waits for, for example a DNS name or a refused connection.`
@@ -138,10 +151,13 @@ function askLoginPath(url: string) {
   }
 }
 
-/** Milliseconds that a client may need for one answer. Visitors do not wait longer. */
+/** The time limit for one answer of the client, in milliseconds. Visitors do not wait longer. */
 const longestAnswerMs = 5000
 
-/** The status of the answer, or undefined without an answer. Throws CannotRun if a later try cannot succeed. */
+/**
+ * Returns the status of the answer, or undefined if there is no answer. Throws CannotRun if another try cannot succeed,
+ * either.
+ */
 async function statusAt(url: string, onSlow: () => void): Promise<number | undefined> {
   const { response, durationMs } = await sendRaw(url, {
     timeoutMs: longestAnswerMs,
@@ -154,15 +170,19 @@ async function statusAt(url: string, onSlow: () => void): Promise<number | undef
   return undefined
 }
 
-/** Why this TLS connection can never work, and how to fix it. */
+/**
+ * Returns why this TLS connection can never work, and how to fix the problem. Returns undefined if another try may
+ * work.
+ */
 function whyNoTls(url: string, fault: string): string | undefined {
   const { origin, hostname } = new URL(url)
   if (!url.startsWith('https:')) return undefined
   if (/wrong version number|packet length too long/i.test(fault))
-    return `${origin} does not speak https. If the client is on plain http, say --client ${origin.replace('https:', 'http:')}`
+    return `${origin} does not speak https. If the client uses plain http, run the command with --client ${origin.replace('https:', 'http:')}`
   // All messages of OpenSSL about certificates contain this word.
   if (!fault.includes('certificate')) return undefined
-  const trust = 'Set this variable to a file with the certificate or its authority: NODE_EXTRA_CA_CERTS=certificate.pem'
+  const trust =
+    'To trust it, set a variable to a file with the certificate or its authority: NODE_EXTRA_CA_CERTS=certificate.pem'
   if (/self-signed/i.test(fault))
     return `The certificate of ${origin} is not trusted (${fault}): it is self-signed. ${trust}`
   if (/altnames/i.test(fault))
@@ -183,7 +203,9 @@ function clientSettings(settings: Settings, platform: Platform): Record<string, 
   }
 }
 
-/** The settings under the names of this project's client, and under those that --env asks for. */
+/**
+ * Returns the client's settings, under the names that the client of this project uses, and under the names in --env.
+ */
 function environmentOf(
   values: Record<string, string>,
   { client, env }: Settings,

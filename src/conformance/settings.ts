@@ -5,13 +5,16 @@ import type { Need } from './check.ts'
 import { readExpectedFailures } from './expected-failures.ts'
 
 export interface Settings {
-  /** Origins of the client under test, and of a second instance. */
+  /** The origins of the client under test, and of its second instance. */
   client: string
   replica: string | undefined
-  /** `host:port` of the client, if it differs from the host and port of its address. */
+  /** The `host:port` where the suite reaches the client, if it differs from the client's address. */
   clientAt: string | undefined
   start: string | undefined
-  /** Further variables for the started client. `{LOGIN_URL}` and other names in braces stand for the settings. */
+  /**
+   * Additional variables for a client that the suite starts. `{LOGIN_URL}` and other names in braces stand for the
+   * settings.
+   */
   env: [name: string, value: string][]
   waitMs: number
   /** How long a browser waits for an answer. A correct client ends its own calls earlier. */
@@ -22,16 +25,19 @@ export interface Settings {
   page: string
   create: string
   logout: { method: string; path: string } | undefined
-  /** The name of the login path's parameter for the page after the login. Empty if the client has none. */
+  /**
+   * The name of the parameter of the login path that contains the page after the login. Empty if the client has no such
+   * parameter.
+   */
   returnTo: string
-  /** A real browser for the group real-browser: "chromium", or the path of its program. */
+  /** The browser for the group real-browser: "chromium", or the path of the program. */
   browser: string | undefined
   only: RegExp | undefined
-  /** Ids of checks that are known to fail, with the reason of each. */
+  /** The known failures: the reason of each, by the id of the check. */
   expectFail: Map<string, string>
   /** True if undecided checks do not change the exit code. */
   allowUndecided: boolean
-  /** True if a check of a SHOULD or of advice can fail like a MUST. */
+  /** True if a broken SHOULD and ignored advice fail like a MUST. */
   isStrict: boolean
   /** True if the command continues after the run, and repeats failed checks when the client restarts. */
   isWatching: boolean
@@ -45,17 +51,17 @@ export interface Settings {
   labPort: number
   /** Where the platform listens. `localhost` means every loopback address. */
   host: string
-  /** Origins of the platform for the client and the browser, if they are not its ports on loopback. */
+  /** The public origins of the platform, if they differ from its ports on loopback. */
   portalUrl: string | undefined
   apiUrl: string | undefined
-  /** Credentials of the client's application, if every run must use the same. */
+  /** The client id and the secret, if all runs must use the same values. */
   clientId: string | undefined
   clientSecret: Secret | undefined
-  /** The arguments that repeat a check, as the user typed them. */
+  /** The arguments for a command that repeats a check, as the user typed them. */
   repeat: string[]
 }
 
-/** Throws SettingsError with all problems. */
+/** Throws a SettingsError that lists all problems. */
 export function readSettings(args: string[], environment: Record<string, string | undefined> = {}): Settings {
   const problems: string[] = []
   const values = readArguments(args)
@@ -123,7 +129,7 @@ export function readSettings(args: string[], environment: Record<string, string 
   return settings
 }
 
-/** Why a check cannot run with these settings, or undefined if it can. */
+/** Returns why a check cannot run with these settings, or undefined if it can run. */
 export function whyMissing(settings: Settings, need: Need): string | undefined {
   const answers: Record<Need, [unknown, string]> = {
     page: [settings.page, 'no page behind the login was named (--page)'],
@@ -133,7 +139,7 @@ export function whyMissing(settings: Settings, need: Need): string | undefined {
     replica: [settings.replica, 'no other instance was named (--replica)'],
     browser: [settings.browser, 'no real browser was named (--browser chromium)'],
     process: [settings.start, 'the client was not started by this command (--start)'],
-    https: [settings.client.startsWith('https:'), 'the client is not on https'],
+    https: [settings.client.startsWith('https:'), 'the client does not use https'],
   }
   const [has, why] = answers[need]
   return has ? undefined : why

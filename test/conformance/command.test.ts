@@ -207,6 +207,6 @@ t.test('on a signal the suite ends and stops its client', async t => {
   child.kill('SIGTERM')
   const [code] = await once(child, 'exit')
   t.equal(code, 2)
-  t.equal(await told, 'It could not run:\nIt was stopped.\n')
+  t.equal(await told, 'The suite could not run:\nThe run was stopped.\n')
   await t.rejects(fetch(client), 'the client is gone')
 })

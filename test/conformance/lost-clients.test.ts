@@ -306,7 +306,7 @@ t.test('a check that crashed is an error in every report', async t => {
   t.match(describeFailure(crashed, 'run'), /^ERROR undecided/)
   t.match(
     summarize(report),
-    /Crashed because of a mistake in this suite: .*\n {2}undecided: The check itself crashed: x\nUndecided:\n {2}open/,
+    /Crashed because of a mistake in this suite .*\n {2}undecided: The check itself crashed: x\nUndecided:\n {2}open/,
   )
   t.match(toJunit(report), 'failures="0" errors="2" skipped="0"')
   t.match(toJunit(report), '<error message="crashed: The check itself crashed: x">')

@@ -324,7 +324,7 @@ t.test('a failure contains the output of the client, with hashes in place of sec
   }
   const [result] = await runAll([check('a', fails)], { clientProcess, platform })
   t.equal(result!.evidence[0], 'seen')
-  t.match(result!.evidence[1], /^The client printed meanwhile, among \d+ more lines:/)
+  t.match(result!.evidence[1], /^The client printed, besides \d+ other lines:/)
   t.match(result!.evidence[1], /Traceback .*\n {4}KeyError: sha:[0-9a-f]{8}$/)
   t.notMatch(result!.evidence.join(), 'started')
 })

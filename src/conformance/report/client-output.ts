@@ -1,12 +1,16 @@
-// The output of the client during a check, which often explains a failure better than the answers of the client.
+// Adds the client's output during a check to the evidence. It often explains a failure better than the client's
+// answers.
 import { hashOf } from './hide.ts'
 
 const mostLines = 24
 const longestLine = 300
-/** Words with which errors begin in the logs of most languages. */
+/** Words at the beginning of an error in the logs of most languages. */
 const error = /\b(error|exception|traceback|panic|fatal|unhandled|uncaught|undefined method|segfault)\b|Error:|^\s+at /i
 
-/** Undefined if the client printed nothing. If the output is long, returns the part after the first error, or the end. */
+/**
+ * Returns undefined if the client printed nothing. If the output is long, returns the part that begins just before the
+ * first error. Without an error, returns the end.
+ */
 export function describeOutput(output: string, secretsOf: () => string[]): string | undefined {
   if (output.trim() === '') return undefined
   const lines = withoutSecrets(output, secretsOf()).trimEnd().split(/\r?\n/)
@@ -15,7 +19,7 @@ export function describeOutput(output: string, secretsOf: () => string[]): strin
   const shown = lines.slice(from, from + mostLines)
   const left = lines.length - shown.length
   return [
-    `The client printed meanwhile${left > 0 ? `, among ${left} more lines` : ''}:`,
+    `The client printed${left > 0 ? `, besides ${left} other lines` : ''}:`,
     ...shown.map(line => `  ${line.length > longestLine ? `${line.slice(0, longestLine)}…` : line}`),
   ].join('\n')
 }

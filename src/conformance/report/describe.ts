@@ -5,7 +5,7 @@ import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Exchange } from '../browser/browser.ts'
 import { hide, hideCookies, hideSetCookie } from './hide.ts'
 
-/** Headers of requests that matter for findings. */
+/** Request headers that the evidence shows, because findings may depend on them. */
 const telling = ['origin', 'referer', 'content-type']
 const longestText = 300
 /** Limits a long Cookie header, because nobody reads more of it. */
@@ -55,7 +55,7 @@ function toForm(body: object): string {
     .join('&')
 }
 
-/** The visible text of a page. */
+/** Returns the visible text of a page. */
 export function textOf(html: string): string {
   return html
     .replace(/<(script|style|head)\b.*?<\/\1>/gis, ' ')

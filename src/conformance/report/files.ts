@@ -1,4 +1,5 @@
-// The report files. The command checks their paths before the run, because an error after a long run would be too late.
+// Writes the report files. The command checks their paths before the run, because an error after a long run would be
+// too late.
 import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Settings } from '../settings.ts'
@@ -16,7 +17,7 @@ function filesOf(settings: Pick<Settings, 'json' | 'junit' | 'html'>) {
   })
 }
 
-/** Problems with the paths of the reports. Leaves no file behind. */
+/** Returns the problems with the paths of the reports. Deletes every file that this test creates. */
 export function problemsOfReportFiles(settings: Pick<Settings, 'json' | 'junit' | 'html'>): string[] {
   const seen = new Set<string>()
   return filesOf(settings).flatMap(({ kind, path }) => {

@@ -1,4 +1,4 @@
-// Hides secrets in reports: a short keyed hash replaces each, so that equal values can be recognised.
+// Hides secrets in reports. A short keyed hash replaces each secret, so that readers can still recognise equal values.
 import { createHmac, randomBytes } from 'node:crypto'
 
 // Each process has a new key, so that nobody can compare the hashes of two reports.
@@ -24,7 +24,7 @@ export function hide(text: string): string {
     .replace(jwt, hashOf)
 }
 
-/** The cookies of a Cookie header, with names but without values. */
+/** Returns the cookies of a Cookie header with their names, but with hidden values. */
 export function hideCookies(header: string): string[] {
   return header.split(/;\s*/).map(hideValue)
 }

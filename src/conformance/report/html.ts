@@ -1,4 +1,4 @@
-// The report as one HTML file that users can mail: it has no scripts and loads nothing.
+// Makes the report as one HTML file that users can send by mail. The file has no scripts and loads nothing.
 
 import { groups } from '../checks.ts'
 import { describeRule } from '../rules/rules.ts'
@@ -19,7 +19,7 @@ pre { overflow-x: auto; background: #8881; padding: .5rem; border-radius: .3rem;
 .failed b { color: var(--bad) } .warned b { color: var(--warn) } .passed b { color: var(--good) }
 ul { list-style: none; padding: 0 } li { padding: .15rem 0 } code { font-size: .85em; color: var(--quiet) }`
 
-/** Shows failures with their evidence first, then undecided checks, and then every check by group. */
+/** Shows failures with their evidence first, then undecided checks, and then all checks by group. */
 export function toHtml(report: Report): string {
   const { version, client, startedAt, durationMs, results, expected } = report
   const loud = results.filter(result => needsAttention(standingOf(result, report)))

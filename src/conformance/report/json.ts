@@ -55,7 +55,7 @@ export function toJson(report: Report): string {
 }
 
 /**
- * JSON may contain control characters above U+001F unescaped, but a terminal obeys them. A program reads the escaped form
+ * In JSON, control characters above U+001F need no escape, but a terminal obeys them. A program reads the escaped form
  * `\u009b` as the same character.
  */
 function escapeUnsafe(json: string): string {

@@ -1,5 +1,6 @@
-// The report for CI systems: JUnit's XML, one suite per group. The report has a failure or an error exactly when the
-// exit code is not 0. A warning is a pass with a text, a known failure is skipped, and an undecided check is an error.
+// Makes the report for CI systems: JUnit's XML, with one suite for each group. The report has a failure or an error
+// only if the exit code is not 0, and always then. A warning counts as passed and has a text. A known failure counts as
+// skipped, and an undecided check as an error.
 
 import { groups } from '../checks.ts'
 import { describeRule } from '../rules/rules.ts'
@@ -29,7 +30,7 @@ function suite(title: string, results: Result[], report: Report): string {
   return `  <testsuite name="${escapeXml(title)}" ${toAttributes(countKinds(results, report))} time="${time}">\n${cases.join('')}  </testsuite>\n`
 }
 
-/** Ids on the list of known failures that no check has. */
+/** Returns a suite with the ids on the list of known failures for which there is no check. */
 function unknownSuite(ids: string[]): string {
   if (ids.length === 0) return ''
   const cases = ids.map(
@@ -100,7 +101,10 @@ function toAttributes(counts: ReturnType<typeof countKinds>): string {
 
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3)
 
-/** XML 1.0 cannot contain most control characters and U+FFFE, and some programs print the file to a terminal. */
+/**
+ * Replaces control characters and U+FFFE, because XML 1.0 cannot contain them, and because some programs print the file
+ * to a terminal.
+ */
 function escapeXml(text: string): string {
   return printable(text)
     .replace(/[\ufffe\uffff]/g, '\ufffd')

@@ -1,4 +1,4 @@
-// Makes text of the tested client safe to print, because a terminal obeys control characters.
+// Makes text from the tested client safe to print. A terminal would obey control characters in it.
 
 // Cc: control characters, with which escape sequences begin. Cf: invisible characters, for example those that reverse the
 // order of a line. Zl, Zp: line ends that only some programs know. Cs: halves of surrogate pairs.

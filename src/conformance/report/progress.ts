@@ -1,4 +1,4 @@
-// The progress of a run: one line that changes on a terminal, or a line every few seconds in a log file.
+// Shows the progress of a run. A terminal shows one line that changes. A log file gets a new line every few seconds.
 import type { Result } from '../run-checks.ts'
 import { countLine } from './report.ts'
 
@@ -6,11 +6,11 @@ const everyMs = 5000
 
 export interface Progress {
   result(result: Result): void
-  /** Clears the line of a terminal. */
+  /** Ends the progress display, and clears its line on a terminal. */
   end(): void
 }
 
-/** `isTerminal`: whether the output can overwrite its last line. */
+/** `isTerminal`: true if the output can overwrite its last line. */
 export function showProgress(total: number, isTerminal: boolean, say: (text: string) => void): Progress {
   const results: Result[] = []
   const started = performance.now()

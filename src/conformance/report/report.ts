@@ -1,4 +1,4 @@
-// What every report contains, and how it counts each result.
+// Defines what every report contains, and how reports count each result.
 import type { Verdict } from '../check.ts'
 import type { Outcome } from '../expected-failures.ts'
 import type { Result } from '../run-checks.ts'
@@ -10,7 +10,10 @@ export interface Report {
   client: string
   startedAt: Date
   durationMs: number
-  /** The command as the user typed it, without its report options. With `--only` added, it repeats one check. */
+  /**
+   * The command as the user typed it, without the options for reports. With an added `--only`, this command repeats one
+   * check.
+   */
   command: string
   results: Result[]
   outcome: Outcome
@@ -21,10 +24,13 @@ export interface Report {
 }
 
 /**
- * How a result counts. Usually the verdict decides. Known failures and crashed checks count in another way. `known
- * failure`: a listed check failed. `no longer fails`: a listed check passed. `not run`: the check did not run, because
- * a plain login does not work. `undecided advice`: a check of advice is undecided in a run without --strict. It does
- * not change the exit code.
+ * How a result counts. Usually this is the verdict. There are these exceptions:
+ *
+ * - `known failure`: a listed check failed.
+ * - `no longer fails`: a listed check passed.
+ * - `not run`: the check did not run, because a plain login does not work.
+ * - `undecided advice`: a check of advice is undecided in a run without --strict. This does not change the exit code.
+ * - `crashed`: the check crashed because of a mistake in this suite.
  */
 export type Standing = Verdict | 'known failure' | 'no longer fails' | 'undecided advice' | 'not run' | 'crashed'
 
@@ -69,7 +75,9 @@ export function countLine(results: Result[], known: Iterable<string> = [], isSho
   return [...counts, ...(isShort && isKnown > 0 ? [`${isKnown} known to fail`] : [])].join(', ')
 }
 
-/** The line for advice, which is counted separately. Empty without any advice. */
+/**
+ * Returns the line for checks of advice, which are counted separately. Returns no line if the run has no such checks.
+ */
 export function adviceLine(results: Result[]): string[] {
   const own = results.filter(({ isApart }) => isApart)
   const count = (verdict: Verdict) => own.filter(result => result.verdict === verdict).length
@@ -79,7 +87,7 @@ export function adviceLine(results: Result[]): string[] {
   ]
 }
 
-/** One line for each reason why checks did not run. */
+/** Returns one line for each reason why checks did not run. */
 export function notRunLines(results: Result[]): string[] {
   const groups = Map.groupBy(
     results.filter(({ isNotRun }) => isNotRun),

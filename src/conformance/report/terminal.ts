@@ -1,4 +1,4 @@
-// The report on a terminal: each failure with its evidence, then a summary.
+// Makes the report for a terminal: each failure with its evidence, and then a summary.
 
 import type { Check, Verdict } from '../check.ts'
 import { groups } from '../checks.ts'
@@ -11,8 +11,8 @@ import { adviceLine, countLine, notRunLines, type Report, reasonOf, standingOf }
 const [mostNamed, mostLines] = [12, 40]
 
 /**
- * Describes every result that needs attention, in the order in which to fix them. Describes checks with the same failure
- * and the same fix together.
+ * Describes every result that needs attention. A user can fix the problems in this order. Checks with the same failure
+ * and the same fix are described together.
  */
 export function describeFailures(report: Report): string {
   const found = report.results.filter(
@@ -30,8 +30,8 @@ export function describeFailures(report: Report): string {
 }
 
 /**
- * Sorts checks that lost the client first, because they can explain other failures. The rest is sorted with MUST before
- * SHOULD, and early steps of a login before late steps.
+ * Puts the checks first that made the client stop answering, because they can explain other failures. Of the other
+ * checks, MUST comes before SHOULD, and early steps of a login come before late steps.
  */
 function inOrderOfRepair(results: Result[]): Result[] {
   const rank = ({ isLost, verdict, isError }: Result) => {
@@ -69,7 +69,7 @@ export function summarize(report: Report): string {
   }
 }
 
-/** `most`: the number of ids to list of each kind. */
+/** `most`: the number of ids that each list shows. */
 function summaryOf(report: Report, most: number): string[] {
   const { results, client, command, expected, outcome } = report
   const { failed, nowPassing, unknown } = outcome
@@ -92,7 +92,7 @@ function summaryOf(report: Report, most: number): string[] {
     ...listSome('Warned', named(of('warned')), most),
     ...listSome('Advice not followed', named(of('not followed')), most),
     ...listSome(
-      'Crashed because of a mistake in this suite: please report it',
+      'Crashed because of a mistake in this suite (please report it)',
       named(results.filter(({ isError }) => isError)),
       most,
     ),
@@ -106,7 +106,7 @@ function summaryOf(report: Report, most: number): string[] {
   return [...lines, ...adviceLine(results), countLine(results, expected.keys())]
 }
 
-/** The reasons why checks do not apply, each with its number of checks, the most frequent first. */
+/** Returns the reasons why checks do not apply, with the number of checks. The most frequent reason comes first. */
 function countReasons(results: Result[]): string[] {
   const counts = new Map<string, number>()
   for (const { reason } of results) counts.set(reason, (counts.get(reason) ?? 0) + 1)
@@ -134,7 +134,7 @@ function shorten(text: string): string {
   return line.length > 140 ? `${line.slice(0, 139)}…` : line
 }
 
-/** For `--list`, and for docs/conformance-checks.md: every check by group, as Markdown. */
+/** Lists all checks by group, as Markdown. `--list` and docs/conformance-checks.md show this list. */
 export function listChecks(checks: Pick<Check, 'id' | 'group' | 'title' | 'rule'>[]): string {
   const tables = groups.flatMap(({ id: group, title }) => {
     const own = checks.filter(check => check.group === group)
@@ -144,7 +144,7 @@ export function listChecks(checks: Pick<Check, 'id' | 'group' | 'title' | 'rule'
     return own.length === 0
       ? []
       : [
-          `## ${title} (\`${group}\`)\n\n| Id | | What a right client does | Rule |\n|---|---|---|---|\n${rows.join('\n')}\n`,
+          `## ${title} (\`${group}\`)\n\n| Id | | What a correct client does | Rule |\n|---|---|---|---|\n${rows.join('\n')}\n`,
         ]
   })
   const used = Object.entries(rules).filter(([id]) => checks.some(({ rule }) => rule === id))

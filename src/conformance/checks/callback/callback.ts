@@ -496,7 +496,7 @@ async function expectLandsSignedIn(context: CheckContext, browser: Browser, call
   )
   if (!isCalled() && !isThere) await browser.visit(context.url(context.settings.page), { from: landed })
   await context.platform.settle()
-  expect(isCalled(), `The page after the login, ${landed.url}, does not show the visitor as signed in.`, landed)
+  expect(isCalled(), `On the page after the login, ${landed.url}, the visitor is not signed in.`, landed)
 }
 
 function isCallback({ settings }: CheckContext, { url }: Page): boolean {
