@@ -25,7 +25,7 @@ t.test('without a real browser a client that needs JavaScript fails no check', a
   t.same(results.filter(({ verdict }) => ['failed', 'warned'].includes(verdict)).map(tell), [])
   const login = results.find(({ id }) => id === 'login-works')!
   t.equal(login.verdict, 'undecided')
-  t.match(login.reason, /has a script that may redirect the browser, .* Run with --browser chromium/)
+  t.match(login.reason, /has a script that may redirect the browser, .* Run the suite with --browser chromium/)
   t.ok(inChromium.every(({ id }) => results.find(one => one.id === id)?.verdict === 'not applicable'))
 })
 

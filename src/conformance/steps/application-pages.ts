@@ -1,5 +1,5 @@
-// The pages of the client about one application, and their forms. No option of the command names these pages, so the suite
-// follows links.
+// Finds the client's pages about one application, and their forms. No option of the command names these pages, so the
+// suite follows links.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { Form } from '../browser/form.ts'
@@ -23,11 +23,11 @@ export interface OwnApplication {
   id: string
 }
 
-/** Pages about one application that the suite opens. */
+/** The suite opens at most this number of pages about one application. */
 const mostPages = 8
 const redirectUri = 'https://made.example/callback'
 
-/** A signed-in visitor with one application, which the suite has made. */
+/** Creates an application at the API, and signs its owner in. */
 export async function openWithApplication(
   context: CheckContext,
   fields: Record<string, string> = {},
@@ -44,8 +44,8 @@ export async function openWithApplication(
 }
 
 /**
- * Opens the page behind the login, and the pages whose address contains the id of the application. Links that look like a
- * removal come last. Stops after a page for which `isLast` is true.
+ * Opens the page behind the login, and the pages whose address contains the id of the application. Opens links that
+ * seem to remove the application last. Stops after a page for which `isLast` is true.
  */
 export async function openPagesAbout(
   context: CheckContext,
@@ -69,30 +69,33 @@ export async function openPagesAbout(
 
 const withoutHash = (url: string) => url.split('#')[0]!
 
-/** Forms for changes first, and removals last. */
+/** Sorts forms and links: changes come first, and removals last. */
 function rank(url: string): number {
   if (/remove|delete|trash|destroy/i.test(url)) return 2
   return /edit|change|update|modif/i.test(url) ? 0 : 1
 }
 
-/** The addresses of the client in the links of the page that contain the id. */
+/** Returns the addresses of all links on the page that lead to the client and contain the id. */
 function linksAbout(context: CheckContext, { links }: Page, id: string): string[] {
   return links.map(({ url }) => url).filter(url => isOfClient(context, url) && url.includes(id))
 }
 
-/** Whether the address is at the client, and does not begin a login or end the session. */
+/** Whether the address belongs to the client, and neither begins a login nor ends the session. */
 export function isOfClient({ settings, url }: CheckContext, address: string): boolean {
   if (!URL.canParse(address) || new URL(address).origin !== new URL(settings.client).origin) return false
   const others = [settings.login, settings.callback, settings.logout?.path ?? settings.login]
   return !others.some(path => isSame(address, url(path)))
 }
 
-/** The form for changes: it has the redirect URIs of the application. Ends the check if no page has such a form. */
+/**
+ * Finds the form for changes, which has the redirect URIs of the application. Ends the check if no page has such a
+ * form.
+ */
 export async function openEditForm(context: CheckContext, application: OwnApplication): Promise<ApplicationForm> {
   const pages = await openPagesAbout(context, application, page => editFormOf(page) !== undefined)
   const page = pages.at(-1)!
   const form = editFormOf(page)
-  if (!form) throw new NotApplicable('no page that links lead to has a form for changing an application')
+  if (!form) throw new NotApplicable('no linked page has a form that changes an application')
   return { page, form }
 }
 
@@ -105,13 +108,13 @@ export function editFormOf({ forms }: Page): Form | undefined {
   )
 }
 
-/** The name of the field for the name of the application. */
+/** Returns the name of the form field that contains the application's name. */
 export function nameField({ controls }: Form): string {
   const names = controls.filter(({ type }) => type !== 'hidden' && type !== 'button').map(({ name }) => name)
   return (names.find(name => /^name$/i.test(name)) ?? names.find(name => /name/i.test(name)))!
 }
 
-/** The POST forms about the application, removals last. The form that signs out is left out. */
+/** Returns the POST forms about the application, removals last. Leaves out the form that signs out. */
 export function formsAbout(context: CheckContext, pages: Page[], id: string): ApplicationForm[] {
   const found = new Map<string, ApplicationForm>()
   for (const page of pages)
@@ -128,7 +131,7 @@ function describeForm({ form, page }: ApplicationForm): string {
   return [form.action, page.url, ...form.buttons.map(({ text }) => text)].join(' ')
 }
 
-/** The calls since `before` with which the client changed something in the name of the person. */
+/** Returns the API calls after `before` that change something in the name of the person. */
 export async function changesSince(context: CheckContext, person: Person, before: LabStep[]): Promise<LabStep[]> {
   await context.platform.settle()
   const known = new Set(before)
@@ -140,8 +143,8 @@ export async function changesSince(context: CheckContext, person: Person, before
 const isChange = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
 
 /**
- * Sends the form from its own page, and returns whether the client changes something. In a form for changes, it types
- * another name for the application.
+ * Sends the form from its own page, and returns whether the client changes something. If the form can change the
+ * application, the suite types another name for the application.
  */
 export async function worksFromItsPage(
   context: CheckContext,
@@ -154,7 +157,7 @@ export async function worksFromItsPage(
   return (await changesSince(context, person, before)).length > 0
 }
 
-/** The fields of the form with these values in place of its own, for a request outside of any page. */
+/** Returns the fields of the form with some values replaced, for a request that no browser sends. */
 export function filledFields(
   { fields }: Pick<Form, 'fields'>,
   values: Record<string, string | string[]>,
@@ -165,7 +168,7 @@ export function filledFields(
   ]
 }
 
-/** Sends a form with these headers, outside of any page. */
+/** Sends a form with these headers, without a browser. */
 export async function sendForm(
   context: CheckContext,
   browser: Browser,
@@ -184,7 +187,7 @@ export async function sendForm(
   return { answer, status: statusOf(answer), location: headerOf(answer, 'location') }
 }
 
-/** The headers that a browser sends with a form of the client's own page. */
+/** Returns the headers that a browser sends with a form on the client's own page. */
 export const ownForm = ({ settings }: CheckContext): Record<string, string> => ({
   origin: settings.client,
   'sec-fetch-site': 'same-origin',

@@ -1,10 +1,10 @@
-// Applications of a person, and the pages of the client that show them.
+// Makes applications of a person, and reads the client's pages that show applications.
 import type { Browser, Page } from '../browser/browser.ts'
 import { NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import type { Person } from '../platform.ts'
 
-/** Opens the page behind the login and the pages below its path to which it links. */
+/** Opens the page behind the login, and the linked pages below its path. */
 export async function crawl(context: CheckContext, signedIn?: Browser): Promise<{ pages: Page[] }> {
   const browser = signedIn ?? (await context.signedIn()).browser
   const there = context.url(context.settings.page)
@@ -18,16 +18,17 @@ export async function crawl(context: CheckContext, signedIn?: Browser): Promise<
 }
 
 /**
- * Ends the check unless the pages show `what`. The check is undecided if the pages showed it in another check, and
- * otherwise does not apply.
+ * Ends the check if no page shows `what`. If a page has shown `what` in another check, this check is undecided.
+ * Otherwise this check does not apply.
  */
 export function requireShown({ platform }: CheckContext, what: string, isThere: boolean): void {
   if (isThere) platform.shown.add(what)
-  else if (platform.shown.has(what)) throw new Undecided(`No page shows ${what}, although a page did in another check.`)
+  else if (platform.shown.has(what))
+    throw new Undecided(`No page shows ${what}, although a page has shown this in another check.`)
   else throw new NotApplicable(`no page shows ${what}`)
 }
 
-/** Makes an application of this person at the API, and returns its id. */
+/** Creates an application of this person at the API, and returns the id of the application. */
 export async function makeApplication(
   context: CheckContext,
   person: Person,
@@ -41,7 +42,7 @@ export async function makeApplication(
   return (JSON.parse(body) as { '@id': string })['@id']
 }
 
-/** Makes another group of the person, and returns its id. */
+/** Creates another group of the person at the API, and returns the id of the group. */
 export async function makeGroup({ platform }: CheckContext, person: Person, name: string): Promise<string> {
   const token = await platform.tokenOf(person)
   const { statusCode, body } = await platform.callApi(token, 'POST', '/identities/v1', {

@@ -1,4 +1,4 @@
-// The steps from the portal to the callback of the client. A check can change these steps.
+// Functions for the steps of a login from the portal to the client's callback. Checks can change each step.
 import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext, Start } from '../context.ts'
 import { expect } from '../findings.ts'
@@ -35,14 +35,13 @@ export async function expectRefused(
   const exchanges = await context.codeExchanges()
   expect(exchanges.length === before, 'The client exchanged the code of this callback.', page, ...exchanges.slice(-1))
   if (context.settings.page)
-    expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this callback.', page)
+    expect(!(await context.isSignedIn(browser)), 'The client signed somebody in after this callback.', page)
   return page
 }
 
 /**
- * The callback address with only these parameters and the portal's `iss`. The callback needs `iss`. A client may
- * require it in every callback (RFC 9207, 2.4), and would refuse a callback without `iss` before it reads the other
- * parameters.
+ * Returns the callback address with only these parameters and the portal's `iss`. A client may require `iss` in every
+ * callback (RFC 9207, 2.4), and would otherwise refuse the callback before it reads the other parameters.
  */
 export function errorCallback(callback: URL, query: Record<string, string>): URL {
   const url = new URL(callback)
@@ -67,7 +66,9 @@ export const typedAddress = {
   'sec-fetch-user': '?1',
 }
 
-/** Headers of requests that are not the navigation of a whole page, as changes of the headers of a navigation. */
+/**
+ * Requests that do not load a whole page. For each request, the headers that differ from the headers of a page load.
+ */
 export const noNavigations: Record<string, Record<string, string>> = {
   'A prefetch': { 'sec-purpose': 'prefetch' },
   'A prerendering': { 'sec-purpose': 'prefetch;prerender' },
@@ -81,7 +82,10 @@ export const noNavigations: Record<string, Record<string, string>> = {
   'A script of another site': { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site' },
 }
 
-/** The Cookie header that this browser would send to the address, for requests that no browser sends. */
+/**
+ * Returns the Cookie header that this browser would send to the address. Checks use it in requests that no browser
+ * sends.
+ */
 export function cookieHeader(context: CheckContext, browser: Browser, address: string): string {
   return browser.cookies
     .list(context.url(address))

@@ -1,4 +1,5 @@
-// The client's form that creates an application: find it, fill it in, send it, and read what reached the API.
+// Finds the client's form that creates an application, fills in the form, sends it, and reads the calls that reached
+// the API.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { Form, Values } from '../browser/form.ts'
@@ -12,17 +13,17 @@ export interface OpenForm {
   person: Person
   page: Page
   form: Form
-  /** The names of all fields that a person would fill in. */
+  /** A value for each field that a person would fill in. */
   values: Values
 }
 
-/** Opens the form on the page that --create names, for a new visitor. Ends the check if the page has no such form. */
+/** Signs a visitor in, and opens the form on the page at --create. Ends the check if this page has no such form. */
 export async function openCreateForm(context: CheckContext, name = 'Created by conformance'): Promise<OpenForm> {
   const { browser, person } = await context.signedIn()
   return openFormIn(context, browser, person, name)
 }
 
-/** The same as openCreateForm, in a browser in which this person is already signed in. */
+/** Does the same as openCreateForm, but in a browser in which this person is already signed in. */
 export async function openFormIn(
   context: CheckContext,
   browser: Browser,
@@ -36,7 +37,7 @@ export async function openFormIn(
   return { browser, person, page, form, values: fill(form, person, name) }
 }
 
-/** The form of the page that creates an application. */
+/** Finds the form that creates an application. */
 export function findCreateForm({ forms }: Page): Form | undefined {
   return forms.find(
     ({ method, fields }) => method === 'POST' && nameOf(fields, /^name$/i, /name/i) && nameOf(fields, /redirect_?uri/i),
@@ -66,8 +67,8 @@ function nameOf(fields: Form['fields'], ...patterns: RegExp[]): string | undefin
 }
 
 /**
- * The form with the hidden fields from an attacker's own form, because an attacker on another site can know only these
- * hidden fields.
+ * Returns the visitor's form with the hidden fields of the attacker's own form. An attacker on another site knows only
+ * these hidden fields.
  */
 export function forge(own: Form, visitors: Form): Form {
   const theirs = new Map(own.fields)
@@ -81,7 +82,7 @@ export function forge(own: Form, visitors: Form): Form {
   }
 }
 
-/** The form that an attacker can send: it contains the hidden tokens of the attacker's own session. */
+/** Returns the form that an attacker can send. It contains the hidden tokens of the attacker's own session. */
 export async function attackersForm(context: CheckContext, visitors: Form): Promise<Form> {
   const attacker = await context.otherPerson()
   const { browser } = await context.signedIn({ person: attacker })
@@ -90,7 +91,7 @@ export async function attackersForm(context: CheckContext, visitors: Form): Prom
   return forge(own, visitors)
 }
 
-/** Calls that created an application for this person. */
+/** Returns the API calls that created an application for this person. */
 export async function created(context: CheckContext, person: Person): Promise<LabStep[]> {
   await context.platform.settle()
   return context
@@ -104,21 +105,26 @@ export async function created(context: CheckContext, person: Person): Promise<La
     )
 }
 
-/** The secret that the API returned when it created the first of these applications. */
+/** Returns the client secret in the API's answer to the first of these creations. */
 export function secretOf([creation]: LabStep[]): string {
   const body = JSON.parse(String(creation?.response.body)) as { client?: { clientSecrets?: string[] } }
   const [secret] = body.client?.clientSecrets ?? []
-  if (secret === undefined) throw new Undecided('The API returned no secret.')
+  if (secret === undefined) throw new Undecided('The API answer contained no client secret.')
   return secret
 }
 
-/** Sends the form without a change. Ends the check if this does not work, because another check reports that. */
+/**
+ * Sends the form without a change. Ends the check if the form creates no application, because another check reports
+ * this.
+ */
 export async function submitCreate(context: CheckContext, open: OpenForm): Promise<Page> {
   const page = await open.browser.submit(open.page, open.form, open.values)
   if ((await created(context, open.person)).length > 0) return page
   const isCreation = ({ request, response }: LabStep) =>
     request.method === 'POST' && request.url.split('?')[0] === '/apps/v1' && response.status === 201
   if (context.platform.steps.some(isCreation))
-    throw new Undecided('The form created nothing, although the client has created an application in another check.')
+    throw new Undecided(
+      'The form created no application, although the client has created an application in another check.',
+    )
   throw new NotApplicable('the form creates no application, which another check reports')
 }

@@ -1,4 +1,5 @@
-// Sends the forms of the pages about an application while the platform answers their calls with faults.
+// Sends the forms on the pages about an application, while the platform answers the API calls of these forms with
+// faults.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { Form, Values } from '../browser/form.ts'
@@ -16,7 +17,7 @@ import {
 } from './application-pages.ts'
 import { shownText } from './page-content.ts'
 
-/** Forms of one application that a check sends. */
+/** A check sends at most this number of forms about one application. */
 const mostForms = 4
 
 export interface OpenForms extends OwnApplication {
@@ -24,7 +25,10 @@ export interface OpenForms extends OwnApplication {
   forms: ApplicationForm[]
 }
 
-/** A visitor with an application, and the forms about it. Ends the check if there are none. */
+/**
+ * Signs in a visitor with an application, and finds the forms about the application. Ends the check if no page has such
+ * a form.
+ */
 export async function openForms(context: CheckContext): Promise<OpenForms> {
   const application = await openWithApplication(context)
   const pages = await openPagesAbout(context, application)
@@ -43,7 +47,7 @@ export async function reopen(browser: Browser, { page, form }: ApplicationForm):
 const isAlike = (one: Form, other: Form) => namesOf(one) === namesOf(other)
 const namesOf = ({ controls }: Form) => controls.map(({ name }) => name).join()
 
-/** What a person types into the form: another name for the application if the form has its name. */
+/** Returns what a person types into the form. If the form contains the application's name, this is another name. */
 export function typedInto({ page, form }: ApplicationForm, name = 'Changed by conformance'): Values {
   return editFormOf({ ...page, forms: [form] }) ? { [nameField(form)]: name } : {}
 }
@@ -51,11 +55,11 @@ export function typedInto({ page, form }: ApplicationForm, name = 'Changed by co
 export interface SentForm {
   found: ApplicationForm
   page: Page
-  /** The calls of the API that the form caused. */
+  /** The API calls that the client made for the form. */
   calls: LabStep[]
 }
 
-/** Opens the form again and sends it. Undefined if its page no longer has the form. */
+/** Opens the page of the form again, and sends the form. Returns undefined if the page no longer has the form. */
 export async function sendAgain(
   context: CheckContext,
   browser: Browser,
@@ -73,14 +77,14 @@ export async function sendAgain(
   return { found: open, page, calls: context.arrived('api', 'trap').filter(step => !before.has(step)) }
 }
 
-/** The calls of the API that change an application, by the name of their place in the catalogue of faults. */
+/** The API calls that change an application, by the names that the catalogue of faults uses for them. */
 export const changes = ['update', 'remove', 'secret']
 
 export const isWrite = ({ request: { method } }: LabStep) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
 
 /**
- * Sends every form while the platform answers its call with the fault, for example `503`. Leaves out a form that makes no
- * such call. Ends the check if no form does.
+ * Sends every form, while the platform answers the call for this form with the fault, for example `503`. Leaves out
+ * forms for which the client makes no such call. Ends the check if no form is left.
  */
 export async function sendFormsUnder(
   context: CheckContext,
@@ -95,16 +99,16 @@ export async function sendFormsUnder(
       for (const name of names) await context.order(name, { times, options })
     })
     await context.dropFaults()
-    // A platform that hangs records the request only after the client has closed the connection.
+    // If the platform hangs, it records the request only after the client has closed the connection.
     if (one && (one.page.status === 0 || one.calls.some(step => names.includes(step.fault?.name ?? '')))) sent.push(one)
   }
-  if (sent.length === 0) throw new NotApplicable('no form about an application makes such a call')
+  if (sent.length === 0) throw new NotApplicable('no form about an application leads to such an API call')
   return sent
 }
 
 /**
- * Opens the page again, and returns whether its text is the same. If it is, the page contains no message about an
- * earlier request. Opens it without its query, because the message may come from there.
+ * Opens the address of the page again without its query, and returns whether the text is the same. If the text is the
+ * same, the page contained no message about the sent form. The query could contain this message.
  */
 export async function isOrdinary(context: CheckContext, page: Page, browser: Browser): Promise<boolean> {
   const stopAt = (url: URL) => url.origin === context.platform.portalUrl
@@ -113,15 +117,15 @@ export async function isOrdinary(context: CheckContext, page: Page, browser: Bro
 }
 
 /**
- * Fails if a form that has worked leads to a page that Reload would request with the same POST again. A script reads an
- * answer in JSON, so such an answer is no page.
+ * Fails if the answer to a form is a page for which Reload would send the same POST again. An answer in JSON is for a
+ * script and not a page.
  */
 export function expectNoPost(page: Page, form: string): void {
   if (page.status >= 400 || !/html/i.test(page.headers.get('content-type') ?? '')) return
   const last = page.trail.at(-1)!
   expect(
     last.request.method !== 'POST',
-    `${form} was answered with a page (status ${page.status}) and not with a redirect, so Reload sends the form again.`,
+    `${form} was answered with a page (status ${page.status}) instead of a redirect, so Reload sends the form again.`,
     last,
   )
 }

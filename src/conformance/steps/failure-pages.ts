@@ -1,33 +1,34 @@
-// Checks of the page after a failed call. The exchange, the renewal and the API get the same checks.
+// Makes the checks of the page that the client shows after a failed call. There are such checks for the exchange, the
+// renewal and the API.
 import type { Page } from '../browser/browser.ts'
 import type { Check, CheckDefinition } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { expect } from '../findings.ts'
 import { showsInside } from './page-content.ts'
 
-/** One call of the client, and how a check makes it fail. */
+/** One call of the client to the platform, and how a check makes this call fail. */
 interface Failing {
-  /** The beginning of the ids: `exchange`, `refresh` or `list`. */
+  /** The beginning of the check ids: `exchange`, `refresh` or `list`. */
   place: string
-  /** The call, as titles name it. */
+  /** The name of the call in titles. */
   call: 'the exchange' | 'the renewal' | 'the API'
   needs?: Check['needs']
   meet(context: CheckContext, failure: string): Promise<Page>
 }
 
 /**
- * Makes two checks: after a failed call, the page must not have status 500, and after each of `failures` it must show
- * no internals of the client.
+ * Makes checks of two kinds. After a failed call, the page must have a status other than 500. And after each of
+ * `failures`, the page must show no internal details of the client.
  */
 export function failurePages({ place, call, needs, meet }: Failing, failures: string[]): CheckDefinition[] {
   return [
     ...['reset', 'html', '503'].map(
       (failure): CheckDefinition => ({
         id: `${place}-${failure}-status`,
-        title: `When ${call} fails (${failure}), the status of the page is not 500`,
+        title: `When ${call} fails (${failure}), the page has a status other than 500`,
         rule: 'gateway-status',
-        why: 'Status 500 means a mistake in the client. It alarms the developers of the client, although the platform has failed.',
-        fix: 'Answer failures of the platform with 502 or 503 and a page, and use 500 only for mistakes in the client.',
+        why: 'Status 500 means a mistake in the client. This status alarms the developers of the client, although the platform has failed.',
+        fix: 'If the platform fails, answer with a page and status 502 or 503. Use status 500 only for mistakes in the client.',
         ...(needs && { needs }),
         async run(context) {
           const page = await meet(context, failure)
@@ -37,16 +38,16 @@ export function failurePages({ place, call, needs, meet }: Failing, failures: st
     ),
     {
       id: `${place}-failed-no-stack`,
-      title: `The page for ${call === 'the API' ? 'a failed call' : call.replace('the', 'a failed')} shows no stack, no file and no internal address`,
+      title: `The page for ${call === 'the API' ? 'a failed call' : call.replace('the', 'a failed')} shows no stack trace, no file name and no internal address`,
       rule: 'PG-20',
-      why: 'Such details help an attacker to find weak places.',
-      fix: 'Answer every error with fixed words, and put the details into the log.',
+      why: 'Such details help an attacker to find weaknesses.',
+      fix: 'Answer every error with a fixed text, and write the details into the log.',
       ...(needs && { needs }),
       async run(context) {
         for (const failure of failures) {
           const page = await meet(context, failure)
           await context.dropFaults()
-          expect(!showsInside(page), 'The page shows a stack, a file or an internal address.', page)
+          expect(!showsInside(page), 'The page shows a stack trace, a file name or an internal address.', page)
         }
       },
     },

@@ -1,8 +1,8 @@
-// Finds secrets in texts of the client, in every spelling in which programs print them, and also if a text is cut off.
+// Finds secrets in texts of the client, in every encoding that programs print, and even if a secret is cut off.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 
 export interface Secret {
-  /** What the value is, with its article: "an access token". */
+  /** The kind of the value, with an article: "an access token". */
   what: string
   value: string
   isCookie: boolean
@@ -10,12 +10,13 @@ export interface Secret {
 
 export interface Leak {
   what: string
-  /** The beginning of the line up to the secret, without other values that may be secret. */
+  /** The text before the secret in its line, without other values that may be secret. */
   place: string
 }
 
 /**
- * A text with this number of characters of a secret counts as the secret. Shorter parts could be equal by coincidence.
+ * If a text contains this number of characters of a secret, it counts as a leak. Shorter parts could be equal by
+ * coincidence.
  */
 const length = 16
 
@@ -29,14 +30,17 @@ export function cookieSecret(value: string): Secret[] {
 }
 
 /**
- * Returns a function that finds the first secret in a text. Many secrets and long texts need little time. `isSecret` is
- * called only for values that are in the text; if it returns false, the value does not count.
+ * Returns a function that finds the first secret in a text. The function is fast even for many secrets and long texts.
+ * It calls `isSecret` only for values that are in the text. If `isSecret` returns false, the value does not count.
  */
 export function findLeaksOf(secrets: Secret[], isSecret: (secret: Secret) => boolean = () => true) {
   const known = new Map<string, Set<Secret>>()
   for (const one of secrets) for (const part of partsOf(one)) known.set(part, (known.get(part) ?? new Set()).add(one))
 
-  /** One of these secrets, or undefined: if cookies with different values have a part in common, this part is not random. */
+  /**
+   * Returns one of these secrets. Returns undefined if several cookies with different values contain this part, because
+   * the part is then not random.
+   */
   function pickSecret(withPart: Set<Secret>): Secret | undefined {
     const found = [...withPart].filter(isSecret)
     const isShared = found.every(({ isCookie }) => isCookie) && new Set(found.map(({ value }) => value)).size > 1
@@ -60,17 +64,20 @@ export function findLeaksOf(secrets: Secret[], isSecret: (secret: Secret) => boo
   }
 }
 
-/** The end of each spelling, and the beginning if it is random: all JWTs begin alike, and so do the cookies of some frameworks. */
+/**
+ * Returns the end of each spelling, and its beginning if this is random. All JWTs begin alike, and so do the cookies of
+ * some frameworks.
+ */
 function partsOf({ value, isCookie }: Secret): string[] {
   const hasRandomBeginning = !isCookie && !value.startsWith('eyJ')
   return spellings(value).flatMap(text => [text.slice(-length), ...(hasRandomBeginning ? [text.slice(0, length)] : [])])
 }
 
-/** Plain, percent-encoded, and inside of a text that was encoded as Base64. */
+/** Returns the value in several encodings: plain, percent-encoded, and inside a text that was encoded as Base64. */
 function spellings(value: string): string[] {
   const encoded = [0, 1, 2].flatMap(offset => {
     const bytes = Buffer.from(' '.repeat(offset) + value)
-    // Leave out characters at both ends, because in Base64 they depend on the neighbours of the value.
+    // Leaves out characters at both ends, because in Base64 they depend on the text around the value.
     const inner = (text: string) => text.replace(/=+$/, '').slice(offset === 0 ? 0 : offset + 1, -1)
     return [inner(bytes.toString('base64')), inner(bytes.toString('base64url'))]
   })
@@ -79,14 +86,14 @@ function spellings(value: string): string[] {
 
 export const isTokenCall = ({ kind }: LabStep) => kind === 'exchange' || kind === 'refresh'
 
-/** The tokens of a visitor that the portal has given to the client in this answer. */
+/** Returns the tokens of a visitor in this answer of the portal. */
 export function tokensGiven(step: LabStep): Secret[] {
   if (!isTokenCall(step)) return []
   const { access_token, refresh_token } = answerOf(step)
   return [...secret('an access token', access_token), ...secret('a refresh token', refresh_token)]
 }
 
-/** The credentials of an application that the API has given to the client in this answer. */
+/** Returns the credentials of an application in this answer of the API. */
 export function credentialsGiven(step: LabStep): Secret[] {
   if (step.kind !== 'api' || step.request.method !== 'POST') return []
   const { client, tokens, clientSecret } = answerOf(step)

@@ -1,4 +1,4 @@
-// The page behind the login with and without faults of the list of applications.
+// Opens the page behind the login, with and without a fault of the list of applications.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import { NotApplicable } from '../check.ts'
@@ -12,7 +12,7 @@ export interface Visited {
   page: Page
 }
 
-/** Opens the page as a signed-in visitor, while the sandbox answers each call of the list with the fault. */
+/** Opens the page as a signed-in visitor, while the sandbox answers each call for the list with the fault. */
 export async function visitUnder(
   context: CheckContext,
   fault: string,
@@ -29,7 +29,7 @@ export async function visitUnder(
 }
 
 export interface Compared extends Visited {
-  /** The page without the fault. `empty` is the page before the visitor had an application, and `full` after that. */
+  /** The page without the fault: `empty` before the visitor has an application, and `full` when the visitor has one. */
   empty: Page
   full: Page
 }
@@ -48,12 +48,13 @@ export async function compareUnder(
   return { empty, full, ...(await visitUnder(context, fault, options, 5, browser)) }
 }
 
-/** Ends the check if no call of the client got the fault, because the page would then prove nothing. */
+/** Ends the check if no call of the client met the fault, because the page would then prove nothing. */
 async function expectMet(context: CheckContext, fault: string, page: Page): Promise<void> {
   const isMet = () => context.arrived('api', 'trap').some(step => step.fault?.name === fault)
   // If an answer hangs, the sandbox records the request only after the client has closed the connection.
   if (!isMet()) await context.platform.settle(2000)
-  if (!isMet() && page.status !== 0) throw new NotApplicable('the page does not ask for the list of applications')
+  if (!isMet() && page.status !== 0)
+    throw new NotApplicable('the client does not ask the API for the list of applications')
 }
 
 export const listCalls = (context: CheckContext): LabStep[] =>
@@ -64,17 +65,17 @@ export function expectAnswer(page: Page): void {
   expect(page.status !== 0, `The browser got ${describePage(page)}.`, page)
   expect(
     !isBareFailure(page),
-    'The answer is the default error page of a server: status 500 without a text of the client.',
+    'The answer is the default error page of a server: it has status 500 and no text of the client.',
     page,
   )
 }
 
-/** Fails if the answer is the page of a visitor without applications. Passes if it is an error or another page. */
+/** Fails if the answer is the page that a visitor without applications sees. An error or another page is correct. */
 export function expectFittingAnswer({ page, empty, full }: Compared): void {
   expectAnswer(page)
   if (page.status >= 400) return
   expect(page.body.trim() !== '', 'The page is empty.', page)
-  // If the two pages are equal, the page shows no list.
+  // If `full` and `empty` have the same text, the page shows no list.
   if (shownIn(full) === shownIn(empty)) return
   expect(
     shownIn(page) !== shownIn(empty),
@@ -83,7 +84,10 @@ export function expectFittingAnswer({ page, empty, full }: Compared): void {
   )
 }
 
-/** The visible text of an answer without a given text. Leaves out numbers and ids, because they differ from visit to visit. */
+/**
+ * Returns the visible text of an answer, without the text `without`. Leaves out numbers and ids, because they differ
+ * from visit to visit.
+ */
 export function shownIn(page: Page, without = ''): string {
   const shown = shownText(page)
   return (without === '' ? shown : shown.replaceAll(without, ''))

@@ -10,7 +10,7 @@ const addressAttributes = ['href', 'src', 'action', 'formaction', 'data', 'poste
 const loadingElements = ['img', 'script', 'iframe', 'embed', 'source', 'video', 'audio', 'input', 'track', 'object']
 const loadingLinks = ['stylesheet', 'icon', 'preload', 'modulepreload', 'prefetch', 'manifest']
 
-/** Whether the page runs this script, because a text in it became markup. */
+/** Whether the page runs this script, because a text on the page became markup. */
 export function runsScript(answer: Answer, script: string): boolean {
   return elementsIn(answer).some(
     element =>
@@ -26,7 +26,7 @@ export function leadsToScript(answer: Answer, script: string): boolean {
   return addressesIn(answer).some(address => isScript(address) && address.includes(script))
 }
 
-/** Addresses of other origins that a browser loads with this style sheet: imports, fonts and images. */
+/** Returns the addresses of other origins that a browser loads with this style sheet: imports, fonts and images. */
 export function foreignLoadsOfStyle(answer: Exchange, client: string): string[] {
   return addressesOfStyle(read(answer).body).filter(
     address => URL.canParse(address, answer.request.url) && isForeign(new URL(address, answer.request.url), client),
@@ -35,7 +35,7 @@ export function foreignLoadsOfStyle(answer: Exchange, client: string): string[] 
 
 const isForeign = ({ protocol, origin }: URL, client: string) => /^https?:$/.test(protocol) && origin !== client
 
-/** The addresses of the page as they are written: of resources, links, forms and refreshes. */
+/** Returns the addresses of resources, links, forms and refreshes, as the page writes them. */
 export function addressesIn(answer: Answer): string[] {
   return elementsIn(answer).flatMap(element => {
     const addresses = addressAttributes.flatMap(name => attribute(element, name) ?? [])
@@ -47,9 +47,9 @@ export function addressesIn(answer: Answer): string[] {
 }
 
 /**
- * Whether an inserted text ends the string in a script around it, so that the rest becomes code. `quotes` is a part of
- * the text that contains all three quotes of scripts. If a script contains this part unchanged, one of the quotes ends
- * the string.
+ * Whether an inserted text ends the script string that contains it, so that the rest of the text becomes code. `quotes`
+ * is a part of the inserted text with all three quotation marks of scripts. If a script contains this part unchanged,
+ * one of the marks ends the string.
  */
 export function breaksScript(answer: Answer, quotes: string): boolean {
   return elementsIn(answer).some(
@@ -59,14 +59,14 @@ export function breaksScript(answer: Answer, quotes: string): boolean {
   )
 }
 
-/** The addresses to which links and forms of the page lead, as they are written. */
+/** Returns the addresses to which links and forms lead, as the page writes them. */
 export function linkAddressesIn(answer: Answer): string[] {
   return elementsIn(answer)
     .filter(({ tagName }) => tagName !== 'meta')
     .flatMap(element => [...addressAttributes, 'xlink:href'].flatMap(name => attribute(element, name) ?? []))
 }
 
-/** Addresses of other origins that a browser loads with the page. */
+/** Returns the addresses of other origins that a browser loads with the page. */
 export function foreignLoads(answer: Answer, client: string): string[] {
   const elements = elementsIn(answer)
   const href = elements.filter(({ tagName }) => tagName === 'base').flatMap(base => attribute(base, 'href') ?? [])[0]
@@ -76,14 +76,14 @@ export function foreignLoads(answer: Answer, client: string): string[] {
     .filter(address => URL.canParse(address, base) && isForeign(new URL(address, base), client))
 }
 
-/** The addresses that a browser loads with the page, made absolute. */
+/** Returns the absolute addresses that a browser loads with the page. */
 export function loadsIn(page: Page): string[] {
   return elementsIn(page)
     .flatMap(loadsOf)
     .flatMap(address => (URL.canParse(address, page.url) ? new URL(address, page.url).href : []))
 }
 
-/** The addresses in a style, such as those of a background or an import. */
+/** Returns the addresses in a style, for example the address of a background image. */
 function addressesOfStyle(style: string): string[] {
   const found = style.matchAll(/(?:url\(\s*["']?|@import\s+["'])([^"')\s]+)/gi)
   return [...found].map(([, address = '']) => address)
@@ -108,7 +108,7 @@ function loadsOfElement(element: Element): string[] {
   )
 }
 
-/** The visible text of an answer. */
+/** Returns the visible text of an answer. */
 export function shownText(answer: Answer): string {
   const { headers, body } = read(answer)
   if (!isHtml(headers, body)) return body
@@ -117,9 +117,12 @@ export function shownText(answer: Answer): string {
 
 const unseen = ['script', 'style', 'title', 'template']
 
-/** Whether a page has a script that could redirect or send requests. The suite's browser runs no scripts. */
+/**
+ * Whether a page has a script that could redirect the browser or send requests. The suite's own browser runs no
+ * scripts.
+ */
 export function mayGoOnByScript(page: Page): boolean {
-  // Scripts of an error page do not count.
+  // Scripts on an error page do not count.
   if (page.status < 200 || page.status > 299) return false
   const leads = /\blocation\b|\bnavigat|\bhistory\b|\bsubmit\s*\(|\bfetch\s*\(|XMLHttpRequest/
   return elementsIn(page)
@@ -127,18 +130,18 @@ export function mayGoOnByScript(page: Page): boolean {
     .some(script => attribute(script, 'src') !== undefined || leads.test(rawTextOf(script)))
 }
 
-/** `browser`: the real browser that --browser names, if any. */
+/** `browser`: the real browser from --browser, if the option is set. */
 export function describeScript(page: Page, { browser }: { browser: string | undefined }): string {
   const instead = browser
-    ? 'The checks of the group real-browser judge such a client in Chromium.'
-    : 'Run with --browser chromium: the checks of the group real-browser judge such a client.'
+    ? 'The checks of the group real-browser test such a client in Chromium.'
+    : 'Run the suite with --browser chromium: the checks of the group real-browser test such a client.'
   return `The page with ${describePage(page)} has a script that may redirect the browser, but the suite's own browser runs no scripts. ${instead}`
 }
 
 /** The default error pages of servers and frameworks. */
 const bareFailures = /^$|internal server error|^server error|^error 500\b|whitelabel error page/i
 
-/** Whether the page is the default answer of a framework to an uncaught error, without a link or an explanation. */
+/** Whether the page is the answer of a framework to an uncaught error. Such a page has no link and no explanation. */
 export function isBareFailure(page: Page): boolean {
   if (page.status !== 500 || page.links.length > 0 || page.forms.length > 0) return false
   return bareFailures.test(shownText(page).replace(/\s+/g, ' ').trim())
@@ -149,40 +152,40 @@ const inside = [
   /\n\s*at .*:\d+:\d+\)?/,
   /\bat \S+ \(?(file:|node:|\/)/,
   /Traceback \(most recent call last\)|File "[^"]+", line \d+|goroutine \d+ \[/,
-  // Source files, with the line.
+  // Names of source files with a line number.
   /\.(ts|js|mjs|cjs|py|rb|java|kt|go|rs|php|ex|exs):\d+|\.cs:line \d+|\.php(\(\d+\)| on line \d+)/,
   // Messages of HTTP libraries about a failed call.
   /\b(Get|Post) "https?:|\b(dial|read|write) tcp\b|HTTPS?ConnectionPool\(|\bjava\.(net|io)\.|\bNet::\w+|cURL error \d/,
   /\bTypeError: fetch failed/,
   /\[Errno -?\d+\]|Max retries exceeded with url|\bhost='[^']*', port=\d+/,
-  // An exception with its values, and an object with its place in memory, as Python and Ruby print them.
+  // Exceptions with their values, and objects with their memory address, as Python and Ruby print them.
   /\b[A-Z]\w*(Error|Exception|Disconnected)\(['"<\d]|<[\w.]+ object at 0x[0-9a-f]+>|#<\w+:0x[0-9a-f]+/,
   /node_modules|\bE(CONNREFUSED|CONNRESET|NOTFOUND|TIMEDOUT)\b/,
 ]
 
-/** Whether a header has the address of the API, a stack, a source file or an error of the network. */
+/** Whether a header contains the address of the API, a stack trace, the name of a source file or a network error. */
 export function saysInside(value: string, apiUrl: string): boolean {
   return value.includes(apiUrl) || inside.some(pattern => pattern.test(value))
 }
 
-/** Whether the answer shows a stack, a source file or an error of the network. */
+/** Whether the answer shows a stack trace, the name of a source file or a network error. */
 export function showsInside(answer: Answer): boolean {
   const { headers, body } = read(answer)
   const text = isHtml(headers, body) ? textsIn(parsePage(body).root, isCode, { withComments: true }).join('') : body
   return inside.some(pattern => pattern.test(text))
 }
 
-/** Whether the element is a script or a style. These may contain names of the client's own files, and this is not a mistake. */
+/** Whether the element is a script or a style. Scripts and styles may contain names of the client's files. */
 function isCode(element: Element): boolean {
   return element.tagName === 'style' || isScript(element)
 }
 
-/** A script that runs. A script element with JSON is data. */
+/** A script that runs. False for a script element that contains JSON, because this is data. */
 function isScript(element: Element): boolean {
   return element.tagName === 'script' && !/json/i.test(attribute(element, 'type') ?? '')
 }
 
-/** Empty for an answer that is not HTML. */
+/** Returns no elements for an answer that is not HTML. */
 function elementsIn(answer: Answer): Element[] {
   const { headers, body } = read(answer)
   return isHtml(headers, body) ? parsePage(body).elements : []

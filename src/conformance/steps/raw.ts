@@ -18,7 +18,7 @@ export interface OddAnswer extends RawAnswer {
 
 const navigation = Object.entries({ ...typedAddress, accept: 'text/html' })
 
-/** A request as text. A header whose value is undefined is left out. */
+/** A request as text. Leaves out headers whose value is undefined. */
 export function requestText(
   context: CheckContext,
   method: string,
@@ -54,8 +54,8 @@ export async function expectStillThere(context: CheckContext, after: string, evi
 }
 
 /**
- * Sends all requests. Fails if the client does not answer one of the requests, or does not answer a normal request
- * afterwards. If a request is not valid HTTP, the client may close the connection instead.
+ * Sends all requests. Fails if the client does not answer one of the requests, or if it does not answer a normal
+ * request afterwards. If a request is not valid HTTP, the client may close the connection without an answer.
  */
 export async function sendOdd(context: CheckContext, all: Odd[]): Promise<OddAnswer[]> {
   const { client } = context.settings
@@ -78,16 +78,19 @@ export async function sendOdd(context: CheckContext, all: Odd[]): Promise<OddAns
   return answers
 }
 
-/** 501 and 505 are correct for an unknown method or version. */
+/** 501 is correct for an unknown method, and 505 for an unknown HTTP version. */
 function isOwnFault({ status }: RawAnswer): boolean {
   return status >= 500 && status !== 501 && status !== 505
 }
 
-/** Fails if the status of an answer means a mistake in the client. Another check reports requests without an answer. */
+/**
+ * Fails if the status of an answer means a mistake in the client. Requests without an answer are reported by another
+ * check.
+ */
 export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promise<void> {
   const answers = await sendOdd(context, all).catch(error => {
     throw error instanceof Failed
-      ? new NotApplicable('not all of them are answered, which another check reports')
+      ? new NotApplicable('the client does not answer all of these requests, which another check reports')
       : error
   })
   for (const answer of answers)

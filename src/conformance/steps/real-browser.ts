@@ -1,4 +1,4 @@
-// The steps of a person in a real browser: sign in, open the page, fill in the form, sign out.
+// Does what a person does in a real browser: signs in, opens the page, fills in the form, and signs out.
 import type { Locator } from 'playwright-core'
 import type { Window } from '../browser/window.ts'
 import { Undecided } from '../check.ts'
@@ -13,10 +13,12 @@ export interface Visitor {
   person: Person
 }
 
-/** The address of the window, without the query. */
+/** Returns the address of the window, without the query. */
 export const placeOf = ({ page }: Window): string => page.url().replace(/[?#].*$/s, '')
 
-/** Begins a login and fills in the portal's form. `isAtRest` is false if the page after the login never stops loading. */
+/**
+ * Begins a login and fills in the portal's form. `isAtRest` is false if the page after the login does not stop loading.
+ */
 export async function signIn(context: CheckContext): Promise<Visitor & { isAtRest: boolean }> {
   const person = await context.person()
   const window = await context.window()
@@ -32,14 +34,16 @@ export async function signIn(context: CheckContext): Promise<Visitor & { isAtRes
   return { window, person, isAtRest }
 }
 
-/** The addresses of the callback that the window has opened so far. */
+/** Returns the callback addresses that the window has opened so far. */
 export function callbacksIn(context: CheckContext, { asked }: Window): string[] {
   return asked
     .filter(({ url, isPage }) => isPage && url.split('?')[0] === context.platform.redirectUri)
     .map(({ url }) => url)
 }
 
-/** The number of successful calls of the API for this person. `before`: how many steps to skip. */
+/**
+ * Returns the number of successful API calls for this person. `before`: the number of earlier steps that do not count.
+ */
 async function callsSince(context: CheckContext, { id }: Person, before: number): Promise<number> {
   await context.platform.settle()
   return context.platform.steps
@@ -47,7 +51,7 @@ async function callsSince(context: CheckContext, { id }: Person, before: number)
     .filter(step => step.listener === 'api' && isCallFor(step, id) && step.response.status < 400).length
 }
 
-/** Whether the action causes a call of the API for this person, without another login. */
+/** Whether the client makes an API call for this person after the action, without another login. */
 export async function isServed(
   context: CheckContext,
   { window, person }: Visitor,
@@ -63,7 +67,7 @@ export async function isServed(
   return calls > 0 && !isAtPortal
 }
 
-/** Whether a visitor who types the address of the page behind the login is signed in there. */
+/** Whether the visitor is signed in after typing the address of the page behind the login. */
 export async function isSignedIn(context: CheckContext, visitor: Visitor): Promise<boolean> {
   return isServed(context, visitor, () => visitor.window.goTo(context.url(context.settings.page)))
 }
@@ -79,7 +83,7 @@ export async function signedIn(context: CheckContext): Promise<Visitor> {
   return visitor
 }
 
-/** Everything that a script of the client's pages could read. */
+/** Returns everything that a script on the client's pages could read. */
 export async function readableByScripts({ page }: Window): Promise<Record<string, string>> {
   const read = (expression: string) => page.evaluate<string>(expression)
   return {
@@ -91,7 +95,7 @@ export async function readableByScripts({ page }: Window): Promise<Record<string
   }
 }
 
-/** The tokens that the client got for the logins of this check. */
+/** Returns the tokens that the portal issued for the logins of this check. */
 export async function tokensOf(context: CheckContext): Promise<string[]> {
   await context.platform.settle()
   const tokens = context.arrived('exchange', 'refresh').flatMap(step => tokensGivenIn(step).map(String))
@@ -122,9 +126,10 @@ export async function fillCreateForm(
   const form = nameField.locator('xpath=ancestor::form[1]')
   const around = (await form.count()) === 1 ? form : page.locator('body')
   const buttons = around.locator('button:not([type=button]):not([type=reset]), input[type=submit], input[type=image]')
-  // If there is no form element, a script sends the fields, and usually the last button starts the script.
+  // If the fields are not in a form element, a script sends them. Usually the last button starts this script.
   const button = (await buttons.count()) > 0 ? buttons.first() : around.locator('button').last()
-  if ((await button.count()) === 0) throw new Undecided(`The form at ${placeOf(window)} has no button that sends it.`)
+  if ((await button.count()) === 0)
+    throw new Undecided(`The form at ${placeOf(window)} has no button that sends the form.`)
   await nameField.fill(name)
   await uris.fill('https://created.example/callback')
   const isChoice = group && (await group.and(page.locator('select')).count()) > 0
@@ -133,7 +138,7 @@ export async function fillCreateForm(
   return button
 }
 
-/** Applications that the API created for this person. */
+/** Returns the number of applications that the API created for this person. */
 export async function createdBy(context: CheckContext, { id }: Person): Promise<number> {
   await context.platform.settle()
   return context
@@ -149,12 +154,12 @@ export async function createdBy(context: CheckContext, { id }: Person): Promise<
 
 const wordsToSignOut = /\b(sign|log)[ -]?(out|off)\b/i
 
-/** Pages of the client on which to look for a way to sign out. */
+/** The suite looks for a control that signs out on at most this number of pages. */
 const mostPages = 8
 
 /**
  * Signs out as a visitor does, with a form or link to --logout, or with a control whose text says that it signs out.
- * Searches the open page first, and then other pages of the client.
+ * Looks on the open page first, and then on other pages of the client.
  */
 export async function signOut(context: CheckContext, { window }: Visitor): Promise<void> {
   const { logout, create, login } = context.settings
@@ -174,7 +179,7 @@ export async function signOut(context: CheckContext, { window }: Visitor): Promi
     }
   }
   if (!control) throw new Undecided(`No page has a form or link to ${logout!.path}, or a button that says "Sign out".`)
-  // Sends the click event directly, because a menu may hide the control from the mouse.
+  // Sends the click event to the control itself, because the control may be hidden in a menu.
   const found = control
   await window.act(() => found.dispatchEvent('click'))
 }

@@ -1,11 +1,11 @@
-// Callbacks that sign nobody in, with the pages that the client answers. Each stops before the portal, so that a check
-// sees whether the client sends the visitor to the portal again.
+// Opens callbacks that must sign nobody in, and returns the pages with which the client answers. The browser does not
+// follow a redirect to the portal, so that a check sees whether the client begins a new login.
 import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
 import { beginLogin, errorCallback, followCallback } from './callback.ts'
 
 export interface RefusedCallback {
-  /** The callback, as messages name it. */
+  /** The name of the callback in messages. */
   what: string
   browser: Browser
   sent: URL
@@ -15,18 +15,20 @@ export interface RefusedCallback {
 const changes: [what: string, change: (query: URLSearchParams) => void][] = [
   ['a callback without a code', query => query.delete('code')],
   ['a callback without a state', query => query.delete('state')],
-  ['a callback with a state of no login', query => query.set('state', 'of-no-login-00000000000000000000000000000000')],
+  ['a callback with an unknown state', query => query.set('state', 'of-no-login-00000000000000000000000000000000')],
   ['a callback for another client', query => query.set('client_id', '00000000-0000-4000-8000-000000000000')],
 ]
 
-/** Faults of the exchange after which the login has failed. */
+/** Faults of the exchange that make the login fail. */
 const faults: [what: string, fault: string, options: Record<string, unknown>][] = [
   ['a callback whose exchange the portal refuses', 'exchange-400', { error: 'invalid_grant' }],
   ['a callback whose exchange the portal answers with status 503', 'exchange-503', {}],
-  ['a callback whose token response is for another state', 'exchange-state-other', {}],
+  ['a callback whose token response has the state of another login', 'exchange-state-other', {}],
 ]
 
-/** Opens a callback of each kind in a separate browser. Leaves out a callback for which the client made a session. */
+/**
+ * Opens each callback in a separate browser. Leaves out a callback if the client accepted it and exchanged its code.
+ */
 export async function refusedCallbacks(context: CheckContext): Promise<RefusedCallback[]> {
   const refused: RefusedCallback[] = []
   const stopAt = (url: URL) => url.origin === context.platform.portalUrl

@@ -1,4 +1,5 @@
-// A visit of the page behind the login after the access token has expired, while the sandbox answers the renewal with a fault.
+// Opens the page behind the login after the access token has expired, while the sandbox answers the renewal with a
+// fault.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
@@ -13,14 +14,14 @@ export interface Renewing {
   browser: Browser
   person: Person
   page: Page
-  /** The steps that arrived at the platform. */
+  /** The steps that arrived at the platform during the visit. */
   steps: LabStep[]
   renewal: LabStep
-  /** Every renewal of the visit. */
+  /** All renewals during the visit. */
   renewals: LabStep[]
 }
 
-/** Ends the check if the client makes no renewal, or does not answer the request of the page. */
+/** Expires an access token and opens the page. Ends the check if the client makes no renewal, or does not answer. */
 export async function renewUnder(
   context: CheckContext,
   fault?: string,
@@ -30,7 +31,7 @@ export async function renewUnder(
   return renewNow(context, await expiredSession(context), fault, options, times)
 }
 
-/** Like renewUnder, for a session whose access token has expired (expiredSession). */
+/** Does the same as renewUnder, for a session whose access token has already expired (expiredSession). */
 export async function renewNow(
   context: CheckContext,
   { browser, person }: { browser: Browser; person: Person },
@@ -40,19 +41,19 @@ export async function renewNow(
 ): Promise<Renewing> {
   if (fault) await context.order(fault, { times, options })
   const visit = await visitPage(context, browser)
-  expect(visit.page.status !== 0, `The page got no answer: ${visit.page.fault}.`, visit.page)
+  expect(visit.page.status !== 0, `The request for the page got no answer: ${visit.page.fault}.`, visit.page)
   const renewal = renewalIn(context, visit)
   return { browser, person, ...visit, renewal, renewals: visit.steps.filter(({ kind }) => kind === 'refresh') }
 }
 
 /**
- * Fails unless the visitor is still signed in after the fault. Tries for some seconds, because the client may remember
- * for a while that the portal was down.
+ * Removes the fault, and fails if the visitor is then no longer signed in. Tries for some seconds, because the client
+ * may remember for a while that the portal was down.
  */
 export async function expectBack(
   context: CheckContext,
   { browser, page }: Renewing,
-  when = 'After the portal works again',
+  when = 'When the portal works again',
 ): Promise<void> {
   await context.dropFaults()
   const end = performance.now() + 15_000

@@ -1,4 +1,4 @@
-// The session of a visitor: its cookies, and its end.
+// Opens sessions of visitors, finds their cookies, and expires their access tokens.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from '../check.ts'
@@ -9,7 +9,7 @@ import { beginLogin, followCallback } from './callback.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
 export interface SessionCookie {
-  /** The last Set-Cookie line of the cookie. */
+  /** The cookie as its last Set-Cookie line sets it. */
   cookie: ReadCookie
   exchange: Exchange
 }
@@ -22,9 +22,9 @@ export interface Session {
 }
 
 /**
- * Signs in, with `fault` as the answer to the exchange, and finds the cookies of the session. A cookie belongs to the
- * session if the visitor is signed in with only this cookie, or is not signed in without it. Other cookies, such as one
- * for the language, are left out.
+ * Signs in, with `fault` as the answer to the exchange if it is given, and finds the session cookies. A cookie belongs
+ * to the session if the visitor is signed in with only this cookie, or is not signed in without it. Other cookies, such
+ * as a cookie for the language, are left out.
  */
 export async function openSession(context: CheckContext, fault?: [name: string, value?: unknown]): Promise<Session> {
   const { browser, callback } = await beginLogin(context)
@@ -42,7 +42,7 @@ export async function openSession(context: CheckContext, fault?: [name: string, 
   return { browser, person: await context.person(), page, cookies }
 }
 
-/** The last Set-Cookie line for each name, without deleted cookies. */
+/** Returns the last Set-Cookie line for each cookie name, without deleted cookies. */
 function lastSet(trail: Exchange[]): Map<string, SessionCookie> {
   const found = new Map<string, SessionCookie>()
   for (const exchange of trail)
@@ -64,13 +64,13 @@ export async function isSession(context: CheckContext, browser: Browser, name: s
   return !(await context.isSignedIn(without))
 }
 
-/** Names of the cookies that the client has set. */
+/** Returns the names of the cookies that the client has set. */
 export function ownCookies({ settings }: CheckContext, browser: Browser): string[] {
   const host = new URL(settings.client).hostname
   return browser.cookies.list().flatMap(({ name, domain }) => (domain === host ? [name] : []))
 }
 
-/** Replaces the value of a cookie and keeps its scope. */
+/** Replaces the value of a cookie, and keeps its path and its Secure attribute. */
 export function plant(context: CheckContext, browser: Browser, name: string, value: string): void {
   const kept = browser.cookies.list().find(cookie => cookie.name === name)
   const scope = `; Path=${kept?.path ?? '/'}${kept?.isSecure === false ? '' : '; Secure'}`
@@ -85,13 +85,13 @@ export async function visitPage(context: CheckContext, browser: Browser): Promis
   return { page, steps: context.arrived().filter(step => !before.has(step)) }
 }
 
-/** The expires_in in seconds of the shortest access token. */
+/** The shortest expires_in of an access token that checks use, in seconds. */
 const shortLife = 2
 export const shortLifeValue = { options: { value: shortLife } }
 
 /**
- * A visitor whose access token has expired: expires_in has passed, and the API refuses the token. The client must renew
- * it for the next visit. See renewalIn.
+ * Signs a visitor in, and waits until the access token has expired: expires_in has passed, and the API refuses the
+ * token. For the next visit, the client must renew the session. See renewalIn.
  */
 export async function expiredSession(
   context: CheckContext,
@@ -110,8 +110,8 @@ async function openBriefly(context: CheckContext, person: Person) {
   const browser = context.browser()
   const callback = await context.authorize(await context.startLogin(browser), person)
   await context.order('exchange-expires-in', shortLifeValue)
-  // Some clients renew before the token expires, and so already during this login. The renewed token must then be valid
-  // for only two seconds, too.
+  // Some clients renew the session before the token expires, even during this login. The renewed token must then also
+  // be valid for only two seconds.
   const dropEarly = await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
   const began = performance.now()
   const page = await followCallback(context, browser, callback)
@@ -124,35 +124,38 @@ async function openBriefly(context: CheckContext, person: Person) {
 
 async function expectFault(context: CheckContext): Promise<void> {
   if (!(await context.codeExchanges()).some(({ fault }) => fault))
-    throw new Undecided('The portal answered the exchange without the ordered fault.')
+    throw new Undecided('The client made no exchange that met the ordered fault.')
 }
 
-/** Expires the access token for clients that compare expires_in with the clock, and for clients that wait for a 401. */
+/**
+ * Expires the access token in two ways: for clients that compare expires_in with the clock, and for clients that wait
+ * for a 401.
+ */
 export async function endToken({ platform, pause }: CheckContext, person: Person): Promise<void> {
   await pause(shortLife * 1000 + 300)
   await platform.endAccessTokens(person)
 }
 
 /**
- * The renewal of a visit after the access token has expired. Without a renewal, the check does not apply if the client
- * asked the visitor to sign in. Otherwise it fails or is undecided, because the client may have failed before the
- * renewal.
+ * Returns the renewal during a visit after the access token has expired. If the client made no renewal but asked the
+ * visitor to sign in, the check does not apply. In other cases without a renewal, the check fails or is undecided,
+ * because the client may have failed before the renewal.
  */
 export function renewalIn(context: CheckContext, { page, steps }: { page: Page; steps: LabStep[] }): LabStep {
   const renewal = steps.find(({ kind }) => kind === 'refresh')
   if (renewal) return renewal
   if (page.status === 0)
     throw new Failed(
-      `After the access token had expired, the client made no renewal and did not answer: ${page.fault}.`,
+      `After the access token had expired, the client made no renewal, and did not answer the request: ${page.fault}.`,
     )
   if (asksToSignIn(context, page))
-    throw new NotApplicable('the client renews no access token, but asks the visitor to sign in')
+    throw new NotApplicable('the client does not renew the session, but asks the visitor to sign in')
   throw new Undecided(
     `After the access token had expired, the client made no renewal and did not ask the visitor to sign in. The page is ${describePage(page)}.`,
   )
 }
 
-/** Whether the navigation ended at the portal, or with an answer that refuses the visitor or offers to sign in. */
+/** Whether the browser came to the portal, or got an answer that refuses the visitor or offers to sign in. */
 export function asksToSignIn({ settings, platform, url }: CheckContext, { stoppedAt, ...page }: Page): boolean {
   const login = new URL(url(settings.login))
   const isLogin = (address: string) => {
@@ -172,6 +175,6 @@ export function asksToSignIn({ settings, platform, url }: CheckContext, { stoppe
 /** Signs in and returns the session. Ends the check if no cookie belongs to the session. */
 export async function sessionOf(context: CheckContext): Promise<Session> {
   const session = await openSession(context)
-  if (session.cookies.length === 0) throw new NotApplicable('no cookie of this client is a session')
+  if (session.cookies.length === 0) throw new NotApplicable('the client has no session cookie')
   return session
 }

@@ -1,4 +1,4 @@
-// The attributes of a Set-Cookie line, for checks that judge the line itself.
+// Reads the attributes of a Set-Cookie line, for checks that judge the line itself.
 import { unzipSync } from 'node:zlib'
 import type { Exchange } from '../browser/browser.ts'
 import { readCookieDate } from '../browser/cookie-date.ts'
@@ -13,10 +13,13 @@ export interface ReadCookie {
   sameSite: 'strict' | 'lax' | 'none' | undefined
   domain: string | undefined
   path: string | undefined
-  /** Seconds, from Max-Age or Expires. Undefined for a cookie that lives while the browser is open, NaN for an invalid value. */
+  /**
+   * Seconds, from Max-Age or Expires. Undefined for a cookie that the browser deletes when it closes. NaN for an
+   * invalid value.
+   */
   maxAge: number | undefined
   isDeletion: boolean
-  /** As written, with names in lower case. */
+  /** The values as written, by the names in lower case. */
   attributes: Map<string, string>
 }
 
@@ -45,10 +48,13 @@ function readAge(attributes: Map<string, string>): number | undefined {
   return ((readCookieDate(expires) ?? Number.NaN) - Date.now()) / 1000
 }
 
-/** Browsers shorten longer lifetimes (RFC 6265bis, 5.5). */
+/** Browsers shorten a longer lifetime to this limit (RFC 6265bis, 5.5). */
 export const longestCookieSeconds = 400 * 86_400
 
-/** What is wrong with the lifetime of a cookie, as the end of a sentence about the cookie. */
+/**
+ * Returns what is wrong with the lifetime of a cookie. The text completes a sentence that starts with the cookie's
+ * name.
+ */
 export function wrongAgeOf({ attributes, maxAge }: ReadCookie): string | undefined {
   const [age, expires] = [attributes.get('max-age'), attributes.get('expires')]
   if (age !== undefined && !/^-?\d+$/.test(age)) return `has Max-Age=${age}`
@@ -56,7 +62,7 @@ export function wrongAgeOf({ attributes, maxAge }: ReadCookie): string | undefin
   return maxAge !== undefined && maxAge > longestCookieSeconds ? `lives for ${maxAge} seconds` : undefined
 }
 
-/** The lines of all answers of a navigation that set a cookie, with their attributes. */
+/** Returns all Set-Cookie lines of a navigation, with their attributes. */
 export function cookiesOf(trail: Exchange[]) {
   return trail.flatMap(exchange =>
     setCookiesOf(exchange).map(line => ({ line, cookie: readSetCookie(line), exchange })),
@@ -64,8 +70,8 @@ export function cookiesOf(trail: Exchange[]) {
 }
 
 /**
- * The texts that anybody can read in a value, even if they are percent-encoded, in base64, in hexadecimal or
- * compressed. Frameworks write a session in this way if they only sign it.
+ * Returns the texts that anybody can read in a value: plain, percent-encoded, in base64, in hexadecimal or compressed.
+ * Frameworks that only sign a session write such values.
  */
 export function readableTextsIn(value: string): string[] {
   const plain = decodeSafely(value)

@@ -1,4 +1,4 @@
-// Signing out as a visitor does, and the form with which another site tries it.
+// Signs out as a visitor does, and makes the form with which another site tries to sign a visitor out.
 import type { Browser, Exchange, Page } from '../browser/browser.ts'
 import type { Form } from '../browser/form.ts'
 import { NotApplicable, Undecided } from '../check.ts'
@@ -6,16 +6,16 @@ import type { CheckContext } from '../context.ts'
 import { setCookiesOf, statusOf } from '../findings.ts'
 import { readSetCookie } from './set-cookies.ts'
 
-/** Pages of the client on which to look for a way to sign out. */
+/** The suite looks for the form or link that signs out on at most this number of pages. */
 const mostPages = 12
 
-/** Signs out as a visitor does, with the form or link of a page, such as the page after the login. */
+/** Signs out as a visitor does, with a form or a link on a page of the client. */
 export async function signOut(context: CheckContext, browser: Browser, landed?: Page): Promise<Page> {
   const send = await openSignOut(context, browser, landed)
   return send()
 }
 
-/** Finds the form or link with which a visitor signs out. The returned function sends it. */
+/** Finds the form or link with which a visitor signs out. The returned function sends the form or opens the link. */
 export async function openSignOut(
   context: CheckContext,
   browser: Browser,
@@ -42,33 +42,36 @@ export async function openSignOut(
     const page = await browser.submit(own, own.forms[0]!, {}, undefined, stop)
     if ([400, 403, 419, 422].includes(page.status))
       throw new Undecided(
-        `No page has a form for ${path}, and the client refused a form without hidden fields with status ${page.status}.`,
+        `No page has a form for ${path}. The suite sent a form without hidden fields, and the client refused it with status ${page.status}.`,
       )
     return page
   }
 }
 
-/** The form of the page that signs out. */
+/** Finds the form on the page that signs out. */
 export function signOutFormOf({ settings, url }: CheckContext, { forms }: Page): Form | undefined {
   const { method, path } = settings.logout!
   return forms.find(form => isSame(form.action, url(path)) && form.method === method)
 }
 
-/** The path at which a POST signs out. Ends the check if the client signs out with another method. */
+/** Returns the path to which a POST signs out. Ends the check if the client signs out with another method. */
 export function signOutPathByPost({ settings }: CheckContext): string {
   const { method, path } = settings.logout!
-  if (method !== 'POST') throw new NotApplicable('signing out is not a POST')
+  if (method !== 'POST') throw new NotApplicable('the client does not sign out with a POST')
   return path
 }
 
-/** Ends the check if the visitor is still signed in after signing out as usual, because an attempt before then shows nothing. */
+/**
+ * Signs out as usual, and ends the check if the visitor is still signed in. Earlier attempts that signed nobody out
+ * then prove nothing.
+ */
 export async function expectWorkingSignOut(context: CheckContext, browser: Browser): Promise<void> {
   await signOut(context, browser)
   if (await context.isSignedIn(browser))
     throw new NotApplicable('signing out does not work, which another check reports')
 }
 
-/** Whether the client has carried out the request and deletes cookies of the browser. */
+/** Whether the client accepted the request, and deletes cookies in its answer. */
 export function deletesCookies(answer: Exchange): boolean {
   return statusOf(answer) < 400 && setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
 }

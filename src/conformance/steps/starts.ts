@@ -1,19 +1,16 @@
-// The ways in which a client begins a login, besides a plain visit of the login path. Many clients have separate code for
-// some of them.
+// Begins logins in all ways that a client offers, for example with a return address. Many clients have separate code
+// for some of these ways.
 import type { Exchange } from '../browser/browser.ts'
 import type { CheckContext, Start } from '../context.ts'
 import { errorCallback, followCallback } from './callback.ts'
 
 export interface BegunLogin {
-  /** The end of a sentence: `The login that began ...`. */
+  /** How the login began. Completes the sentence that starts with `The login that began …`. */
   way: string
   start: Start
 }
 
-/**
- * Begins a login in each way for which no visitor needs to be signed in. Leaves out a way that does not lead to the
- * portal.
- */
+/** Begins a login in each way that needs no session. Leaves out ways that do not lead to the portal. */
 export async function startsOfStrangers(context: CheckContext): Promise<BegunLogin[]> {
   const { login, returnTo, page } = context.settings
   const browser = context.browser()
@@ -32,7 +29,7 @@ export async function startsOfStrangers(context: CheckContext): Promise<BegunLog
   return begun
 }
 
-/** Begins a login in every way: also after a failed login, and for a visitor who is signed in. */
+/** Begins a login in each way, including after a failed login and in a browser with a session. */
 export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
   const begun = await startsOfStrangers(context)
   const again = async (way: string, browser = context.browser()) => {
@@ -61,7 +58,7 @@ export async function startsOf(context: CheckContext): Promise<BegunLogin[]> {
   return begun
 }
 
-/** The answer that redirects the browser to the portal. */
+/** Returns the answer that redirects the browser to the portal. */
 export function lastAnswer({ start }: BegunLogin): Exchange {
   return start.page.trail.at(-1)!
 }

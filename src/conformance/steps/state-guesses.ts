@@ -1,10 +1,10 @@
-// How an attacker could compute a state from values that the attacker knows.
+// Finds out how an attacker could compute a state value from known values.
 import { createHash } from 'node:crypto'
 import { unescape as percentDecode } from 'node:querystring'
 
-/** The readable values in a text: its words, and the words after decoding. */
+/** Returns the words in a text, and the words that appear when parts of the text are decoded. */
 export function wordsIn(value: string, depth = 0): string[] {
-  // Random text may contain a percent sign. In contrast to decodeURIComponent, this function never throws.
+  // Random text may contain a percent sign. In contrast to decodeURIComponent, `percentDecode` never throws an error.
   const decoded = [/%[0-9a-f]{2}/i.test(value) ? percentDecode(value) : '']
   if (depth < 2)
     for (const part of value.split(/[^\w+/=-]/)) decoded.push(Buffer.from(part, 'base64').toString('latin1'))
@@ -12,7 +12,7 @@ export function wordsIn(value: string, depth = 0): string[] {
   return [value, ...value.split(/[^\w.~-]+/), ...value.split(/[^\w-]+/), ...inner]
 }
 
-/** How an attacker could compute the state, or undefined if there is no simple way. */
+/** Returns how an attacker could compute the state, or undefined if there is no simple way. */
 export function findGuess(
   state: string,
   { before, after, words }: { before: number; after: number; words: string[] },

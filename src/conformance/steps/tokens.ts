@@ -1,4 +1,4 @@
-// The tokens in an answer of the token endpoint.
+// Reads the tokens in an answer of the token endpoint.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 
 export function tokensOf({ response }: LabStep): { access_token?: unknown; refresh_token?: unknown } | undefined {

@@ -1,5 +1,5 @@
-// Every kind of answer that the suite can get from the client: pages with and without a session, forms that work and forms
-// that are refused, errors, redirects, and the files that pages load.
+// Collects answers of every kind from the client: pages with and without a session, answers to accepted and refused
+// forms, errors, redirects, and the files that pages load.
 import type { Exchange, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
 import { headerOf, statusOf } from '../findings.ts'
@@ -13,7 +13,7 @@ import { signOut } from './sign-out.ts'
 export interface Answer {
   what: string
   exchange: Exchange
-  /** `file`: something that a page loads. `visitor`: a page for a visitor who is signed in. */
+  /** `file` is a file that a page loads. `visitor` is a page for a visitor who is signed in. */
   kind: 'public' | 'visitor' | 'file'
 }
 
@@ -24,12 +24,17 @@ export interface Tour {
   page: Page
 }
 
-/** The name of the application, the group and the typed text that pages of the visitor show. */
+/**
+ * Unusual texts, so that checks recognise pages that contain data of the visitor: the application's name, and a typed
+ * text.
+ */
 export const marks = ['Seen-by-conformance-4713', 'Typed-by-conformance-4713']
 
 const addressOfErrors = '/there-is-nothing-here-conformance'
 
-/** Visits the client as a stranger and as a visitor. Leaves out the features that the client does not have. */
+/**
+ * Visits the client without a session and as a signed-in visitor. Leaves out features that the client does not have.
+ */
 export async function takeTour(context: CheckContext): Promise<Tour> {
   const { settings } = context
   const answers: Answer[] = []

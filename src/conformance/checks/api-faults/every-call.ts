@@ -508,7 +508,7 @@ export const everyCallRows: CheckDefinition[] = [
           const met = await meet(context, place, 'answer', { status, body, type: json }).catch(passNotApplicable)
           for (const page of met?.pages ?? []) {
             expect(!page.body.includes(words), `The page shows the text of the API (${place}, ${status}).`, page)
-            expect(!showsInside(page), 'The page shows a stack, a file or an internal address.', page)
+            expect(!showsInside(page), 'The page shows a stack trace, a file name or an internal address.', page)
           }
         }
     },
