@@ -64,7 +64,7 @@ const idLinks: CheckDefinition = {
   // This rule is only a SHOULD. A wrong link still leads to the client, and some template languages, such as that of
   // Go, do not encode a slash in a link.
   rule: 'id-in-link',
-  why: 'If an id with a slash or a question mark is not encoded, the link opens another page of the client.',
+  why: 'If an id contains a slash or a question mark and is not encoded, the link opens another page of the client.',
   fix: 'Encode the id as one path segment when you write the link.',
   needs,
   async run(context) {
@@ -85,7 +85,7 @@ const idLinksOfPage: CheckDefinition = {
   id: 'get-id-link',
   title: 'The links and forms of a page about an application contain the id as one path segment or one query value',
   rule: 'id-in-link',
-  why: 'If an id with a slash or a question mark is not encoded, a link or a form of this page leads to another page of the client.',
+  why: 'If an id contains a slash or a question mark and is not encoded, the link or form leads to another page of the client.',
   fix: 'Encode the id as one path segment in every address that you write.',
   needs,
   async run(context) {
@@ -509,7 +509,7 @@ const headerRows: CheckDefinition[] = [
     title:
       'If the API sets a cookie in a call for one visitor, the client does not send this cookie in a call for another visitor',
     rule: 'visitors-apart',
-    why: "If all calls share one HTTP session of the library, this session keeps the cookies from one visitor's calls and sends them in another visitor's calls.",
+    why: 'If all calls share one session of the HTTP library, this session keeps the cookies of one visitor and sends them for other visitors.',
     fix: 'Switch off the cookie jar of the HTTP library, or give each request its own jar.',
     needs,
     async run(context) {

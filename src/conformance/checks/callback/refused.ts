@@ -71,7 +71,7 @@ export const refused: CheckDefinition[] = [
   {
     id: 'callback-refused-closed',
     title:
-      'The page for a failed login contains neither code nor state, loads nothing from other sites, and does not send its address to them',
+      'The page for a failed login contains neither code nor state, loads nothing from other sites, and sends its address to no other site',
     rule: 'CL-27',
     why: 'This page stays open, and its address contains the code. The code may still be valid, although this login failed.',
     fix: 'Show a page that contains no part of the query and loads nothing from other sites. Send Referrer-Policy: no-referrer.',

@@ -153,7 +153,7 @@ export const cookie: CheckDefinition[] = [
     id: 'cookie-kept-by-browsers',
     title: 'Browsers keep every cookie that the login sets',
     rule: 'CK-03',
-    why: 'Browsers silently drop a cookie that is larger than 4,096 bytes, that lacks an attribute which the prefix of its name demands, or that is for another domain.',
+    why: 'Browsers silently drop cookies of more than 4,096 bytes, cookies for another domain, and cookies whose prefix does not match their attributes.',
     fix: 'Set __Host- cookies with Secure, Path=/ and no Domain. Set SameSite=None cookies with Secure. Split large cookies.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)

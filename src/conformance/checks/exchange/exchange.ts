@@ -430,8 +430,7 @@ export const exchange: CheckDefinition[] = [
   },
   {
     id: 'tokens-not-in-browser',
-    title:
-      'The client sends tokens to the browser only in cookies that no script can read, and its secret nowhere else',
+    title: 'No page, address, header or script-readable cookie contains a token or the client secret',
     rule: 'CK-08',
     why: 'Scripts and browser extensions can read everything on a page.',
     fix: 'Store tokens in HttpOnly cookies or on the server. Write no token or secret into a page, an address or another header.',
