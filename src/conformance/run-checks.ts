@@ -168,7 +168,7 @@ export async function runChecks(checks: Check[], given: ChecksOptions): Promise<
  * the token of another visitor.
  */
 function nameMixedVisitors(results: Result[]): Result[] {
-  const isSignedOut = ({ reason }: Result) => /nobody in|(not|no longer) signed in/i.test(reason)
+  const isSignedOut = ({ reason }: Result) => /nobody (is signed )?in|(not|no longer) signed in/i.test(reason)
   // If a check of this rule only found that a visitor was signed out, it has not shown that the client mixes visitors.
   const mixed = results.find(
     result => result.rule === 'visitors-apart' && result.verdict === 'failed' && !isSignedOut(result),

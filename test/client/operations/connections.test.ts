@@ -78,7 +78,8 @@ t.test('DO-06: a client with the memory of a small container survives thousands 
   const half = `GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-large: ${'x'.repeat(15_000)}`
   while (sockets.length < 4_000) {
     const some = Array.from({ length: 100 }, () => connect(Number(port), '127.0.0.1').on('error', () => {}))
-    for (const socket of some) socket.once('close', () => refused++).write(half)
+    // Without resume() the socket would not report that the client has closed the connection normally.
+    for (const socket of some) socket.resume().once('close', () => refused++).write(half)
     sockets.push(...some)
     await Promise.all(some.map(socket => (socket.connecting ? once(socket, 'connect').catch(() => {}) : undefined)))
   }
