@@ -4,7 +4,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 
 type Package = { dependencies: Record<string, string>; [field: string]: unknown }
 
-/** The names of the packages that a source file needs at run time. Imports of types need no package. */
+/** Returns the names of the packages that a source file needs at run time. Type imports need no package. */
 export function packagesIn(source: string): string[] {
   const imports = source.matchAll(
     /^(?:import|export)\s(?!type\b)(?:[^'"]*?\sfrom\s+)?['"]([^'"]+)['"]|\bimport(?:\.meta\.resolve)?\(\s*['"]([^'"]+)['"]/gm,
@@ -15,7 +15,7 @@ export function packagesIn(source: string): string[] {
     .map(name => name.split('/', name.startsWith('@') ? 2 : 1).join('/'))
 }
 
-/** Development packages. The code loads them only if they are installed. */
+/** Development packages. The code loads these packages only if they are installed. */
 const optional = ['pino-pretty']
 
 /** A package.json for `sources`. Throws an error if the sources import a package that is not in the dependencies. */

@@ -1,11 +1,12 @@
-// Makes the secrets of compose.yaml at the first start. Prints at every start how to sign in and how to open the laboratory.
+// Makes the secrets of compose.yaml at the first start. At every start, prints how to sign in and how to open the
+// laboratory.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 
 /**
- * Each subfolder of `folder` is a volume. Only the services that need its secrets mount it, so the client cannot read the
- * password of the database. Existing secrets stay. If the program is stopped at any time, it can run again. Returns the
- * two secrets that a person types: the visitor's password and the token of the laboratory.
+ * Each subfolder of `folder` is a volume. Only the services that need the secrets of a volume mount it. So the client
+ * cannot read the database password. Existing secrets stay. The program may be stopped at any moment and started again.
+ * Returns the two secrets that a person types: the visitor's password and the token of the laboratory.
  */
 export function makeSecrets(folder: string): { password: string; labToken: string } {
   const random = () => randomBytes(32).toString('base64url')
@@ -14,8 +15,8 @@ export function makeSecrets(folder: string): { password: string; labToken: strin
     const path = `${folder}/${name}`
     if (existsSync(path)) return readFileSync(path, 'utf8').trim()
     const value = make()
-    // The file gets its name when it is complete, because the program never replaces an existing file, even a half-written
-    // one.
+    // The program never replaces an existing file, even a half-written one. So the file gets its name only when it is
+    // complete.
     writeFileSync(`${path}.new`, `${value}\n`, { mode: 0o600, flush: true })
     renameSync(`${path}.new`, path)
     return value

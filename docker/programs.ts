@@ -1,4 +1,4 @@
-// The command of the image "conformance": conformance --client URL, or sandbox.
+// The entry point of the image "conformance". It starts one of two programs: "conformance --client URL" or "sandbox".
 const programs = { conformance: '../src/conformance/main.ts', sandbox: '../src/sandbox/main.ts' }
 const [node = '', file = '', name = '', ...rest] = process.argv
 

@@ -1,26 +1,32 @@
-// Finds the rules that tests, comments and documents name.
+// Finds the ids of rules in tests, comments and documents.
 import { globSync, readFileSync } from 'node:fs'
 
 export interface Citation {
   path: string
   line: number
-  /** The id of the rule, as it is written there. */
+  /** The id of the rule, as it is written in the file. */
   id: string
 }
 
-/** `CL-03`, `F-26`: one or two letters, and two digits. */
+/** Ids with a number, such as `CL-03` and `F-26`: one or two letters, a hyphen, and two digits. */
 const coded = '[A-Z]{1,2}-\\d{2}'
-/** `cookie-strict`: words with hyphens. Only the id `seeds` has no hyphen. */
+/** Ids made of words, such as `cookie-strict`: words with hyphens between them. The only one-word id is `seeds`. */
 const named = '(?:[a-z]+(?:-[a-z0-9]+)+|seeds)'
 const anyCoded = new RegExp(`(?<![\\w-])${coded}(?![\\w-])`, 'g')
-/** In comments, documents and the reasons of the sandbox: "(rule cookie-strict)", "rules TK-07 and api-fields". */
+/**
+ * Matches citations in comments, documents and the sandbox's refusal reasons: "(rule cookie-strict)", "rules TK-07 and
+ * api-fields".
+ */
 const afterTheWord = new RegExp(`\\brules? ((?:${coded}|${named})(?:(?:, | and )(?:${coded}|${named}))*)`, 'g')
-/** In titles of tests: 'api-update, AP-07: …'. */
+/** Matches citations at the beginning of test titles: 'api-update, AP-07: …'. */
 const inTitle = new RegExp(`\\btest\\(\\s*['"\`]((?:${coded}|${named})(?:, (?:${coded}|${named}))*): `, 'g')
-/** Some tests of the portal have the names of modules of the OpenID Foundation. */
+/** Some tests of the portal are named after test modules of the OpenID Foundation. These names look like ids. */
 const moduleName = /^(oidcc|fapi2)-/
 
-/** The rules themselves, the documents that are made from them, and the test with wrong citations. */
+/**
+ * Files in which an id is not a citation: the definitions of the rules, the documents that are made from them, and the
+ * test that contains wrong citations on purpose.
+ */
 const notCiting = /^src\/conformance\/rules\/|^docs\/reference\/|^test\/requirements\.test\.ts$|node_modules/
 
 export function citingFiles(): string[] {
@@ -28,7 +34,7 @@ export function citingFiles(): string[] {
   return paths.filter(path => !notCiting.test(path)).toSorted()
 }
 
-/** If a line names a rule twice, it counts once. */
+/** If a line names a rule twice, the result contains this citation only once. */
 export function findCitations(path: string, text = readFileSync(path, 'utf8')): Citation[] {
   const lists = [...text.matchAll(afterTheWord), ...(path.startsWith('test/') ? text.matchAll(inTitle) : [])]
   const found = [

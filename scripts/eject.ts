@@ -162,7 +162,7 @@ function makeStarter(copy: string): void {
 function replaceWith(copy: string, before: string): void {
   const away = (path: string): Move => ({ from: path, to: join(before, path) })
   const fromCopy = (path: string): Move => ({ from: join(copy, path), to: path })
-  // Because of these handlers, Ctrl-C ends the process only after the moves.
+  // Because of these handlers, Ctrl-C ends the process only after all files have been moved.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
   renameAll([...[...removed, ...changed].map(away), ...[...changed, ...added].map(fromCopy)])
 }

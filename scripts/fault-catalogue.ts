@@ -7,7 +7,7 @@ const all = Object.keys(places) as Place[]
 const calls = all.filter(place => place !== 'redirect')
 const writes = calls.filter(place => places[place].isWrite)
 
-/** Names for groups of places, for the tables. */
+/** The words that the tables use for a group of places. */
 const groups: [words: string, of: readonly Place[]][] = [
   ['each call', calls],
   ['the portal’s calls', calls.filter(place => places[place].listener === 'portal')],
@@ -69,7 +69,7 @@ ${optionRows().join('\n')}
 `
 }
 
-/** Throws an error if there is no fault with this name. */
+/** Throws an error if no fault has this name. */
 function known(name: string): string {
   if (!catalogue.has(name)) throw new Error(`There is no fault ${name}.`)
   return code(name)
@@ -80,7 +80,7 @@ function placeRow(place: Place): string {
   return `| ${code(place)} | ${about} | ${route && code(route)} |`
 }
 
-/** One row for each name, with all places that have it. */
+/** Returns one table row for each kind or short name, with all places at which it can happen. */
 function kindRows(): string[] {
   const rows = new Map<string, { name: string; fault: Fault; kind: Kind; at: Place[] }>()
   for (const place of all)
@@ -98,7 +98,7 @@ function kindRows(): string[] {
   })
 }
 
-/** One row for each option, with all kinds that have it. */
+/** Returns one table row for each option, with all fault kinds that have this option. */
 function optionRows(): string[] {
   const rows = new Map<string, { cells: string[]; of: Set<string> }>()
   for (const place of all)

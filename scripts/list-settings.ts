@@ -18,7 +18,7 @@ export function listForEnvironment(): string {
   return head + lines.join('')
 }
 
-/** The table of the README. */
+/** Returns the settings as the table that is in the README. */
 export function listAsTable(): string {
   const rows = settings.map(setting => {
     const value = setting.default === undefined ? 'needed' : setting.default ? `\`${setting.default}\`` : 'not set'

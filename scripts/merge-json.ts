@@ -4,8 +4,8 @@ import { isDeepStrictEqual } from 'node:util'
 export type Merged = { value: unknown; conflicts: string[] }
 
 /**
- * If only one of the two versions has changed, added or removed a key, the result has the key as in this version. If
- * both sides have changed a key differently, the key gets the value of `ours`, and `conflicts` contains the key.
+ * If only one version has changed, added or removed a key, the result follows that version. If both versions have
+ * changed a key differently, the key gets the value of `ours`, and `conflicts` describes the key.
  */
 export function mergeJson(base: unknown, ours: unknown, theirs: unknown, path = ''): Merged {
   if (isDeepStrictEqual(ours, theirs) || isDeepStrictEqual(base, theirs)) return { value: ours, conflicts: [] }

@@ -15,7 +15,7 @@ interface Call {
   ifMatch?: string
 }
 
-/** Each example by its name, as Markdown. */
+/** Returns each example as Markdown, by name. */
 export async function makeExamples(): Promise<Record<string, string>> {
   let now = new Date('2026-01-01T12:00:00Z')
   const sandbox = await createSandbox({ clock: () => now })
@@ -31,9 +31,9 @@ export async function makeExamples(): Promise<Record<string, string>> {
 async function runExamples(sandbox: RunningSandbox): Promise<Record<string, string>> {
   const { portalUrl, apiUrl, client, user } = sandbox
   const redirectUri = client.redirectUris[0]!
-  /** The request of each example, and the response if it comes from the portal or the API. */
+  /** The texts of each example: its request, and its response if the platform sends the response. */
   const texts: Record<string, string[]> = {}
-  /** The names that the examples show instead of values. */
+  /** For each value that differs in every run: the name that the examples show instead of the value. */
   const names = new Map([
     [portalUrl, 'https://login.example'],
     [apiUrl, 'https://api.example'],
@@ -43,7 +43,10 @@ async function runExamples(sandbox: RunningSandbox): Promise<Record<string, stri
     [user.email, 'ada@example.test'],
   ])
 
-  /** Sends a request, and keeps it with its answer as the example of this name. Returns the body of the answer and its ETag. */
+  /**
+   * Sends a request, and stores the request and its answer as the example with this name. Returns the answer's body and
+   * ETag.
+   */
   async function send(name: string, base: string, request: Call) {
     const { path, form, json, token, ifMatch } = request
     const method = request.method ?? (form || json ? 'POST' : 'GET')
@@ -153,7 +156,10 @@ function linesOf(headers: Headers, shown?: string[]): string[] {
   return all.map(([name, value]) => `${name}: ${value}`)
 }
 
-/** Replaces values with their names. Other ids become `ID`, other tokens become `TOKEN`, and ports are removed. */
+/**
+ * Replaces each value in `names` with its name. All other ids become `ID`, all other tokens become `TOKEN`, and ports
+ * are removed.
+ */
 function toExample(text: string, names: Map<string, string>): string {
   // An address or a token may be part of a longer value, and may be percent-encoded in a form or an address.
   const longestFirst = [...names].toSorted(([one], [other]) => other.length - one.length)

@@ -2,15 +2,15 @@
 import { originOf, platformAudiences, type Subject } from '../src/conformance/rules/rules.ts'
 
 /**
- * The table of rules for each subject of docs/reference/platform.md. The key is the name of the table in that document. Each
- * rule has its id in small letters as its anchor.
+ * Returns the table of rules for each subject of docs/reference/platform.md. The key is the name of the table in that
+ * document. The anchor of a rule is its id in lower case.
  */
 export function platformRules(): Record<string, string> {
   const subjects = platformAudiences.flatMap(audience => audience.subjects)
   return Object.fromEntries(subjects.map(subject => [`rules, ${subject.title}`, tableOf(subject)]))
 }
 
-/** Adds links to the rules that the reference of a refusal names, for a document in docs. */
+/** The reference of a refusal names rules. Turns their ids into links, for a document in docs. */
 export function linkRules(reference: string): string {
   return reference.replace(/\brules? [^;]+/, list =>
     list.replace(

@@ -4,13 +4,13 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const files = process.argv.splice(2)
-// tap names the folders of t.testdir() after the script and its arguments when it is loaded. If the arguments contained
-// the names of all files, the name of the folder would be too long.
+// When tap is loaded, it makes the folder name for t.testdir() from the script's name and its arguments. If the
+// arguments contained the names of all files, the folder name would be too long.
 process.argv[1] = resolve(files[0]!)
 const { default: t } = await import('tap')
 const { timeout = 0 } = t.options
 for (const file of files) {
-  // The settings of a file must not apply to the tests of the next file.
+  // Reset these options, because a file may have changed them only for its own tests.
   t.jobs = 1
   t.setTimeout(timeout)
   // Set the arguments as in `node FILE`, because tap and the file read them.
@@ -24,7 +24,7 @@ for (const file of files) {
     await import(pathToFileURL(resolve(file)).href)
     t.pass('loaded')
   })
-  // The tests of the file begin after this one.
+  // tap starts the tests of the file only after the test above has ended.
   if (!t.idle) await once(t, 'idle')
   if (t.count === countBefore + 1) t.pass(`${file} ran no test`, { skip: true })
   t.comment(`${file} took ${Math.round(performance.now() - startedAt)} ms`)

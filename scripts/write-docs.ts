@@ -46,7 +46,7 @@ interface OpenApi {
   components: { schemas: Record<string, Schema> }
 }
 
-/** The text of each document, by its path. */
+/** Returns the text of each document, by path. */
 export async function makeDocuments(): Promise<Map<string, string>> {
   const { lab, api } = await readDescriptions()
   const orderFault = lab.paths['/lab/v1/faults']!.post!
@@ -125,7 +125,7 @@ function tableOfCalls(description: OpenApi, tag: string): string {
   return toTable(['Call', 'What it does'], rows)
 }
 
-/** The fields of all bodies, in the order of their calls. */
+/** Returns a table with the fields of all request bodies, call by call. */
 function tableOfBodies(description: OpenApi, tag: string): string {
   const rows = callsOf(description, tag).flatMap(([call, operation]) =>
     fieldRows(bodyOf(operation)).map(row => [code(call.replace('/lab/v1', '')), ...row]),
@@ -158,7 +158,7 @@ function bodyOf({ requestBody }: Operation): Schema {
   return requestBody?.content['application/json']?.schema ?? {}
 }
 
-/** The values that a schema allows, in words. */
+/** Returns the values that a schema allows, in words. */
 function allowed(schema: Schema): string {
   if (schema.title) return schema.title
   const words = allowedValues(schema)

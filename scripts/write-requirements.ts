@@ -7,13 +7,13 @@ import { citingFiles, findCitations } from './citations.ts'
 
 export const requirementsPath = 'docs/reference/requirements.md'
 
-/** The rules that have no test and no check, with the reason. A rule with MUST always has a test or a check. */
+/** The rules that have neither a test nor a check, each with the reason. A MUST rule always has a test or a check. */
 export const untested: Partial<Record<RuleId, string>> = {
   'SC-06': 'People do this, so no test can check it.',
   'SE-08': 'A difference of nanoseconds cannot be measured reliably through HTTP.',
 }
 
-/** The files that test a rule, by its id. */
+/** Returns the files that test a rule, by the rule's id. */
 export function findTests(): Map<string, Set<string>> {
   const tests = new Map<string, Set<string>>()
   const files = citingFiles().filter(path => /^test\/.*\.(test|ci)\.ts$/.test(path))

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 
-/** Makes a folder with these files. Files that begin with #! are executable. */
+/** Makes a folder with these files. A file that begins with #! becomes executable. */
 function makeFolder(t: Test, files: Record<string, string>): string {
   const folder = mkdtempSync(join(tmpdir(), 'ci-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -60,8 +60,10 @@ t.test('npm test runs the tests in the given folders, except files whose name en
   t.match(named.output, '# { total: 6, pass: 6 }')
 })
 
-t.test('up to eight files of a folder share a process, and start with the same settings', async t => {
-  const file = fileOf(`
+t.test(
+  'up to eight test files of a folder run in one process, and every file starts with the default options of tap',
+  async t => {
+    const file = fileOf(`
     t.comment('process ' + process.pid)
     t.match({ jobs: t.jobs, timeout: t.options.timeout }, { jobs: 1, timeout: 720_000 })
     t.match(process.argv, { length: 2, 1: import.meta.filename })
@@ -70,14 +72,15 @@ t.test('up to eight files of a folder share a process, and start with the same s
     t.test('first', async () => { globalThis.isRunning = true })
     t.test('last', async () => { globalThis.isRunning = false })
     t.notOk(globalThis.isRunning, 'the tests of the file before have ended')`)
-  const names = Array.from({ length: 9 }, (_, i) => `test/${i}.test.ts`)
-  const { code, output } = await runTests(t, Object.fromEntries(names.map(name => [name, file])), {})
-  t.equal(code, 0)
-  t.equal(new Set(output.match(/# process \d+/g)).size, 2)
-  for (const name of names) t.match(output, new RegExp(`# ${name} took \\d+ ms`))
-})
+    const names = Array.from({ length: 9 }, (_, i) => `test/${i}.test.ts`)
+    const { code, output } = await runTests(t, Object.fromEntries(names.map(name => [name, file])), {})
+    t.equal(code, 0)
+    t.equal(new Set(output.match(/# process \d+/g)).size, 2)
+    for (const name of names) t.match(output, new RegExp(`# ${name} took \\d+ ms`))
+  },
+)
 
-t.test('a file that fails in any way fails the run, and the output names the file', async t => {
+t.test('if a test file fails in any way, the run fails and its output names the file', async t => {
   const failures = {
     fails: "t.fail('on purpose')",
     leaves: 'process.exit(3)',
@@ -103,7 +106,7 @@ t.test('a file that fails in any way fails the run, and the output names the fil
   }
 })
 
-t.test('a file that fails while it is loaded does not stop the files after it', async t => {
+t.test('if a test file fails while it is loaded, the files after it still run', async t => {
   const files = { 'test/a.test.ts': fileOf("throw new Error('before any test')"), 'test/b.test.ts': passing }
   const { code, output } = await runTests(t, files, {})
   t.not(code, 0)
@@ -111,7 +114,7 @@ t.test('a file that fails while it is loaded does not stop the files after it', 
   t.match(output, '# { total: 5, pass: 3, fail: 1, skip: 1 }')
 })
 
-t.test('a skipped test and a file without tests fail in CI, but not elsewhere', async t => {
+t.test('in CI, a skipped test or a file without tests is a failure; elsewhere it is not', async t => {
   const files = {
     'test/a.test.ts': fileOf("t.pass('one')\nt.test('needs more', { skip: 'not here' }, async () => {})"),
     'test/b.test.ts': '// Nothing yet.',
@@ -158,7 +161,7 @@ const good = '# { total: 12, pass: 12 }'
 
 const noTexts: Wrote = ['# { total: 0, pass: 0 }', 0]
 
-t.test('the last line of .ci/run has the sum of all parts of the tests', async t => {
+t.test('the last line of .ci/run has the total of all test runs', async t => {
   for (const [project, deeper, compose, starter, lastLine, code, texts = noTexts] of [
     [[good, 0], ['# { total: 5, pass: 5 }', 0], [good, 0], ['# { total: 3, pass: 3 }', 0], '32 passed, 0 failed', 0],
     [['# { total: 12, pass: 10, fail: 2 }', 1], [good, 0], [good, 0], [good, 0], '46 passed, 2 failed', 1],
@@ -188,7 +191,7 @@ t.test('.ci/run repeats the failures just before its last line', async t => {
   t.notMatch(passed.output, 'What failed')
 })
 
-t.test('if .ci/run may not install missing packages, it names them', async t => {
+t.test('if .ci/run is not allowed to install packages, it prints which packages are missing', async t => {
   const folder = makeFolder(t, { 'bin/sudo': '#!/bin/sh\nexit 1\n', 'bin/id': '#!/bin/sh\necho 1000\n' })
   for (const tool of ['bash', 'dirname']) symlinkSync(`/usr/bin/${tool}`, join(folder, 'bin', tool))
   cpSync('.ci/run', join(folder, '.ci/run'))

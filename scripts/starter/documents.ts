@@ -4,11 +4,14 @@ import { dirname, join } from 'node:path'
 import { listAsTable } from '../list-settings.ts'
 import type { Size } from './left-behind.ts'
 
-/** Replaces the rows about the product's files, so that the documents are still correct when the product is replaced. */
+/**
+ * This row replaces the rows about the files of the pages for applications. So the documents stay correct when the
+ * owner replaces these pages.
+ */
 const productRow = '| The pages of your product | the plugin that `app.ts` registers |\n'
 const isOfProduct = (path: string) => path.startsWith('src/client/applications/')
 
-/** A kept document, without the sections about making a starter, and without rows and links for removed files. */
+/** Returns a document without the sections about making a starter, and without rows and links for removed files. */
 export function rewriteDocument(path: string, text: string, { sandbox }: Size): string {
   const about = /<!-- From here on it is about the sandbox\. -->\n/
   return (
@@ -25,7 +28,7 @@ export function rewriteDocument(path: string, text: string, { sandbox }: Size): 
   )
 }
 
-/** A Dockerfile that builds only the client's image, under the starter's name. */
+/** Returns a Dockerfile that builds only the client's image, under the starter's name. */
 export function rewriteDockerfile(text: string, name: string): string {
   return text
     .replace(/^# Two images:[\s\S]*?\n\n/, `# The client's image: docker build --tag ${name} .\n\n`)

@@ -1,7 +1,7 @@
 // Removes the rules of a style sheet for classes that the starter's views and scripts do not use.
 import { findUsedClasses } from '../used-classes.ts'
 
-/** Call this after the files have been removed. The formatter's layout of the style sheet stays. */
+/** Call this after the files have been removed. The result is still formatted as the project's formatter demands. */
 export function pruneStyle(css: string): string {
   const used = findUsedClasses()
   const isUsed = (selector: string) => [...selector.matchAll(/\.([a-z][\w-]*)/g)].every(([, name]) => used.has(name!))

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 
 export type Move = { from: string; to: string }
 
-/** Does the moves in order. If one fails, it undoes the earlier ones and throws the error. It overwrites no file. */
+/** Moves the paths in order. If a move fails, undoes all earlier moves and throws the error. It overwrites no file. */
 export function renameAll(moves: Move[]): void {
   const done: Move[] = []
   try {
