@@ -132,7 +132,7 @@ for (const [action, call] of [
   ['/applications/app-1/edit', 'PUT /apps/v1/app-1'],
 ] as const) {
   const path = action === '/applications' ? '/applications/new' : action
-  t.test(`DO-05: any form sent to ${action} is carried out or shown again`, async t => {
+  t.test(`DO-05: whatever a browser sends to ${action}, the client carries it out or shows the form again`, async t => {
     const { browser, platform, client } = await start(t)
     const { formToken } = readForm(await browser.get(path), action)
     const send = (payload: string) =>
@@ -160,7 +160,7 @@ for (const [action, call] of [
     for (const { body } of platform.received(call)) t.ok(JSON.parse(body).data.name, 'nothing without a name is sent')
   })
 
-  t.test(`F-44: any field errors that the API returns for ${action} are shown`, async t => {
+  t.test(`F-44: whatever field errors the API returns for ${action}, the page shows them`, async t => {
     const { browser, platform } = await start(t)
     const form = readForm(await browser.get(path), action)
     const anyMessages = fc.dictionary(fc.oneof(anyField, anyText), fc.oneof(fc.array(anyText), anyValue))

@@ -19,7 +19,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
-t.test('UP-03: all calls of one request share one deadline, and no call starts after it', async t => {
+t.test('UP-03: all calls of one request share one deadline, and no call starts after this deadline', async t => {
   const api = rememberingApi({ read: () => new Date() })
   const { browser, clock, platform } = await buildApplicationsClient(t, {
     scripts: api.scripts,
@@ -27,7 +27,7 @@ t.test('UP-03: all calls of one request share one deadline, and no call starts a
   })
   await signIn(browser)
   const form = readForm(await browser.get('/applications/new'), '/applications')
-  /** Each call stays well within its own deadline. */
+  /** Delays an answer, but not beyond the deadline of a single call. */
   const slowly = (script: Script) => async (request: Received, response: ServerResponse) => {
     await wait(400)
     return typeof script === 'function' ? script(request, response) : send(response, script)
@@ -53,7 +53,7 @@ t.test('an API that does not answer the call for groups delays the form by at mo
   t.ok(took.own < 3, `${took.own} s`)
 })
 
-t.test('F-19: if the API is down, the list says so, and the form for a new application still works', async t => {
+t.test('F-19: if the API is down, the list page says so, and the form for a new application still works', async t => {
   const { browser } = await buildApplicationsClient(t, { environment: { API_URL: nowhere } })
   await signIn(browser)
   const list = await browser.get('/applications')
@@ -123,7 +123,7 @@ t.test(
   },
 )
 
-t.test('if the API refuses the request for the list, the error page does not mention a single application', async t => {
+t.test('if the API refuses the request for the list, the error text is not the text for one application', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   platform.answer('GET /apps/v1', { status: 403, body: {} })
@@ -195,7 +195,7 @@ t.test(
       send(response, isNew ? { body } : { status: 401, body: {} })
     }
     platform.answer('GET /apps/v1/app-1', (request, response) => accept(request, response, applicationRecord('app-1')))
-    // The groups are refused only after the application was read with the renewed token.
+    // The API answers the request for groups only after it has sent the application for the renewed token.
     const link = { to: 'group-1', data: { name: 'Weather people' } }
     platform.answer('GET /identities/v1/visitor-1/links', async (request, response) => {
       await platform.waitForRequests('GET /apps/v1/app-1', 2)

@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: a page makes one call, or a second one for the name of the group or for a renewal, but never a third',
+  'DO-14: for a page the client makes one call, or a second call for the group’s name or for a renewal, but never three calls',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
@@ -100,36 +100,39 @@ async function start(t: Test) {
 }
 
 for (const status of [301, 302, 303, 307, 308, 300, 304]) {
-  t.test(`UP-02, F-14: the client does not follow a redirect of the API with status ${status}`, async t => {
-    const { browser, platform, listener } = await start(t)
-    const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
-    const form = readForm(await browser.get('/applications/new'), '/applications')
-    const secret = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
-    const removal = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
-    const edit = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
-    const changing = [
-      'POST /apps/v1',
-      'PUT /apps/v1/app-1',
-      'POST /apps/v1/app-1/refreshSecret',
-      'DELETE /apps/v1/app-1',
-    ]
-    for (const call of changing) platform.answer(call, redirect)
-    const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
-    t.equal((await browser.post('/applications', { ...form, ...typed })).statusCode, 502)
-    t.equal((await browser.post('/applications/app-1/edit', { ...edit, ...typed })).statusCode, 502)
-    t.equal((await browser.post('/applications/app-1/secret', secret)).statusCode, 502)
-    t.equal((await browser.post('/applications/app-1/delete', removal)).statusCode, 502)
-    for (const call of ['GET /apps/v1', 'GET /apps/v1/app-1', 'GET /identities/v1/visitor-1/links'])
-      platform.answer(call, redirect)
-    t.equal((await browser.get('/applications')).statusCode, 502)
-    t.equal((await browser.get('/applications/app-1')).statusCode, 502)
-    t.equal(
-      (await browser.get('/applications/new')).statusCode,
-      200,
-      'the form must be shown even if the groups cannot be read',
-    )
-    t.equal(listener.connections, 0)
-  })
+  t.test(
+    `UP-02, F-14: if the API answers with a redirect with status ${status}, the client does not follow the redirect`,
+    async t => {
+      const { browser, platform, listener } = await start(t)
+      const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
+      const form = readForm(await browser.get('/applications/new'), '/applications')
+      const secret = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
+      const removal = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
+      const edit = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
+      const changing = [
+        'POST /apps/v1',
+        'PUT /apps/v1/app-1',
+        'POST /apps/v1/app-1/refreshSecret',
+        'DELETE /apps/v1/app-1',
+      ]
+      for (const call of changing) platform.answer(call, redirect)
+      const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
+      t.equal((await browser.post('/applications', { ...form, ...typed })).statusCode, 502)
+      t.equal((await browser.post('/applications/app-1/edit', { ...edit, ...typed })).statusCode, 502)
+      t.equal((await browser.post('/applications/app-1/secret', secret)).statusCode, 502)
+      t.equal((await browser.post('/applications/app-1/delete', removal)).statusCode, 502)
+      for (const call of ['GET /apps/v1', 'GET /apps/v1/app-1', 'GET /identities/v1/visitor-1/links'])
+        platform.answer(call, redirect)
+      t.equal((await browser.get('/applications')).statusCode, 502)
+      t.equal((await browser.get('/applications/app-1')).statusCode, 502)
+      t.equal(
+        (await browser.get('/applications/new')).statusCode,
+        200,
+        'the form must be shown even if the groups cannot be read',
+      )
+      t.equal(listener.connections, 0)
+    },
+  )
 }
 
 t.test('UP-01: the client never calls an address from a record, an answer or a form', async t => {

@@ -1,4 +1,4 @@
-// The pages for applications show no contents of cookies, and set no cookies without need.
+// The pages for applications do not show what is in cookies, and set no cookies without need.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { beginLogin, clientSecret, signIn } from '../support/build-test-client.ts'
@@ -66,7 +66,7 @@ t.test('CK-17: no page of the applications sets cookies, with or without a sessi
 })
 
 t.test(
-  'CK-04: if the credentials do not fit into a cookie, because the cookies of this site would exceed 8 KiB, the answer to the form shows them',
+  'CK-04: if the credentials would make the cookies of this site exceed 8 KiB, the answer to the form shows the credentials',
   async t => {
     /** Random text that is allowed in a bearer token. */
     const ofLength = (length: number) => randomBytes(length).toString('base64url').slice(0, length)

@@ -27,7 +27,7 @@ async function openForm(t: Test) {
   return { ...test, api, form }
 }
 
-/** Another replica: it has the same keys and platform, but its own memory. */
+/** Starts another replica. It has the same keys and the same platform, but its own memory. */
 async function anotherReplica(t: Test, { platform, clock }: Awaited<ReturnType<typeof openForm>>) {
   return (await buildApplicationsClient(t, { platform, clock, environment })).client
 }
@@ -69,7 +69,7 @@ t.test('F-41: a form that is sent again unchanged after Back leads to the same a
 })
 
 t.test(
-  'F-41: if the visitor changes a sent form and sends it again, the page asks first; the next submission creates another application',
+  'F-41: if the visitor changes a sent form and sends it again, the page asks for confirmation, and the next submission creates another application',
   async t => {
     const { browser, platform, form } = await openForm(t)
     await browser.post('/applications', form)
@@ -116,7 +116,7 @@ t.test(
   },
 )
 
-t.test('PG-15: a form creates its own application, even if an older application has the same fields', async t => {
+t.test('PG-15: a form creates a new application, even if an older application has the same fields', async t => {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
@@ -138,15 +138,18 @@ for (const [field, value] of [
   ['privacyPolicyUrl', 'https://another.test/privacy'],
   ['groupId', 'group-2'],
 ] as const) {
-  t.test(`PG-15: a form that differs from a newer application in ${field} creates its own application`, async t => {
-    const test = await openForm(t)
-    const { browser, platform, form } = test
-    await browser.copy().post('/applications', form)
-    browser.server = await anotherReplica(t, test)
-    const answer = await browser.post('/applications', { ...form, [field]: value })
-    t.equal(answer.headers.location, '/applications/app-2')
-    t.equal(platform.received('POST /apps/v1').length, 2)
-  })
+  t.test(
+    `PG-15: if a form differs from a newer application in ${field}, the form creates a new application`,
+    async t => {
+      const test = await openForm(t)
+      const { browser, platform, form } = test
+      await browser.copy().post('/applications', form)
+      browser.server = await anotherReplica(t, test)
+      const answer = await browser.post('/applications', { ...form, [field]: value })
+      t.equal(answer.headers.location, '/applications/app-2')
+      t.equal(platform.received('POST /apps/v1').length, 2)
+    },
+  )
 }
 
 t.test('F-28: if a replica dies after the API has created the application, another replica finds it', async t => {
@@ -179,7 +182,7 @@ t.test(
   },
 )
 
-t.test('a form that was refused because of its fields creates its application after the correction', async t => {
+t.test('if a form was refused because of its fields, it creates its application after the correction', async t => {
   const { browser, platform, form, api } = await openForm(t)
   platform.answer('POST /apps/v1', {
     status: 422,
@@ -197,14 +200,14 @@ t.test('a form that was refused because of its fields creates its application af
 })
 
 for (const [what, answer] of Object.entries({
-  'fails with a 500': { status: 500, body: {} },
-  'is forbidden': { status: 403, body: {} },
-  'is a 404': { status: 404, body: {} },
+  'has status 500': { status: 500, body: {} },
+  'has status 403': { status: 403, body: {} },
+  'has status 404': { status: 404, body: {} },
   'is not a list': { body: { ItemList: 'many' } },
   'is too large': { body: JSON.stringify({ ItemList: [] }).padEnd(8 * 2 ** 20 + 1) },
   'has too many values': { body: { ItemList: Array.from({ length: 250_000 }, () => 0) } },
 })) {
-  t.test(`PG-15: if the list ${what}, the application is created anyway`, async t => {
+  t.test(`PG-15: if the answer to the call for the list ${what}, the client still creates the application`, async t => {
     const { browser, platform, form, api } = await openForm(t)
     platform.answer('GET /apps/v1', answer)
     const other = browser.copy()
@@ -226,7 +229,7 @@ for (const [what, failing] of Object.entries({
   'whose answer is unusable': { status: 201, body: {} },
 })) {
   t.test(
-    `F-28: after the creation of an application ${what}, the same form creates no second application on any replica`,
+    `F-28: if the client creates an application ${what}, the same form creates no second application on any replica`,
     async t => {
       const test = await openForm(t)
       const { browser, platform, form, api } = test
@@ -290,20 +293,23 @@ t.test(
   },
 )
 
-t.test('PG-15: if the API returns the OAuth client, its fields must match the form, too', async t => {
-  const test = await openForm(t)
-  const { browser, platform, form, api } = test
-  await browser.post('/applications', form)
-  const { redirectUris } = typed
-  const client = { redirectUris, defaultRedirectUri: redirectUris, scopes: '', defaultScopes: '' }
-  platform.answer('GET /apps/v1/app-1', { body: { ...api.records.get('app-1'), client } })
-  browser.server = await anotherReplica(t, test)
-  const again = await browser.post('/applications', form)
-  t.match(again.headers.location, /^\/applications\/app-1\b/)
-  t.equal(platform.received('POST /apps/v1').length, 1)
-})
+t.test(
+  'PG-15: if the API returns the OAuth client, the client finds an application whose OAuth client also matches the form',
+  async t => {
+    const test = await openForm(t)
+    const { browser, platform, form, api } = test
+    await browser.post('/applications', form)
+    const { redirectUris } = typed
+    const client = { redirectUris, defaultRedirectUri: redirectUris, scopes: '', defaultScopes: '' }
+    platform.answer('GET /apps/v1/app-1', { body: { ...api.records.get('app-1'), client } })
+    browser.server = await anotherReplica(t, test)
+    const again = await browser.post('/applications', form)
+    t.match(again.headers.location, /^\/applications\/app-1\b/)
+    t.equal(platform.received('POST /apps/v1').length, 1)
+  },
+)
 
-t.test('F-41: a form with the same name and another redirect URI creates another application', async t => {
+t.test('F-41: two forms with the same name and different redirect URIs create two applications', async t => {
   const { browser, platform, form, clock, api } = await openForm(t)
   const second = { ...form, ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
   await browser.post('/applications', form)

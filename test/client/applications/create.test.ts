@@ -41,7 +41,7 @@ async function openForm(t: Test) {
 t.test('create-envelope: the form has the ten fields of the platform, and offers the visitor’s groups', async t => {
   const { page, form } = await openForm(t)
   t.equal(page.statusCode, 200)
-  // groupNames is for the form itself: it shows the name of the group again after the session has ended.
+  // The form uses groupNames only to show the group's name again after the session has ended.
   const { formToken, groupNames, ...fields } = form
   t.ok(formToken)
   t.match(groupNames, 'group-1')
@@ -59,7 +59,7 @@ t.test('create-envelope: the form has the ten fields of the platform, and offers
   })
 })
 
-t.test('an empty optional field is folded away, and a field that is filled in or has a problem is visible', async t => {
+t.test('empty optional fields are folded away, but a field with a value or a problem is visible', async t => {
   const { browser, page, form, platform } = await openForm(t)
   const foldedIn = ({ body }: { body: string }) =>
     [...body.matchAll(/<details>.*?<\/details>/gs)].map(([part]) =>
@@ -248,7 +248,7 @@ t.test('credentials with tokens of the platform’s size and a long name fit int
   for (const { token } of tokens) t.match(page.body, `>${token}<`)
 })
 
-t.test('a name with line breaks adds no setting to the .env file', async t => {
+t.test('an application name with line breaks cannot add a setting to the .env file that the page offers', async t => {
   const { browser, form } = await openForm(t)
   await browser.post('/applications', { ...form, ...typed, name: 'Weather\r\nCLIENT_ID=planted\rAPI_URL=planted' })
   const file = linksOf(await browser.get('/applications/app-1')).find(link => link.startsWith('data:'))!
@@ -272,7 +272,7 @@ t.test('F-44: tokens without a valid lifetime are shown without an expiry time',
   t.notMatch(decodeURIComponent(page.body), /Valid until|Invalid Date|NaN/)
 })
 
-t.test('credentials that are too long for a cookie are shown in the answer to the form', async t => {
+t.test('if the credentials are too long for a cookie, the answer to the form shows them', async t => {
   const { browser, platform, form } = await openForm(t)
   const token = 'long'.repeat(1000)
   platform.answer('POST /apps/v1', {
@@ -342,7 +342,7 @@ for (const [status, words] of [
   [404, applicationsTexts.form.problems.noGroup],
 ] as const) {
   t.test(
-    `UP-14: if the API answers a new application with ${status}, the form shows a problem next to the field for the group`,
+    `UP-14: if the API answers the request for a new application with ${status}, the form shows a problem next to the group field`,
     async t => {
       const { browser, platform, form } = await openForm(t)
       platform.answer('POST /apps/v1', { status, body: { error: { status, message: 'No.' } } })
@@ -393,7 +393,7 @@ t.test('UP-15: the API gets the visitor’s access token, and only the portal ge
 })
 
 t.test(
-  'group-by-hand: a visitor whose user id is unknown types the group’s id, and the client does not ask the API for groups',
+  'group-by-hand: if the client does not know the visitor’s user id, the visitor types the group’s id, and the client does not ask the API for groups',
   async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'opaque-access-token' }))

@@ -105,7 +105,7 @@ for (const [what, record] of Object.entries({
     for (const path of ['/applications/app-1', '/applications/app-1/edit', '/applications/app-1/delete']) {
       const page = await browser.get(path)
       t.equal(page.statusCode, 200, path)
-      // The random token of the form can contain any letters, also "NaN".
+      // The random token of the form can contain any letters, even "NaN".
       const body = page.body.replace(/name="formToken" value="[^"]*"/, '')
       t.notMatch(body, /undefined|\[object Object\]|Invalid Date|NaN|null</, path)
     }
@@ -115,14 +115,14 @@ for (const [what, record] of Object.entries({
 
 for (const [what, answer, status] of [
   ['does not know the application', { status: 404, body: { error: { status: 404, message: 'App not found.' } } }, 404],
-  ['forbids it', { status: 403, body: { error: 'forbidden' } }, 403],
-  ['answers with no application', { body: {} }, 502],
+  ['forbids the call', { status: 403, body: { error: 'forbidden' } }, 403],
+  ['answers without an application', { body: {} }, 502],
   ['answers with an id that fits into no address', { body: { '@id': '../admin' } }, 502],
   ['answers with a list', { body: [applicationRecord('app-1')] }, 502],
   ['answers 500', { status: 500, body: 'stack trace' }, 502],
   ['is busy', { status: 503, headers: { 'retry-after': '20' }, body: '' }, 503],
 ] as const) {
-  t.test(`the page of an application offers a next step if the API ${what}`, async t => {
+  t.test(`if the API ${what}, the page of an application offers a next step`, async t => {
     const { browser, platform } = await withApplications(t)
     platform.answer('GET /apps/v1/app-1', answer)
     for (const path of ['/applications/app-1', '/applications/app-1/edit', '/applications/app-1/delete']) {
@@ -207,7 +207,7 @@ t.test('F-41: if a form for a new client secret is delivered twice, the client c
   for (const copy of copies) t.match((await copy.get('/applications/app-1')).body, api.secrets[0]!)
 })
 
-t.test('F-41: the result of one form is remembered while other forms are sent', async t => {
+t.test('F-41: the client remembers the result of a form while the visitor sends other forms', async t => {
   const { browser, platform } = await withApplications(t)
   const renew = async (id: string, form: Record<string, string>) => browser.post(`/applications/${id}/secret`, form)
   const [first, second] = [
@@ -323,17 +323,20 @@ for (const action of ['secret', 'delete'] as const) {
     action === 'secret'
       ? ['/applications/app-1/secret', 'POST /apps/v1/app-1/refreshSecret']
       : ['/applications/app-1/delete', 'DELETE /apps/v1/app-1']
-  t.test(`UP-14: if the API forbids the ${action}, a page says so and the session is not renewed`, async t => {
-    const { browser, platform } = await withApplications(t)
-    platform.answer(call, { status: 403, body: { error: { status: 403, message: 'Permission denied' } } })
-    const form = readForm(await browser.get(path), `/applications/app-1/${action}`)
-    const page = await browser.post(`/applications/app-1/${action}`, form)
-    t.equal(page.statusCode, 403)
-    t.match(textOf(page), signInTexts.api.forbidden)
-    t.equal(platform.received('POST /api/exchangeToken').length, 1)
-  })
+  t.test(
+    `UP-14: if the API forbids the call for the ${action} form, a page says so, and the session is not renewed`,
+    async t => {
+      const { browser, platform } = await withApplications(t)
+      platform.answer(call, { status: 403, body: { error: { status: 403, message: 'Permission denied' } } })
+      const form = readForm(await browser.get(path), `/applications/app-1/${action}`)
+      const page = await browser.post(`/applications/app-1/${action}`, form)
+      t.equal(page.statusCode, 403)
+      t.match(textOf(page), signInTexts.api.forbidden)
+      t.equal(platform.received('POST /api/exchangeToken').length, 1)
+    },
+  )
 
-  t.test(`a ${action} without its form token, or with a forged form token, does nothing`, async t => {
+  t.test(`a ${action} form without a form token, or with a forged form token, does nothing`, async t => {
     const { browser, platform } = await withApplications(t)
     for (const form of [{}, { formToken: 'forged' }, { formToken: browser.cookie('__Host-session')! }]) {
       const page = await browser.post(`/applications/app-1/${action}`, form as Record<string, string>)

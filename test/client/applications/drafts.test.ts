@@ -71,7 +71,7 @@ t.test('PG-14: if the session has ended, a form for a new application is kept un
   t.same(changes(), ['POST /apps/v1'])
 })
 
-t.test('PG-14: the form after the next sign-in contains changes that were sent without a session', async t => {
+t.test('PG-14: if changes were sent without a session, the form contains them after the next sign-in', async t => {
   const action = '/applications/app-1/edit'
   const { browser, form, signInAgain, changes } = await openFormAndWait(t, action, action)
   const page = await browser.post(action, { ...form, name: 'Tides', redirectUris: 'https://typed.test/back' })
@@ -90,7 +90,7 @@ for (const [path, action] of [
   ['/applications/app-1/delete', '/applications/app-1/delete'],
 ] as const) {
   t.test(
-    `PG-14: a POST to ${action} after the session ended changes nothing, and the page offers a next step`,
+    `PG-14: if the session has ended, a POST to ${action} changes nothing, and the page offers a next step`,
     async t => {
       const { browser, form, signInAgain, changes } = await openFormAndWait(t, path, action)
       const page = await browser.post(action, form)
@@ -104,7 +104,7 @@ for (const [path, action] of [
 }
 
 t.test(
-  'PG-14: a form of more than 2.5 KB is shown again with its text, and can be sent after a login in another tab',
+  'PG-14: if the session has ended, a form of more than 2.5 KB is shown again with its text, and can be sent after a login in another tab',
   async t => {
     const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
     const page = await browser.post('/applications', { ...form, ...long })
@@ -146,7 +146,7 @@ for (const [what, description] of [
     const known = wasTold
       ? 'which fields of a known client were emptied'
       : 'which fields of an unknown client are empty'
-    t.test(`PG-14: if the session ends, a form that is ${what} still says ${known}`, async t => {
+    t.test(`PG-14: if the session ends, a form that is ${what} still contains ${known}`, async t => {
       const action = '/applications/app-1/edit'
       const { api, browser, signInAgain, platform, clock } = await openFormAndWait(t, action, action)
       const record = (isTold: boolean) =>
@@ -162,7 +162,7 @@ for (const [what, description] of [
       const page = await browser.post(action, typed)
       t.equal(page.statusCode, 401)
       t.equal(/name="description"/.test(page.body), what === 'shown again')
-      // From now on the API does the opposite: it returns the OAuth client only if it did not before.
+      // From now on, the API returns the OAuth client if it did not before, and the reverse.
       api.records.set('app-1', record(!wasTold) as never)
       const path = await signInAgain(page)
       const again = readForm(what === 'kept' ? await browser.get(path!) : page, action)
@@ -186,7 +186,7 @@ t.test('F-42: the draft of one visitor is not shown to another visitor who signs
 })
 
 t.test(
-  'PG-14: if a form was open for more than a day, the client shows it again with the text and a new form token',
+  'PG-14: if a form was open for more than a day, the client shows the form again with the typed text and a new form token',
   async t => {
     const { browser, form, signInAgain, changes, clock } = await openFormAndWait(
       t,
@@ -207,12 +207,15 @@ t.test(
   },
 )
 
-t.test('F-23: a session that can be renewed is renewed when the form is sent', async t => {
-  const { browser, form, platform, changes } = await openFormAndWait(t, '/applications/new', '/applications')
-  platform.answer('POST /api/exchangeToken', giveTokens())
-  const answer = await browser.post('/applications', { ...form, ...typed })
-  t.equal(answer.statusCode, 303)
-  t.same(changes(), ['POST /apps/v1'])
-  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the client must send one exchange and one renewal')
-  t.ok(setCookieLine(answer, '__Host-session'))
-})
+t.test(
+  'F-23: if a form is sent after the session has expired, and the session can be renewed, the client renews it and carries out the form',
+  async t => {
+    const { browser, form, platform, changes } = await openFormAndWait(t, '/applications/new', '/applications')
+    platform.answer('POST /api/exchangeToken', giveTokens())
+    const answer = await browser.post('/applications', { ...form, ...typed })
+    t.equal(answer.statusCode, 303)
+    t.same(changes(), ['POST /apps/v1'])
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the client must send one exchange and one renewal')
+    t.ok(setCookieLine(answer, '__Host-session'))
+  },
+)

@@ -59,7 +59,7 @@ async function openForm(t: Test, { hasTags = true, tagOf = (version: number) => 
   const form = readForm(await browser.get(action), action)
   const puts = () => platform.received('PUT /apps/v1/app-1')
   const fields = () => ({ ...stored.data, ...stored.client })
-  /** The fields as a browser sends them. A radio button is sent if it is checked on the page or given in `choices`. */
+  /** The fields as a browser sends them. A radio button is sent if it is checked on the page or listed in `choices`. */
   const choose = (page: { body: string }, choices: Record<string, string> = {}) => {
     const shown = readForm(page, action)
     const keeps = Object.keys(shown).filter(name => name.startsWith('keep-'))
@@ -78,16 +78,19 @@ const asked = (page: { body: string }) => [
   ...new Set([...page.body.matchAll(/type="radio" name="keep-(\w+)"/g)].map(([, name]) => name!)),
 ]
 
-t.test('PG-16: changes are sent in one call, with the ETag of the values that the form has shown', async t => {
-  const { browser, form, puts, platform } = await openForm(t)
-  const before = platform.received().length
-  t.equal((await browser.post(action, { ...form, name: 'Tides' })).statusCode, 303)
-  t.strictSame(
-    puts().map(({ headers }) => headers['if-match']),
-    ['"1"'],
-  )
-  t.equal(platform.received().length - before, 1)
-})
+t.test(
+  'PG-16: the client sends the changes in one call, with the ETag of the values that the form has shown',
+  async t => {
+    const { browser, form, puts, platform } = await openForm(t)
+    const before = platform.received().length
+    t.equal((await browser.post(action, { ...form, name: 'Tides' })).statusCode, 303)
+    t.strictSame(
+      puts().map(({ headers }) => headers['if-match']),
+      ['"1"'],
+    )
+    t.equal(platform.received().length - before, 1)
+  },
+)
 
 for (const [what, settings] of Object.entries({
   'an API with ETags': { hasTags: true },
@@ -95,7 +98,7 @@ for (const [what, settings] of Object.entries({
   'an API with weak ETags': { tagOf: (version: number) => `W/"${version}"` },
 })) {
   t.test(
-    `an edit that conflicts saves nothing, and the page shows the typed and the stored value of each field (${what})`,
+    `if an edit conflicts with another, the client saves nothing, and the page shows the typed and the stored value of each field (${what})`,
     async t => {
       const { browser, form, change, fields, puts } = await openForm(t, settings)
       change({ description: 'Theirs', scopes: 'read' })
@@ -156,7 +159,7 @@ for (const [what, settings] of Object.entries({
   })
 }
 
-t.test('a form that is delivered twice is saved without a conflict', async t => {
+t.test('if an edit form is delivered twice, the changes are saved without a conflict', async t => {
   const { browser, form, fields } = await openForm(t)
   for (let delivery = 0; delivery < 2; delivery += 1)
     t.equal(
@@ -166,7 +169,7 @@ t.test('a form that is delivered twice is saved without a conflict', async t => 
   t.equal(fields().name, 'Mine')
 })
 
-t.test('a new secret changes the ETag but causes no conflict', async t => {
+t.test('a new client secret changes the ETag of an application but causes no conflict', async t => {
   const { browser, form, change, fields, puts } = await openForm(t)
   change()
   t.equal((await browser.post(action, { ...form, name: 'Mine' })).statusCode, 303)
@@ -188,7 +191,7 @@ t.test('if the application changes twice in a row, the form is shown again with 
   t.equal(puts().length, 2)
 })
 
-t.test('the page asks again for a missing or invalid choice, and keeps the other choices', async t => {
+t.test('if a choice is missing or invalid, the page asks for it again, and keeps the other choices', async t => {
   const { browser, form, change, fields, choose } = await openForm(t)
   change({ description: 'Theirs', scopes: 'read' })
   const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
@@ -241,7 +244,7 @@ t.test('if the chosen values contradict each other, the form is shown again with
   t.equal(fields().defaultRedirectUri, 'https://new.test/back')
 })
 
-t.test('a refused form keeps its ETag, so a conflict is found after the correction', async t => {
+t.test('a refused form keeps its ETag, so the client finds a conflict after the correction', async t => {
   const { browser, form, change, fields } = await openForm(t)
   const refused = await browser.post(action, { ...form, name: '' })
   change({ description: 'Theirs' })
@@ -266,7 +269,7 @@ t.test('even with a missing or forged ETag, a form overwrites only values that i
   }
 })
 
-t.test('values of other people are shown as text, even if they contain HTML', async t => {
+t.test('values that other people have saved are shown as text, even if they contain HTML', async t => {
   const { browser, form, change } = await openForm(t)
   change({ description: '"><script>alert(1)</script>', name: '<b>Bold</b>' })
   const page = await browser.post(action, { ...form, description: '"><img src=x>' })
@@ -275,7 +278,7 @@ t.test('values of other people are shown as text, even if they contain HTML', as
   t.match(textOf(page), '"><script>alert(1)</script>')
 })
 
-t.test('the form keeps the typed text if the API fails while the values are compared', async t => {
+t.test('if the API fails while the client compares the values, the form keeps the typed text', async t => {
   for (const hasTags of [true, false]) {
     const { browser, form, change, platform, choose, fields } = await openForm(t, { hasTags })
     change({ description: 'Theirs' })
@@ -310,35 +313,38 @@ for (const [when, isChoosing] of [
   ['the form was sent', false],
   ['the choices were sent', true],
 ] as const) {
-  t.test(`PG-14: a draft is compared with the application after the visitor has signed in again (${when})`, async t => {
-    const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
-    const typed = { ...form, name: 'Mine', description: 'Also mine' }
-    if (isChoosing) change({ description: 'Theirs' })
-    const page = isChoosing ? await browser.post(action, typed) : undefined
-    clock.advance(3601)
-    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-    const sent = page ? choose(page, { 'keep-name': 'typed', 'keep-description': 'stored' }) : typed
-    const ended = await browser.post(action, sent)
-    t.equal(ended.statusCode, 401)
-    if (!isChoosing) change({ description: 'Theirs' })
-    platform.answer('POST /api/exchangeToken', giveTokens())
-    const link = linksOf(ended).find(href => href.startsWith('/login?'))!
-    const started = await beginLogin(browser, new URL(link, 'http://here').searchParams.get('returnTo')!)
-    const path = refreshTarget(await browser.get(callbackUrl(started), { site: 'cross-site' }))
-    t.equal(path, action)
-    const again = await browser.get(action)
-    t.match(textOf(again), webTexts.form.hasDraft)
+  t.test(
+    `PG-14: after the visitor has signed in again, the client compares the draft with the application (${when})`,
+    async t => {
+      const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
+      const typed = { ...form, name: 'Mine', description: 'Also mine' }
+      if (isChoosing) change({ description: 'Theirs' })
+      const page = isChoosing ? await browser.post(action, typed) : undefined
+      clock.advance(3601)
+      platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+      const sent = page ? choose(page, { 'keep-name': 'typed', 'keep-description': 'stored' }) : typed
+      const ended = await browser.post(action, sent)
+      t.equal(ended.statusCode, 401)
+      if (!isChoosing) change({ description: 'Theirs' })
+      platform.answer('POST /api/exchangeToken', giveTokens())
+      const link = linksOf(ended).find(href => href.startsWith('/login?'))!
+      const started = await beginLogin(browser, new URL(link, 'http://here').searchParams.get('returnTo')!)
+      const path = refreshTarget(await browser.get(callbackUrl(started), { site: 'cross-site' }))
+      t.equal(path, action)
+      const again = await browser.get(action)
+      t.match(textOf(again), webTexts.form.hasDraft)
 
-    if (isChoosing) {
-      t.strictSame([chosen(again, 'name'), chosen(again, 'description')], ['typed', 'stored'])
-      t.equal((await browser.post(action, choose(again))).statusCode, 303)
-      t.match(fields(), { name: 'Mine', description: 'Theirs' })
-    } else {
-      const overtaken = await browser.post(action, readForm(again, action))
-      t.equal(overtaken.statusCode, 409)
-      t.match(fields(), { name: 'Weather', description: 'Theirs' })
-    }
-  })
+      if (isChoosing) {
+        t.strictSame([chosen(again, 'name'), chosen(again, 'description')], ['typed', 'stored'])
+        t.equal((await browser.post(action, choose(again))).statusCode, 303)
+        t.match(fields(), { name: 'Mine', description: 'Theirs' })
+      } else {
+        const overtaken = await browser.post(action, readForm(again, action))
+        t.equal(overtaken.statusCode, 409)
+        t.match(fields(), { name: 'Weather', description: 'Theirs' })
+      }
+    },
+  )
 }
 
 t.test(

@@ -86,7 +86,7 @@ t.test('after saving, the title of the page begins with “Saved”', async t =>
   t.match(body, `<p class="success" role="status" tabindex="-1" autofocus>${applicationsTexts.details.saved}`)
 })
 
-t.test('a refused form keeps its title, even if the API cannot return the name', async t => {
+t.test('a refused form keeps its title, even if the API cannot return the application’s name', async t => {
   const { browser, form, platform } = await openForm(t, { returnsClient: true })
   for (const [answer, changes] of [
     [{ body: {} }, { name: '' }],
@@ -172,7 +172,7 @@ t.test('if the OAuth client is known, the visitor can empty a field in a refused
   t.equal(sent().data.scopes, '')
 })
 
-t.test('the form shows each problem that the API finds next to its field, and keeps the typed text', async t => {
+t.test('the form shows the API’s error message next to each refused field, and keeps the typed text', async t => {
   const { browser, form, platform } = await openForm(t, { returnsClient: true })
   platform.answer('PUT /apps/v1/app-1', {
     status: 422,
@@ -220,13 +220,13 @@ for (const [what, body, words] of [
   })
 }
 
-t.test('UP-14: a field that the API refuses without a reason is marked', async t => {
+t.test('UP-14: if the API refuses a field without a reason, the form marks the field', async t => {
   const { browser, form, platform } = await openForm(t, { returnsClient: true })
   platform.answer('PUT /apps/v1/app-1', { status: 422, body: { error: { status: 422, message: { name: [] } } } })
   t.equal(faultOf(await browser.post(action, form), 'name'), signInTexts.api.fieldRefused)
 })
 
-t.test('a field that is sent twice counts as not sent', async t => {
+t.test('if a form contains a field twice, the client ignores both values', async t => {
   const { browser, client: server, form, platform } = await openForm(t, { returnsClient: true })
   const answer = await server.inject({
     method: 'POST',
@@ -245,7 +245,7 @@ t.test('a field that is sent twice counts as not sent', async t => {
 
 for (const [what, answer, status, words] of [
   [
-    'forbids it',
+    'forbids the change',
     { status: 403, body: { error: { status: 403, message: 'Permission denied' } } },
     403,
     signInTexts.api.forbidden,
@@ -254,7 +254,7 @@ for (const [what, answer, status, words] of [
   ['answers something else', { status: 200, body: '<html>' }, 502, upstreamTexts.api.unexpected],
   ['is busy', { status: 503, headers: { 'retry-after': '9' }, body: '' }, 503, upstreamTexts.api.busy(9)],
 ] as const) {
-  t.test(`the form keeps the typed text if the API ${what} when changes are saved`, async t => {
+  t.test(`if the API ${what} when changes are saved, the form keeps the typed text`, async t => {
     const { browser, form, platform } = await openForm(t, { returnsClient: true })
     platform.answer('PUT /apps/v1/app-1', answer)
     const page = await browser.post(action, { ...form, name: 'Typed <at length>' })
@@ -265,14 +265,17 @@ for (const [what, answer, status, words] of [
   })
 }
 
-t.test('changes to an application that no longer exists lead to a page with a link to the list', async t => {
-  const { browser, form, platform } = await openForm(t, { returnsClient: true })
-  platform.answer('PUT /apps/v1/app-1', { status: 404, body: { error: { status: 404, message: 'App not found.' } } })
-  const page = await browser.post(action, form)
-  t.equal(page.statusCode, 404)
-  t.match(textOf(page), applicationsTexts.notFound)
-  t.match(page.body, '"><a href="/applications">', 'the navigation marks nothing, because this page does not exist')
-  t.match((await browser.get('/applications/new')).body, '"><a href="/applications" aria-current="true">')
-  t.notMatch(page.body, 'formToken')
-  t.ok(linksOf(page).includes('/applications'))
-})
+t.test(
+  'if a visitor saves changes to an application that no longer exists, the page says so and links to the list',
+  async t => {
+    const { browser, form, platform } = await openForm(t, { returnsClient: true })
+    platform.answer('PUT /apps/v1/app-1', { status: 404, body: { error: { status: 404, message: 'App not found.' } } })
+    const page = await browser.post(action, form)
+    t.equal(page.statusCode, 404)
+    t.match(textOf(page), applicationsTexts.notFound)
+    t.match(page.body, '"><a href="/applications">', 'the navigation marks nothing, because this page does not exist')
+    t.match((await browser.get('/applications/new')).body, '"><a href="/applications" aria-current="true">')
+    t.notMatch(page.body, 'formToken')
+    t.ok(linksOf(page).includes('/applications'))
+  },
+)

@@ -54,7 +54,7 @@ for (const [what, headers] of Object.entries({
   'another origin': { origin: 'https://evil.test' },
   'neither Sec-Fetch-Site nor Origin': {},
 })) {
-  t.test(`PG-01: a POST with ${what} is refused, and no call is made`, async t => {
+  t.test(`PG-01: a POST with ${what} is refused, and the client makes no call`, async t => {
     const { forms, send, platform } = await start(t)
     const calls = platform.received().length
     for (const url of Object.keys(forms)) {
@@ -96,7 +96,7 @@ t.test('PG-04: no GET or HEAD changes anything, even with the Strict cookies', a
   )
 })
 
-t.test('PG-04: a link cannot fill in a form', async t => {
+t.test('PG-04: the query of a link cannot fill in a form', async t => {
   const { browser } = await start(t)
   for (const path of ['/applications/new', '/applications/app-1/edit'])
     t.notMatch(
@@ -119,7 +119,7 @@ t.test('CL-31, PG-04: a HEAD request gets 405, renews no session, returns no dat
   t.equal(platform.received().length, before)
 })
 
-t.test('PG-12: a link from another site leads a signed-in visitor to the page after two requests', async t => {
+t.test('PG-12: if a signed-in visitor follows a link from another site, the second request shows the page', async t => {
   const { browser } = await start(t)
   for (const path of pages) {
     const first = await browser.get(path, { site: 'cross-site' })

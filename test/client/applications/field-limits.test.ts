@@ -28,7 +28,7 @@ async function openForm(t: Test) {
   return { ...test, page, form: form as typeof form & { formToken: string }, edit: { ...edit, ...typed } }
 }
 
-/** The limits of the API (docs/application-api.md), and a value of exactly that length. */
+/** The length limits of the API (docs/application-api.md), each with a value of exactly that length. */
 const bounds: [field: string, most: number, value: string][] = [
   ['name', 200, 'n'.repeat(200)],
   ['description', 2_000, 'd'.repeat(2_000)],
@@ -119,20 +119,17 @@ const noWebUrls = [
   'https://',
 ]
 for (const field of ['webPageUrl', 'iconUrl', 'privacyPolicyUrl'] as const) {
-  t.test(
-    `PG-06: as ${field}, the page accepts only http and https addresses, and says so next to the field`,
-    async t => {
-      const { browser, form, platform } = await openForm(t)
-      for (const value of noWebUrls) {
-        const page = await browser.post('/applications', { ...form, [field]: value })
-        t.equal(page.statusCode, 422, value)
-        t.match(faultOf(page, field), problems.webUrl(labels[field]), value)
-      }
-      t.equal(platform.received('POST /apps/v1').length, 0)
-      const answer = await browser.post('/applications', { ...form, [field]: ' HTTPS://weather.test/ ' })
-      t.equal(answer.statusCode, 303, 'spaces and capital letters in an address must be accepted')
-    },
-  )
+  t.test(`PG-06: ${field} must be an http or https address, and the page says so next to the field`, async t => {
+    const { browser, form, platform } = await openForm(t)
+    for (const value of noWebUrls) {
+      const page = await browser.post('/applications', { ...form, [field]: value })
+      t.equal(page.statusCode, 422, value)
+      t.match(faultOf(page, field), problems.webUrl(labels[field]), value)
+    }
+    t.equal(platform.received('POST /apps/v1').length, 0)
+    const answer = await browser.post('/applications', { ...form, [field]: ' HTTPS://weather.test/ ' })
+    t.equal(answer.statusCode, 303, 'spaces and capital letters in an address must be accepted')
+  })
 }
 
 t.test('the page lists all problems at once, each with a link to its field', async t => {
@@ -164,33 +161,36 @@ const brokenRules: [uri: string, rule: keyof typeof rules][] = [
   ["https://weather';.test/", 'host'],
 ]
 
-t.test('each redirect URI that breaks a rule gets a message about that rule, without a call of the API', async t => {
-  const { browser, form, edit, platform } = await openForm(t)
-  const redirectUris = ['https://weather.test/good', ...brokenRules.map(([uri]) => uri)].join('\r\n')
-  for (const [action, fields] of Object.entries({ '/applications': form, '/applications/app-1/edit': edit })) {
-    const page = await browser.post(action, { ...fields, redirectUris })
-    t.equal(page.statusCode, 422)
-    const messages = [...page.body.matchAll(/<a href="#redirectUris">(.*?)<\/a>/g)].map(([, text]) => text!)
-    t.equal(messages.length, brokenRules.length)
-    for (const [index, [uri, rule]] of brokenRules.entries())
-      t.equal(unescapeHtml(messages[index]!), summaryLine(labels.redirectUris, rules[rule](uri, 2_048)), uri)
-    t.match(
-      faultOf(page, 'redirectUris'),
-      rules.incomplete('weather.test/back'),
-      'the problem must be shown next to the field',
-    )
-    t.equal(
-      readForm(page, action).redirectUris,
-      redirectUris.replaceAll('\r\n', '\n'),
-      'the field must keep the typed text',
-    )
-  }
-  t.same(platform.received('POST /apps/v1'), [])
-  t.same(platform.received('PUT /apps/v1/app-1'), [])
-})
+t.test(
+  'for each redirect URI that breaks a rule, the page shows a message about that rule, and makes no API call',
+  async t => {
+    const { browser, form, edit, platform } = await openForm(t)
+    const redirectUris = ['https://weather.test/good', ...brokenRules.map(([uri]) => uri)].join('\r\n')
+    for (const [action, fields] of Object.entries({ '/applications': form, '/applications/app-1/edit': edit })) {
+      const page = await browser.post(action, { ...fields, redirectUris })
+      t.equal(page.statusCode, 422)
+      const messages = [...page.body.matchAll(/<a href="#redirectUris">(.*?)<\/a>/g)].map(([, text]) => text!)
+      t.equal(messages.length, brokenRules.length)
+      for (const [index, [uri, rule]] of brokenRules.entries())
+        t.equal(unescapeHtml(messages[index]!), summaryLine(labels.redirectUris, rules[rule](uri, 2_048)), uri)
+      t.match(
+        faultOf(page, 'redirectUris'),
+        rules.incomplete('weather.test/back'),
+        'the problem must be shown next to the field',
+      )
+      t.equal(
+        readForm(page, action).redirectUris,
+        redirectUris.replaceAll('\r\n', '\n'),
+        'the field must keep the typed text',
+      )
+    }
+    t.same(platform.received('POST /apps/v1'), [])
+    t.same(platform.received('PUT /apps/v1/app-1'), [])
+  },
+)
 
 t.test(
-  'line breaks and commas can separate the redirect URIs, and the client sends the valid URIs to the API',
+  'redirect URIs may be separated by line breaks or commas, and the client sends valid URIs to the API',
   async t => {
     const { browser, form, platform } = await openForm(t)
     const good = ['https://weather.test/back?x=1', 'http://localhost:3000/', 'http://127.0.0.1/', 'http://[::1]:8080/']

@@ -84,19 +84,22 @@ for (const [what, answer, words] of [
   ['a 403', { status: 403, body: {} }, applicationsTexts.form.problems.groupNotCreated],
   ['an answer without an id', { status: 201, body: {} }, applicationsTexts.form.problems.groupNotCreated],
 ] as const) {
-  t.test(`UP-14: if the API answers a new group with ${what}, the field says so and keeps the typed text`, async t => {
-    const { browser, platform, form } = await withoutGroup(t)
-    platform.answer('POST /identities/v1', answer)
-    const page = await browser.post('/applications', { ...form, groupName: 'Weather people' })
-    t.equal(page.statusCode, 422)
-    t.equal(faultOf(page, 'groupName'), words)
-    t.equal(faultOf(page, 'name'), undefined)
-    t.hasStrict(readForm(page, '/applications'), { ...typed, groupName: 'Weather people' })
-    t.equal(platform.received('POST /apps/v1').length, 0)
-  })
+  t.test(
+    `UP-14: if the API answers the request for a new group with ${what}, the field says so and keeps the typed text`,
+    async t => {
+      const { browser, platform, form } = await withoutGroup(t)
+      platform.answer('POST /identities/v1', answer)
+      const page = await browser.post('/applications', { ...form, groupName: 'Weather people' })
+      t.equal(page.statusCode, 422)
+      t.equal(faultOf(page, 'groupName'), words)
+      t.equal(faultOf(page, 'name'), undefined)
+      t.hasStrict(readForm(page, '/applications'), { ...typed, groupName: 'Weather people' })
+      t.equal(platform.received('POST /apps/v1').length, 0)
+    },
+  )
 }
 
-t.test('a new group stays selected if the application is refused afterwards', async t => {
+t.test('if the API creates the new group but refuses the application, the group stays selected', async t => {
   const { browser, platform, form, made } = await withoutGroup(t)
   const accept = platform.script('POST /apps/v1')
   platform.answer('POST /apps/v1', { status: 422, body: { error: { message: { scopes: ['Unknown.'] } } } })
@@ -123,7 +126,7 @@ t.test('F-41: a form with a new group that is delivered twice creates one group 
 })
 
 t.test(
-  'F-28: if the answer to a new group was lost, the client finds the group by its name and does not create it again',
+  'F-28: if the API has created a group but its answer was lost, the client finds the group by name and does not create it again',
   async t => {
     const { browser, platform, form, made, groups } = await withoutGroup(t)
     platform.answer('POST /identities/v1', (request, response) => {
@@ -144,7 +147,7 @@ t.test(
   },
 )
 
-t.test('the name of a new group stays in the form if the groups cannot be read', async t => {
+t.test('if the client cannot read the groups, the typed name of a new group stays in the form', async t => {
   const { browser, platform, form } = await withoutGroup(t)
   const broken = { status: 500, body: '' }
   platform.answer('POST /identities/v1', broken)
@@ -262,36 +265,39 @@ t.test('if the groups cannot be loaded, the form says why and links to the porta
   }
 })
 
-t.test('PG-14: a form that is shown again without a session shows the name of the chosen group', async t => {
-  const names = Array.from({ length: 60 }, (_, index) => own(`group-${index}`, `${index} <b>${'n'.repeat(190)}`))
-  const groups = collection([own('mine', 'Weather & <b>people</b>'), ...names])
-  const { browser, platform } = await buildApplicationsClient(t, {
-    scripts: { 'GET /identities/v1/visitor-1/links': { body: groups } },
-  })
-  await signIn(browser)
-  const opened: Record<string, string> = readForm(await browser.get('/applications/new'), '/applications')
-  const form = { ...opened, ...typed, groupId: 'mine' }
-  const before = platform.received().length
-  browser.cookies.clear()
+t.test(
+  'PG-14: if a form is shown again because the session has ended, it shows the name of the chosen group',
+  async t => {
+    const names = Array.from({ length: 60 }, (_, index) => own(`group-${index}`, `${index} <b>${'n'.repeat(190)}`))
+    const groups = collection([own('mine', 'Weather & <b>people</b>'), ...names])
+    const { browser, platform } = await buildApplicationsClient(t, {
+      scripts: { 'GET /identities/v1/visitor-1/links': { body: groups } },
+    })
+    await signIn(browser)
+    const opened: Record<string, string> = readForm(await browser.get('/applications/new'), '/applications')
+    const form = { ...opened, ...typed, groupId: 'mine' }
+    const before = platform.received().length
+    browser.cookies.clear()
 
-  const long = await browser.post('/applications', {
-    ...form,
-    description: 'd'.repeat(2_000),
-    scopes: 's'.repeat(1_000),
-  })
-  t.equal(long.statusCode, 401)
-  t.match(long.body, 'Weather &amp; &lt;b&gt;people&lt;/b&gt;')
-  t.match(textOf(long), `${applicationsTexts.form.labels.groupId} Weather & <b>people</b>`)
-  t.notMatch(textOf(long), 'mine', 'the page must not show the id')
-  t.hasStrict(readForm(long, '/applications'), { groupId: 'mine', groupNames: opened.groupNames })
+    const long = await browser.post('/applications', {
+      ...form,
+      description: 'd'.repeat(2_000),
+      scopes: 's'.repeat(1_000),
+    })
+    t.equal(long.statusCode, 401)
+    t.match(long.body, 'Weather &amp; &lt;b&gt;people&lt;/b&gt;')
+    t.match(textOf(long), `${applicationsTexts.form.labels.groupId} Weather & <b>people</b>`)
+    t.notMatch(textOf(long), 'mine', 'the page must not show the id')
+    t.hasStrict(readForm(long, '/applications'), { groupId: 'mine', groupNames: opened.groupNames })
 
-  const unknown = await browser.post('/applications', { ...form, groupId: 'other', description: 'd'.repeat(2_900) })
-  t.match(unknown.body, /<input type="text" id="groupId" name="groupId"[^>]* value="other">/)
+    const unknown = await browser.post('/applications', { ...form, groupId: 'other', description: 'd'.repeat(2_900) })
+    t.match(unknown.body, /<input type="text" id="groupId" name="groupId"[^>]* value="other">/)
 
-  const short = await browser.post('/applications', { ...form, description: 'd'.repeat(1_500) })
-  t.match(textOf(short), webTexts.form.draftKept, 'the names must not need space in the cookie')
-  t.equal(platform.received().length, before)
-})
+    const short = await browser.post('/applications', { ...form, description: 'd'.repeat(1_500) })
+    t.match(textOf(short), webTexts.form.draftKept, 'the names must not need space in the cookie')
+    t.equal(platform.received().length, before)
+  },
+)
 
 t.test('the suggested name of the first group contains the name of the visitor', async t => {
   const { browser } = await buildApplicationsClient(t, {

@@ -1,5 +1,5 @@
-// Addresses that contain another text instead of an application's id. The client must not send a request to the API for
-// such an address.
+// Addresses with a text that cannot be the id of an application. The client must not send a request to the API for such
+// an address.
 import t from 'tap'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { publicUrl, signIn } from '../support/build-test-client.ts'
@@ -59,7 +59,7 @@ t.test('PG-23: an id of 100 letters, digits, hyphens and underscores is used unc
   t.equal(platform.received(`GET /apps/v1/${id}`).length, 1)
 })
 
-t.test('PG-23: the user id is encoded in the address of the groups', async t => {
+t.test('PG-23: the client encodes the user id in the address of the call for groups', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   const visitor = '../../admin?x=1#y/%2f'
   const token = `x.${Buffer.from(JSON.stringify({ sub: visitor })).toString('base64url')}.x`
@@ -76,10 +76,13 @@ t.test('PG-23: the user id is encoded in the address of the groups', async t => 
 })
 
 for (const sub of ['.', '..'])
-  t.test(`PG-23: the client puts the user id ${sub} into no address, so it does not ask for groups`, async t => {
-    const { browser, platform } = await buildApplicationsClient(t)
-    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(sub) }))
-    await signIn(browser)
-    t.equal((await browser.get('/applications/new', { site: 'same-origin' })).statusCode, 200)
-    t.notOk(platform.received().some(({ url }) => url.includes('MemberOf')))
-  })
+  t.test(
+    `PG-23: if the user id is ${sub}, the client does not put it into an address, and does not ask for groups`,
+    async t => {
+      const { browser, platform } = await buildApplicationsClient(t)
+      platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(sub) }))
+      await signIn(browser)
+      t.equal((await browser.get('/applications/new', { site: 'same-origin' })).statusCode, 200)
+      t.notOk(platform.received().some(({ url }) => url.includes('MemberOf')))
+    },
+  )

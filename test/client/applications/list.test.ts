@@ -80,17 +80,20 @@ t.test('a page number that is too high or not a number leads to an existing page
   }
 })
 
-t.test('a query parameter that comes twice is refused with a page, and the API is not called', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
-  await signIn(browser)
-  for (const query of ['page=1&page=2', 'q=a&q=b', 'sort=name&sort=oldest']) {
-    const answer = await browser.get(`/applications?${query}`)
-    t.equal(answer.statusCode, 400, query)
-    t.match(textOf(answer), webTexts.errors.byStatus[400])
-    t.notMatch(textOf(answer), /querystring|must be/, 'the page must not contain messages of the validator')
-  }
-  t.equal(platform.received('GET /apps/v1').length, 0)
-})
+t.test(
+  'if an address contains a query parameter twice, the client answers with an error page and does not call the API',
+  async t => {
+    const { browser, platform } = await buildApplicationsClient(t)
+    await signIn(browser)
+    for (const query of ['page=1&page=2', 'q=a&q=b', 'sort=name&sort=oldest']) {
+      const answer = await browser.get(`/applications?${query}`)
+      t.equal(answer.statusCode, 400, query)
+      t.match(textOf(answer), webTexts.errors.byStatus[400])
+      t.notMatch(textOf(answer), /querystring|must be/, 'the page must not contain messages of the validator')
+    }
+    t.equal(platform.received('GET /apps/v1').length, 0)
+  },
+)
 
 t.test('the search ignores upper and lower case, and links to other pages keep the search', async t => {
   const many = applications(120).map(record => ({
@@ -108,26 +111,23 @@ t.test('the search ignores upper and lower case, and links to other pages keep t
   t.match(next.body, 'name="q" value="EATHER &amp; c"')
 })
 
-t.test(
-  'a short list has no search and no choice of the order, unless the address contains a search or an order',
-  async t => {
-    const { browser, platform } = await buildApplicationsClient(t, {
-      scripts: { 'GET /apps/v1': { body: collection(applications(7)) } },
-    })
-    await signIn(browser)
-    const hasTools = async (path: string) => {
-      const { body } = await browser.get(path)
-      return body.includes('role="search"') && body.includes('sort=name')
-    }
-    t.equal(await hasTools('/applications'), false)
-    t.equal(await hasTools('/applications?q=name'), true)
-    t.equal(await hasTools('/applications?sort=oldest'), true)
-    platform.answer('GET /apps/v1', { body: collection(applications(8)) })
-    t.equal(await hasTools('/applications'), true)
-  },
-)
+t.test('a short list offers no search and no sorting, unless the address contains a search or an order', async t => {
+  const { browser, platform } = await buildApplicationsClient(t, {
+    scripts: { 'GET /apps/v1': { body: collection(applications(7)) } },
+  })
+  await signIn(browser)
+  const hasTools = async (path: string) => {
+    const { body } = await browser.get(path)
+    return body.includes('role="search"') && body.includes('sort=name')
+  }
+  t.equal(await hasTools('/applications'), false)
+  t.equal(await hasTools('/applications?q=name'), true)
+  t.equal(await hasTools('/applications?sort=oldest'), true)
+  platform.answer('GET /apps/v1', { body: collection(applications(8)) })
+  t.equal(await hasTools('/applications'), true)
+})
 
-t.test('the search finds ids, too', async t => {
+t.test('the search also finds applications by id', async t => {
   const { browser } = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection(applications(30)) } },
   })
@@ -137,7 +137,7 @@ t.test('the search finds ids, too', async t => {
   t.match(textOf(found), applicationsTexts.list.clientId('app-17'), 'the list must show the id that was found')
 })
 
-t.test('links sort the list and keep the search, and a search keeps the order', async t => {
+t.test('the links that sort the list keep the search, and a search keeps the order', async t => {
   const records = ['Tides 10', 'tides 9', 'Ärzte', 'bus'].map((name, index) =>
     applicationRecord(`app-${index + 1}`, { name }, { metadata: { createdAt: `2026-01-0${index + 1}T00:00:00Z` } }),
   )

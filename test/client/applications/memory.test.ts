@@ -25,7 +25,7 @@ t.test(
   },
 )
 
-t.test('UP-04: 40 visitors who open the longest list at once do not exhaust a client with 256 MiB', async t => {
+t.test('UP-04: 40 visitors who open the longest list at once do not exhaust the 256 MiB of a client', async t => {
   const record = `{"@id":"${'x'.repeat(40)}"}`
   const platform = await startScriptedPlatform(t, {
     'POST /api/exchangeToken': giveTokens(),

@@ -1,5 +1,5 @@
-// Notices, which a page shows once after a form was sent. A sealed cookie says which notice to show, and the page has
-// its text.
+// Notices, which a page shows once after a form was sent. A sealed cookie says which notice to show, and the page adds
+// the text of the notice.
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -166,31 +166,34 @@ for (const url of [
     )
   })
 
-t.test('a cookie that the client has not sealed as a notice shows no notice', async t => {
-  const { browser, save } = await withApplications(t)
-  await save()
-  const sealed = browser.cookie(name)!
-  const session = browser.cookie('__Host-session')!
-  browser.cookies.delete(name)
-  const values = [
-    'saved',
-    'Call 555-1234',
-    sealed.slice(0, -1),
-    `${sealed}A`,
-    session,
-    '%7B%22notice%22%3A%22saved%22%7D',
-    '',
-  ]
-  for (const value of values) {
-    const cookie = `${browser.cookieHeader()}; ${name}=${value}`
-    const page = await browser.get('/applications/app-1', { headers: { cookie } })
-    t.equal(page.statusCode, 200)
-    t.notMatch(page.body, /<p class="(success|warning)"/, value)
-    t.notMatch(page.body, '555-1234')
-  }
-})
+t.test(
+  'if the client has not sealed the notice cookie, or has sealed it for another purpose, the page shows no notice',
+  async t => {
+    const { browser, save } = await withApplications(t)
+    await save()
+    const sealed = browser.cookie(name)!
+    const session = browser.cookie('__Host-session')!
+    browser.cookies.delete(name)
+    const values = [
+      'saved',
+      'Call 555-1234',
+      sealed.slice(0, -1),
+      `${sealed}A`,
+      session,
+      '%7B%22notice%22%3A%22saved%22%7D',
+      '',
+    ]
+    for (const value of values) {
+      const cookie = `${browser.cookieHeader()}; ${name}=${value}`
+      const page = await browser.get('/applications/app-1', { headers: { cookie } })
+      t.equal(page.statusCode, 200)
+      t.notMatch(page.body, /<p class="(success|warning)"/, value)
+      t.notMatch(page.body, '555-1234')
+    }
+  },
+)
 
-t.test('a notice does not replace a draft or new credentials that wait for a page', async t => {
+t.test('a notice does not replace a draft or new credentials that have not been shown yet', async t => {
   const { browser, save } = await withApplications(t)
   const secretForm = readForm(await browser.get('/applications/app-2/secret'), '/applications/app-2/secret')
   t.equal((await browser.post('/applications/app-2/secret', secretForm)).statusCode, 303)

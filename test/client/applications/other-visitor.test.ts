@@ -31,17 +31,20 @@ for (const [path, action, call] of [
   ['/applications/app-1/secret', '/applications/app-1/secret', 'POST /apps/v1/app-1/refreshSecret'],
   ['/applications/app-1/delete', '/applications/app-1/delete', 'DELETE /apps/v1/app-1'],
 ] as const) {
-  t.test(`F-42: a form for ${action} of the previous visitor is refused, and does nothing`, async t => {
-    const { browser, platform, form } = await openFormAndChange(t, path, action)
-    const calls = platform.received().length
-    const page = await browser.post(action, { ...form, ...typed })
-    t.equal(page.statusCode, 409)
-    t.match(textOf(page), webTexts.form.otherVisitor)
-    t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'), 'the page must say who is signed in')
-    t.ok(linksOf(page).includes(path), 'the page must link to a new form')
-    t.equal(platform.received(call).length, 0)
-    t.equal(platform.received().length, calls)
-  })
+  t.test(
+    `F-42: if a form for ${action} was shown to the previous visitor, the client refuses the form and changes nothing`,
+    async t => {
+      const { browser, platform, form } = await openFormAndChange(t, path, action)
+      const calls = platform.received().length
+      const page = await browser.post(action, { ...form, ...typed })
+      t.equal(page.statusCode, 409)
+      t.match(textOf(page), webTexts.form.otherVisitor)
+      t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'), 'the page must say who is signed in')
+      t.ok(linksOf(page).includes(path), 'the page must link to a new form')
+      t.equal(platform.received(call).length, 0)
+      t.equal(platform.received().length, calls)
+    },
+  )
 }
 
 t.test('F-42: after a sign-out in one tab, a form in the other tab leads to the login', async t => {

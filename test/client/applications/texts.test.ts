@@ -58,7 +58,7 @@ async function start(t: Test) {
 const client = { redirectUris: ['https://a.test/', 'https://b.test/'], defaultRedirectUri: 'https://a.test/' }
 const full = { name: 'Weather', description: 'Rain', webPageUrl: 'https://a.test/' }
 
-t.test('lists, details and notices', async t => {
+t.test('lists, details and notices contain only words from the texts and from the API', async t => {
   const { api, shows, open, platform, browser } = await start(t)
   shows('an empty list', await open('/applications'))
   for (let index = 0; index < 60; index++) api.records.set(`app-${index}`, applicationRecord(`app-${index}`, full))

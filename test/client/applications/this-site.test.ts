@@ -88,7 +88,7 @@ t.test(
 )
 
 t.test(
-  'PG-14: a name that is sent after the session ended is shown again in the form, and changes nothing',
+  'PG-14: if a name is sent after the session has ended, the form shows it again, and nothing changes',
   async t => {
     const { browser, platform } = await start(t)
     const form = readForm(await browser.get(`${here}/delete`), `${here}/delete`)

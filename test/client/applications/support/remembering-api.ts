@@ -1,5 +1,5 @@
-// Scripts of an application API that remembers: its list contains new applications, and no longer contains removed
-// ones.
+// Scripts of an application API that remembers changes: its list contains new applications, and no removed
+// applications.
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { type Received, type Script, send } from '../../support/scripted-platform.ts'
@@ -9,9 +9,9 @@ type Answer = Parameters<typeof send>[1]
 type Stored = ReturnType<typeof applicationRecord>
 
 /**
- * `clock` gives the time of new applications, and `ids` are the applications that have routes. `records` has the stored
- * applications, and `secrets` every client secret in order. With `losesAnswers` every change is carried out, and the connection
- * breaks before the answer.
+ * `clock` gives the time of new applications. `ids` are the ids of the applications that have routes. `records`
+ * contains the stored applications. `secrets` contains all client secrets, oldest first. With `losesAnswers` every
+ * change is carried out, and the connection breaks before the answer.
  */
 export function rememberingApi(clock: { read: () => Date }, ids = ['app-1', 'app-2', 'app-3']) {
   const records = new Map<string, Stored>()
