@@ -33,31 +33,34 @@ function refuses(t: Test, environment: Record<string, string | undefined>, name:
   t.match(problems[0], new RegExp(`\\b${name}`))
 }
 
-t.test('the defaults are the settings of a client on this machine', async t => {
-  const config = readConfig(good)
-  t.match(config, {
-    host: 'localhost',
-    port: 3000,
-    publicUrl: 'http://localhost:3000',
-    redirectUri: 'http://localhost:3000/exchangeToken',
-    cancelUrl: 'http://localhost:3000/cancelled',
-    loginUrl: 'https://portal.test',
-    loginInternalUrl: 'https://portal.test',
-    apiUrl: 'https://api.test',
-    apiInternalUrl: 'https://api.test',
-    clientId: 'client-1',
-    maxConnections: 1000,
-    prestopDelayMs: 0,
-    logLevel: 'info',
-  })
-  t.equal(config.clientSecret.reveal(), good.CLIENT_SECRET)
-  t.same(
-    config.cookieKeys.map(secret => secret.reveal()),
-    [good.COOKIE_KEYS],
-  )
-})
+t.test(
+  'without optional settings, the client listens on localhost and has the address http://localhost:3000',
+  async t => {
+    const config = readConfig(good)
+    t.match(config, {
+      host: 'localhost',
+      port: 3000,
+      publicUrl: 'http://localhost:3000',
+      redirectUri: 'http://localhost:3000/exchangeToken',
+      cancelUrl: 'http://localhost:3000/cancelled',
+      loginUrl: 'https://portal.test',
+      loginInternalUrl: 'https://portal.test',
+      apiUrl: 'https://api.test',
+      apiInternalUrl: 'https://api.test',
+      clientId: 'client-1',
+      maxConnections: 1000,
+      prestopDelayMs: 0,
+      logLevel: 'info',
+    })
+    t.equal(config.clientSecret.reveal(), good.CLIENT_SECRET)
+    t.same(
+      config.cookieKeys.map(secret => secret.reveal()),
+      [good.COOKIE_KEYS],
+    )
+  },
+)
 
-t.test('addresses in the settings are used without the slashes at their end', async t => {
+t.test('the client removes slashes at the end of the addresses in its settings', async t => {
   const config = readConfig({
     ...good,
     HOST: '::',
@@ -85,7 +88,7 @@ t.test('addresses in the settings are used without the slashes at their end', as
 })
 
 t.test(
-  'CT-08: if an address has an empty query or fragment, the client refuses the address or removes that end',
+  'CT-08: if an address in the settings ends with an empty query or fragment, the client refuses the address or removes this end',
   async t => {
     for (const end of ['?', '#', '/?', '/#']) {
       const environment = { LOGIN_URL: `https://portal.test${end}` }
@@ -206,7 +209,7 @@ t.test('SE-03: a cookie key is 32 random bytes in base64url', async t => {
   }
 })
 
-t.test('CK-11: several cookie keys are used in their order', async t => {
+t.test('CK-11: the client keeps several cookie keys in the order of the setting', async t => {
   const [newest, older] = [key(), key()]
   const { cookieKeys } = readConfig({ ...good, COOKIE_KEYS: `${newest}, ${older}` })
   t.same(

@@ -12,7 +12,7 @@ function createMap<V>() {
   return { clock, map: new ExpiringMap<V>(clock.read) }
 }
 
-/** Work that the test ends. `timesStarted` counts how often the work was started. */
+/** A piece of work that runs until the test ends it. `timesStarted` counts how often the work was started. */
 function createWork() {
   let timesStarted = 0
   const runs: PromiseWithResolvers<string>[] = []
@@ -140,7 +140,7 @@ t.test('all callers that wait for the same work share its failure, and the failu
 })
 
 t.test(
-  'after thirty thousand pieces of work, and while they run, the map has at most ten thousand entries',
+  'while thirty thousand pieces of work run, and after they have ended, the map has at most ten thousand entries',
   async t => {
     const { map } = createMap<Promise<void>>()
     const gate = Promise.withResolvers<void>()

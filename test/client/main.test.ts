@@ -106,7 +106,7 @@ for (const HOST of ['no-such-host.invalid', '192.0.2.1', 'no host']) {
   })
 }
 
-t.test('UP-10: the log warns once of internal addresses without https', async t => {
+t.test('UP-10: the log warns once about internal addresses without https', async t => {
   const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'http://api:4001', LOG_LEVEL: 'info' })
   while (!output().includes('listening')) await once(child.stdout!, 'data')
   t.equal(warnings(output()).length, 1)
@@ -116,7 +116,7 @@ t.test('UP-10: the log warns once of internal addresses without https', async t 
 const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'https://api:4001', PRESTOP_DELAY: '7' })
 while (!output().includes('listening')) await once(child.stdout!, 'data')
 
-t.test('UP-10: the log does not warn of https and loopback addresses', async t => {
+t.test('UP-10: the log does not warn about https addresses and loopback addresses', async t => {
   t.same(warnings(output()), [])
 })
 

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { ConfigError, clientSettings, readConfig } from '../../src/client/config.ts'
 import { productSettings } from '../../src/client/settings.ts'
 
-/** An empty folder with the project's .env.example, in which `run` makes a .env. */
+/** A folder with only the project's .env.example. `run` makes a .env in this folder. */
 function openFolder(t: Test) {
   const folder = t.testdir()
   copyFileSync('.env.example', join(folder, '.env.example'))

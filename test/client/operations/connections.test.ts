@@ -9,7 +9,10 @@ import { smallHeap, spawnClient, waitUntilListening } from '../support/spawn-cli
 
 const health = 'GET /health/live HTTP/1.1\r\nhost: localhost:3000\r\n\r\n'
 
-/** A connection that got one answer and stays open. Undefined if the connection was closed without an answer. */
+/**
+ * Opens a connection, gets one answer, and keeps the connection open. Returns undefined if the connection was closed
+ * without an answer.
+ */
 async function open(t: Test, port: string, address: string, request = health): Promise<Socket | undefined> {
   const socket = connect(Number(port), address).on('error', () => {})
   t.teardown(() => socket.destroy())

@@ -11,7 +11,7 @@ import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.
 import { smallApi } from '../support/small-product.ts'
 import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 
-t.test('DO-06: thousands of logins in a few seconds are all answered and leave nothing in memory', async t => {
+t.test('DO-06: the client answers thousands of logins in a few seconds, and keeps none of them in memory', async t => {
   const platform = await startScriptedPlatform(t)
   const client = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: [] })
   const begin = async (count: number) => {
@@ -72,7 +72,7 @@ t.test(
   },
 )
 
-t.test('F-37: even if the client can open no files, it can show a page that it has not shown before', async t => {
+t.test('F-37: even if the client cannot open any more files, it can show a page for the first time', async t => {
   const { browser } = await buildTestClient(t)
   await browser.get('/health/live')
   openNoMoreFiles(t)

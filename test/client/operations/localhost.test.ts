@@ -27,7 +27,7 @@ t.test(`F-46, CT-06: HOST=localhost listens on ${addresses.join(' and ')}`, asyn
 })
 
 for (const address of addresses) {
-  t.test(`F-26: a client that gets SIGTERM answers an open request on ${address}, and then stops`, async t => {
+  t.test(`F-26: if a client gets SIGTERM, it answers an open request on ${address}, and then stops`, async t => {
     const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: preload(nameBoth(addresses)) })
     await waitUntilListening(client, address)
     const socket = connect(Number(new URL(client.url).port), address)
@@ -37,7 +37,7 @@ for (const address of addresses) {
     await once(idle, 'data')
     socket.write(`POST /logout HTTP/1.1\r\nhost: x\r\norigin: ${publicUrl}\r\n`)
     socket.write('content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=')
-    // When the client has answered this request, the client has also read the bytes that were sent before.
+    // When the client has answered this request, it has also read the bytes that the test sent earlier.
     t.equal((await client.get('/health/live')).statusCode, 200)
     const answer = text(socket)
     client.child.kill('SIGTERM')
@@ -67,7 +67,7 @@ for (const address of addresses) {
     await once(socket, 'connect')
     socket.write(`POST /logout HTTP/1.1\r\nhost: x\r\norigin: ${publicUrl}\r\n`)
     socket.write('content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=')
-    // When the client has answered this request, the client has also read the bytes that were sent before.
+    // When the client has answered this request, it has also read the bytes that the test sent earlier.
     t.equal((await client.get('/health/live')).statusCode, 200)
     const answer = text(socket)
     client.child.kill('SIGTERM')

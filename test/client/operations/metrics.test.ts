@@ -9,7 +9,7 @@ import { accessTokenOf, giveTokens, send, startScriptedPlatform } from '../suppo
 import { smallApi } from '../support/small-product.ts'
 import { spawnClient } from '../support/spawn-client.ts'
 
-/** A client with its metrics, and how to read them. */
+/** Starts a client with metrics, and returns a function that reads the metrics. */
 async function spawnWithMetrics(t: Test, environment: Record<string, string>) {
   const client = await spawnClient(t, { METRICS_PORT: '0', ...environment })
   const read = async () => (await request(`${client.metricsUrl}/metrics`)).body.text()

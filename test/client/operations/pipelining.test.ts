@@ -8,7 +8,7 @@ import { askOften, openSocket } from '../../support/raw-socket.ts'
 import { buildTestClient } from '../support/build-test-client.ts'
 import { type SpawnedClient, smallHeap, spawnClient } from '../support/spawn-client.ts'
 
-/** 64 KiB of requests, as short as they can be. */
+/** 64 KiB of copies of one short request. */
 function pipelined(request: string): Buffer {
   const bytes = Buffer.from(`${request} HTTP/1.1\r\nhost:x\r\n\r\n`)
   return Buffer.alloc(64 * 1024 - ((64 * 1024) % bytes.length), bytes)
@@ -30,7 +30,7 @@ async function flood(t: Test, { url }: SpawnedClient, request: string, connectio
   }
   const cut = sockets.map(async socket => {
     socket.write(bytes)
-    // A socket that does not read notices only by sending that the other side has closed the connection.
+    // This socket does not read, so only a failed write shows that the client has closed the connection.
     while (!socket.destroyed) {
       await new Promise(resolve => setTimeout(resolve, 20))
       socket.write('x')
@@ -73,7 +73,7 @@ for (const [request, connections] of [
   )
 }
 
-t.test('DO-07: a request beyond the limit of a connection ends only that connection', async t => {
+t.test('DO-07: if a connection has too many open requests, the client closes only this connection', async t => {
   const client = await spawnClient(t, {})
   const { hostname, port } = new URL(client.url)
   const post = 'POST /logout HTTP/1.1\r\nhost:x\r\n'
@@ -98,13 +98,16 @@ for (const [what, request] of [
   ['name no host', 'GET / HTTP/1.1\r\n\r\n'],
   ['expect something odd', 'GET / HTTP/1.1\r\nhost:x\r\nexpect: more\r\n\r\n'],
 ] as const) {
-  t.test(`DO-07: the limit also applies to requests that ${what}, which Node answers by itself`, async t => {
-    const { client, log } = await buildTestClient(t)
-    const socket = await openSocket(client)
-    socket.write(request.repeat(9))
-    await once(socket.resume(), 'close')
-    t.equal(log.filter(line => JSON.parse(line).event === 'pipelined_too_much').length, 1)
-  })
+  t.test(
+    `DO-07: the limit on open requests also applies to requests that ${what}, although Node answers such requests by itself`,
+    async t => {
+      const { client, log } = await buildTestClient(t)
+      const socket = await openSocket(client)
+      socket.write(request.repeat(9))
+      await once(socket.resume(), 'close')
+      t.equal(log.filter(line => JSON.parse(line).event === 'pipelined_too_much').length, 1)
+    },
+  )
 }
 
 t.test(
@@ -116,7 +119,7 @@ t.test(
   },
 )
 
-t.test('DO-07: a connection that is cut off writes one log line', async t => {
+t.test('DO-07: if the client cuts off a connection, it writes one log line', async t => {
   const { client, log } = await buildTestClient(t)
   const socket = await openSocket(client)
   socket.write(pipelined('GET /'))

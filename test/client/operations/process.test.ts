@@ -1,4 +1,4 @@
-// The client's process: its address, its stop, and a log that nobody reads. These tests wait for real time to pass.
+// The client's process: its address, its shutdown, and a log that nobody reads. These tests wait for real time to pass.
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -24,7 +24,9 @@ const endDelay = `
     ms === 60_000 ? void process.once('SIGUSR2', done) : setTimeout(done, ms, ...more)
 `
 
-/** A form that has arrived except for its last byte. `end` sends that byte. `answer` is all data until the connection closes. */
+/**
+ * Sends a form except for its last byte. `end` sends the last byte. `answer` is all data until the connection closes.
+ */
 async function openRequest({ url }: SpawnedClient) {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -38,7 +40,7 @@ async function openRequest({ url }: SpawnedClient) {
 }
 
 t.test(
-  'F-26, CT-05: a client that gets SIGTERM is no longer ready, still answers requests, and exits with 0',
+  'F-26, CT-05: if a client gets SIGTERM, it is no longer ready, still answers requests, and exits with 0',
   async t => {
     const client = await spawnClient(t, { PRESTOP_DELAY: '60', NODE_OPTIONS: preload(endDelay) })
     t.equal((await client.get('/health/ready')).statusCode, 200)

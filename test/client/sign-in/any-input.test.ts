@@ -67,7 +67,7 @@ t.test('a callback with any bytes as its query leads to a page', async t => {
   t.equal(platform.received('POST /api/exchangeToken').length, 0)
 })
 
-t.test('a login with any returnTo ends on this site', async t => {
+t.test('whatever returnTo a login has, it ends on this site', async t => {
   const { browser } = await buildTestClient(t, { environment })
   const piece = fc.constantFrom(
     '/',
@@ -113,7 +113,7 @@ t.test('a login with any returnTo ends on this site', async t => {
 })
 
 const anyJson = fc.jsonValue({ maxDepth: 2 })
-/** Most values are valid. With many wrong values, the first one would hide the effect of the others. */
+/** Most values are valid. If many values were wrong, the first wrong value would hide the effect of the others. */
 const mostly = <T>(good: T, ...others: fc.Arbitrary<unknown>[]) =>
   fc.oneof({ weight: 6, arbitrary: fc.constant(good) }, ...others.map(arbitrary => ({ weight: 1, arbitrary })))
 const anyChange = fc.record(

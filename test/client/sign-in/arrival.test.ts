@@ -38,7 +38,7 @@ t.test(
 )
 
 t.test(
-  'CL-27: the page that continues is not stored, sends no Referer, loads only an icon and a style sheet, and contains no code or state',
+  'CL-27: the page that continues by itself is not stored, sends no Referer, loads only an icon and a style sheet, and contains no code or state',
   async t => {
     const { browser } = await buildTestClient(t)
     const started = await beginLogin(browser)
@@ -65,7 +65,7 @@ t.test(
   },
 )
 
-t.test('the page that continues links its icon, because otherwise browsers ask for /favicon.ico', async t => {
+t.test('the page that continues by itself names its icon, because otherwise browsers ask for /favicon.ico', async t => {
   const { browser, client } = await buildTestClient(t)
   for (const page of [await signIn(browser), await browser.copy().get('/page', { site: 'cross-site' })]) {
     t.ok(refreshTarget(page))
@@ -129,7 +129,7 @@ t.test('CL-33: if the API refuses every access token, the visitor gets an explan
 })
 
 t.test(
-  'if the visitor has just withdrawn the access, neither the page nor its reload says that cookies are the cause',
+  'if the portal refuses the renewal right after the login, neither the page nor its reload blames the cookies',
   async t => {
     const { browser, platform } = await buildTestClient(t, { scripts })
     await signIn(browser)

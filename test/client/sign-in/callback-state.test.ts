@@ -155,7 +155,7 @@ t.test('CL-05: if the browser sends a callback again, the client refuses it with
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
 })
 
-t.test('CL-05: with a session, the page for a used callback links to the home page', async t => {
+t.test('CL-05: if the visitor has a session, the page for a used callback links to the home page', async t => {
   const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   await browser.get(callbackUrl(started), { site: 'cross-site' })

@@ -19,7 +19,7 @@ const metadata = (url: string) => ({
   code_challenge_methods_supported: ['S256'],
 })
 
-/** A signed-in visitor. `onConnected` gets what the product would store. */
+/** A signed-in visitor. `onConnected` gets the connection that the product would store. */
 async function start(t: Test, onConnected?: (connection: Connection) => Promise<void>) {
   const connected: Connection[] = []
   const keep = async (connection: Connection) => void connected.push(connection)
@@ -135,17 +135,20 @@ t.test('if the product cannot store the tokens, the client revokes them and tell
   t.notMatch(log.join(''), given.refresh_token)
 })
 
-t.test('a callback that is delivered twice at the same time connects once', async t => {
-  const { browser, connected, connect } = await start(t)
-  const url = callbackUrl(await connect())
-  const copy = browser.copy()
-  const pages = await Promise.all([browser, copy].map(one => one.get(url, { site: 'cross-site' })))
-  t.same(
-    pages.map(({ statusCode }) => statusCode),
-    [200, 200],
-  )
-  t.equal(connected.length, 1)
-})
+t.test(
+  'if the callback of a connection is delivered twice at the same time, the product gets one connection',
+  async t => {
+    const { browser, connected, connect } = await start(t)
+    const url = callbackUrl(await connect())
+    const copy = browser.copy()
+    const pages = await Promise.all([browser, copy].map(one => one.get(url, { site: 'cross-site' })))
+    t.same(
+      pages.map(({ statusCode }) => statusCode),
+      [200, 200],
+    )
+    t.equal(connected.length, 1)
+  },
+)
 
 t.test('a visitor who declines at the portal goes back to the page of the product', async t => {
   const { browser, connect, connected } = await start(t)

@@ -81,25 +81,28 @@ async function fails(t: Test, answer: Record<string, unknown> | string) {
 }
 
 for (const [what, state] of Object.entries({
-  another: 'x'.repeat(27),
-  'an empty': '',
-  'an array as': ['x'],
-  'a null': null,
-  missing: undefined,
+  'another state': 'x'.repeat(27),
+  'an empty state': '',
+  'a list as its state': ['x'],
+  'null as its state': null,
+  'no state': undefined,
 })) {
-  t.test(`CL-17: a token response with ${what} state begins no session`, async t => {
+  t.test(`CL-17: a token response with ${what} begins no session`, async t => {
     await fails(t, { state })
   })
 }
 
-t.test('CL-17: a token response whose state is a list with the right state in it begins no session', async t => {
-  const { browser, platform } = await buildTestClient(t)
-  platform.answer('POST /api/exchangeToken', (request, response) =>
-    send(response, { body: tokenAnswer(request, { state: [request.form.get('state')] }) }),
-  )
-  t.equal((await signIn(browser)).statusCode, 502)
-  t.equal(browser.cookie('__Host-session'), undefined)
-})
+t.test(
+  'CL-17: if the state in a token response is a list that contains the right state, no session begins',
+  async t => {
+    const { browser, platform } = await buildTestClient(t)
+    platform.answer('POST /api/exchangeToken', (request, response) =>
+      send(response, { body: tokenAnswer(request, { state: [request.form.get('state')] }) }),
+    )
+    t.equal((await signIn(browser)).statusCode, 502)
+    t.equal(browser.cookie('__Host-session'), undefined)
+  },
+)
 
 for (const token_type of ['Bearer', 'bearer', 'BEARER']) {
   t.test(`CL-18: a token response with the token_type ${token_type} signs the visitor in`, async t => {
@@ -115,7 +118,7 @@ t.test('CL-18: members that the platform does not name are ignored, whatever the
   t.equal(response.statusCode, 200)
 })
 
-t.test('CL-18: in a token response, members inside other members may have any name', async t => {
+t.test('CL-18: in a token response, the members of inner objects may have any names', async t => {
   const { response } = await loginAnswered({ extra: { state: 'x', access_token: 'y', list: [{ expires_in: 1 }] } })
   t.equal(response.statusCode, 200)
 })
@@ -152,7 +155,7 @@ const doubled = { access_token: '"other"', state: '"x"', expires_in: '9', token_
 for (const [name, value] of Object.entries(doubled)) {
   for (const place of ['first', 'last']) {
     t.test(
-      `doubled-names: if a token response has ${name} twice, with another value ${place}, the last value counts, as in JSON.parse`,
+      `doubled-names: if a token response has ${name} twice, and the wrong value comes ${place}, the last value counts, as in JSON.parse`,
       async t => {
         const { browser, platform } = await buildTestClient(t, { scripts: { 'GET /things': { body: [] } } })
         platform.answer('POST /api/exchangeToken', (request, response) => {

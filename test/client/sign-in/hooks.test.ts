@@ -1,4 +1,4 @@
-// What sign-in tells a product about its visitors, and when: request.visitor and the hooks of app.ts.
+// How a product learns about its visitors from sign-in: request.visitor, and the hooks in app.ts.
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Visitor } from '../../../src/client/sign-in/visitor.ts'
@@ -108,7 +108,7 @@ t.test('beforeSignOut runs at every sign-out, and the sign-out succeeds even if 
   t.same(userIds, ['visitor-1', undefined])
 })
 
-t.test('the hooks get the time when the visitor has to sign in again', async t => {
+t.test('the hooks receive the time at which the visitor has to sign in again', async t => {
   const ends: [string, Date | undefined][] = []
   const { browser, clock, platform } = await buildWith(t, {
     async afterSignIn({ expiresAt }) {
@@ -159,11 +159,14 @@ t.test('if a product cannot register its pages, the client does not start and th
   await t.rejects(buildWith(t, { pages }), { message: 'the database does not answer' })
 })
 
-t.test('if there is no GET route for the home, the client does not start, and the error names the path', async t => {
-  await t.rejects(buildWith(t, { home: '/nowhere' }), {
-    message: 'A login leads to /nowhere, but there is no GET /nowhere. Register it, or change "home".',
-  })
-})
+t.test(
+  'if there is no GET route for the home page, the client does not start, and the error names the path',
+  async t => {
+    await t.rejects(buildWith(t, { home: '/nowhere' }), {
+      message: 'A login leads to /nowhere, but there is no GET /nowhere. Register it, or change "home".',
+    })
+  },
+)
 
 t.test(
   'request.visitor throws on a public route, even for a signed-in visitor, and the log says what to do',

@@ -64,7 +64,7 @@ t.test(
   },
 )
 
-t.test('PG-14: a draft is shown once', async t => {
+t.test('PG-14: a draft is shown only once', async t => {
   const { browser, form, signInAgain } = await openFormAndWait(t)
   const path = await signInAgain(await browser.post('/note', { ...form, note }))
   await browser.get(path!, { site: 'same-origin' })
@@ -132,7 +132,7 @@ t.test('PG-14: a form with a forged token leaves no draft, so nobody can plant a
 })
 
 t.test(
-  'PG-14: if a form was open for more than a day, the client shows it again with the text and a new form token',
+  'PG-14: if a form was open for more than a day, the client shows the form again with the typed text and a new form token',
   async t => {
     const { browser, form, signInAgain, sent, clock } = await openFormAndWait(t)
     clock.advance(24 * 60 * 60)
@@ -150,15 +150,18 @@ t.test(
   },
 )
 
-t.test('F-23: a session that ran out while the form was open is renewed, and the form is sent', async t => {
-  const { browser, form, platform, sent } = await openFormAndWait(t)
-  platform.answer('POST /api/exchangeToken', giveTokens())
-  const answer = await browser.post('/note', { ...form, note })
-  t.equal(answer.statusCode, 303)
-  t.same(sent(), [note])
-  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the client must send one exchange and one renewal')
-  t.ok(setCookieLine(answer, '__Host-session'))
-})
+t.test(
+  'F-23: if the session expired while the form was open, the client renews the session and carries out the form',
+  async t => {
+    const { browser, form, platform, sent } = await openFormAndWait(t)
+    platform.answer('POST /api/exchangeToken', giveTokens())
+    const answer = await browser.post('/note', { ...form, note })
+    t.equal(answer.statusCode, 303)
+    t.same(sent(), [note])
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the client must send one exchange and one renewal')
+    t.ok(setCookieLine(answer, '__Host-session'))
+  },
+)
 
 t.test('F-42: a draft is not shown to another visitor', async t => {
   const { browser, form, signInAgain, sent } = await openFormAndWait(t)
@@ -170,18 +173,21 @@ t.test('F-42: a draft is not shown to another visitor', async t => {
   t.same(sent(), [])
 })
 
-t.test('F-42: a form that was opened by an earlier visitor is refused, and does nothing', async t => {
-  const { browser, platform, form } = await openForm(t)
-  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-2') }))
-  await signIn(browser)
-  const calls = platform.received().length
-  const page = await browser.post('/note', { ...form, note })
-  t.equal(page.statusCode, 409)
-  t.match(textOf(page), webTexts.form.otherVisitor)
-  t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'), 'the page says who is signed in')
-  t.ok(linksOf(page).includes('/note'), 'the page must link to a new form')
-  t.equal(platform.received().length, calls)
-})
+t.test(
+  'F-42: if an earlier visitor opened a form, the client refuses the form from another visitor and changes nothing',
+  async t => {
+    const { browser, platform, form } = await openForm(t)
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-2') }))
+    await signIn(browser)
+    const calls = platform.received().length
+    const page = await browser.post('/note', { ...form, note })
+    t.equal(page.statusCode, 409)
+    t.match(textOf(page), webTexts.form.otherVisitor)
+    t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'), 'the page says who is signed in')
+    t.ok(linksOf(page).includes('/note'), 'the page must link to a new form')
+    t.equal(platform.received().length, calls)
+  },
+)
 
 t.test('F-42: after a sign-out in one tab, a form in another tab leads to the login', async t => {
   const { browser, form, sent } = await openForm(t)
@@ -282,7 +288,7 @@ for (const [when, open] of Object.entries({
   'while the client handles a form': (t: Test) => endWhileHandled(t, greeting),
 }))
   t.test(
-    `PG-14: if the session ends ${when}, the typed text is kept, even if the page of the form needs a visitor`,
+    `PG-14: if the session ends ${when}, the client keeps the typed text, even if the page of the form needs a visitor`,
     async t => {
       const { browser, platform, form, log, signInAgain, sent } = await open(t)
       const earlier = sent().length
@@ -313,7 +319,7 @@ t.test(
   },
 )
 
-t.test('PG-14: if the sender makes up field names, the page does not contain them', async t => {
+t.test('PG-14: if a request contains made-up field names, the page does not contain these names', async t => {
   const { browser, form } = await openFormAndWait(t, greeting)
   const planted = { '"><script>alert(1)</script>': 'x', 'a b': 'x' }
   const page = await browser.post('/note', { ...form, note: long, ...planted })
@@ -368,32 +374,35 @@ for (const [what, text] of [
     },
   )
 
-t.test('PG-14: a long text is shown even if the product does not show its form without a visitor', async t => {
-  const { browser, form } = await openFormAndWait(t, {
-    ...smallProduct,
-    home: '/note',
-    async pages(signedIn) {
-      const note = signedIn.defineForm({
-        page: '/note',
-        template: 'form',
-        data(request) {
-          if (!request.visitorIfAny) throw new PublicError('nobody', 401, 'Nobody is signed in.')
-          return { title: 'A note', inputs: [{ name: 'note', label: 'Note', rows: 3 }], button: 'Send it' }
-        },
-      })
-      signedIn.get('/note', note.show)
-      signedIn.post(
-        '/note',
-        note.route,
-        note.submit(async () => {}),
-      )
-    },
-  })
-  const page = await browser.post('/note', { ...form, note: long })
-  t.equal(page.statusCode, 401)
-  t.equal(readForm(page, '/note').note, long)
-  t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
-})
+t.test(
+  'PG-14: a long text is shown after the session has ended, even if the product shows its form only to a visitor',
+  async t => {
+    const { browser, form } = await openFormAndWait(t, {
+      ...smallProduct,
+      home: '/note',
+      async pages(signedIn) {
+        const note = signedIn.defineForm({
+          page: '/note',
+          template: 'form',
+          data(request) {
+            if (!request.visitorIfAny) throw new PublicError('nobody', 401, 'Nobody is signed in.')
+            return { title: 'A note', inputs: [{ name: 'note', label: 'Note', rows: 3 }], button: 'Send it' }
+          },
+        })
+        signedIn.get('/note', note.show)
+        signedIn.post(
+          '/note',
+          note.route,
+          note.submit(async () => {}),
+        )
+      },
+    })
+    const page = await browser.post('/note', { ...form, note: long })
+    t.equal(page.statusCode, 401)
+    t.equal(readForm(page, '/note').note, long)
+    t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
+  },
+)
 
 /** A product with a POST that was registered without a form. */
 const withPlainPost: TestProduct = {

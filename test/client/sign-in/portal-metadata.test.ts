@@ -9,14 +9,14 @@ import { type Script, send } from '../support/scripted-platform.ts'
 
 const route = 'GET /.well-known/oauth-authorization-server'
 
-/** A document with the portal's issuer and these members. */
+/** A metadata document with the portal's issuer and these members. */
 function documentWith(more: Record<string, unknown>): Script {
   return ({ headers }, response) => send(response, { body: { issuer: `http://${headers.host}`, ...more } })
 }
 
 const withPkce = documentWith({ code_challenge_methods_supported: ['plain', 'S256'] })
 
-/** A client that has finished its first login, and so has read the document. */
+/** A client that has finished its first login, and so has read the metadata document. */
 async function buildWith(t: Test, document: Script) {
   const test = await buildTestClient(t, { scripts: { [route]: document } })
   const started = await beginLogin(test.browser)
@@ -84,7 +84,7 @@ const withoutPkce: Record<string, Script> = {
 }
 
 for (const [what, document] of Object.entries(withoutPkce)) {
-  t.test(`no-extra-fields: if ${what}, the requests have exactly the fields of the platform`, async t => {
+  t.test(`no-extra-fields: if ${what}, the requests contain exactly the fields that the platform defines`, async t => {
     const { browser, platform, started } = await buildWith(t, document)
     t.same([...started.keys()].toSorted(), [
       'cancel_url',
@@ -107,14 +107,17 @@ for (const [what, document] of Object.entries(withoutPkce)) {
   })
 }
 
-t.test('metadata-optional: a login waits at most one second for the document, and continues without it', async t => {
-  const never: Script = () => new Promise(() => {})
-  const { browser } = await buildTestClient(t, { scripts: { [route]: never } })
-  const [started, took] = await timed(beginLogin(browser))
-  t.ok(took.own < 2, `${took.own} s`)
-  t.equal(started.get('code_challenge'), null)
-  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
-})
+t.test(
+  'metadata-optional: a login waits at most one second for the metadata document, and then continues without the document',
+  async t => {
+    const never: Script = () => new Promise(() => {})
+    const { browser } = await buildTestClient(t, { scripts: { [route]: never } })
+    const [started, took] = await timed(beginLogin(browser))
+    t.ok(took.own < 2, `${took.own} s`)
+    t.equal(started.get('code_challenge'), null)
+    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+  },
+)
 
 t.test(
   'metadata-remembered: a login that began with PKCE sends its verifier, even if the document no longer exists',
@@ -187,7 +190,7 @@ t.test(
     platform.answer(route, { status: 502, body: {} })
     const environment = { COOKIE_KEYS: config.cookieKeys[0]!.reveal() }
     const { client } = await buildTestClient(t, { platform, clock, environment })
-    // A login waits for a document that is being read.
+    // This login waits until the client has read the document.
     await client.inject('/login')
     platform.answer(route, announced)
     browser.server = client
@@ -290,7 +293,7 @@ t.test(
   },
 )
 
-t.test('CL-04: for a callback with an unknown state the client does not even read the document', async t => {
+t.test('CL-04: if the state of a callback is unknown, the client does not even read the metadata document', async t => {
   const { browser, platform, clock, started } = await buildWith(t, withPkce)
   clock.advance(61 * 60)
   const before = platform.received().length
@@ -349,7 +352,7 @@ for (const [iss, status] of [
   })
 }
 
-t.test('CL-23: an error with the iss of another server is refused', async t => {
+t.test('CL-23: a callback with an error and the iss of another server is refused', async t => {
   const { browser, started } = await buildWith(t, documentWith({}))
   const change = {
     code: undefined,
@@ -362,7 +365,7 @@ t.test('CL-23: an error with the iss of another server is refused', async t => {
   t.notMatch(response.body, '555-1234')
 })
 
-t.test('signing in needs no document at all', async t => {
+t.test('if the portal has no metadata document, visitors can sign in', async t => {
   const { browser } = await buildTestClient(t)
   t.equal((await signIn(browser)).statusCode, 200)
 })

@@ -98,7 +98,7 @@ t.test(
 )
 
 t.test(
-  'F-22: if another replica sends the code a second time, the portal refuses it, and the visitor stays signed in',
+  'F-22: if another replica sends the code a second time, the portal refuses the code, and the visitor stays signed in',
   async t => {
     const { browser, platform, clock, config } = await buildTestClient(t)
     const COOKIE_KEYS = config.cookieKeys[0]!.reveal()

@@ -29,7 +29,7 @@ t.test('CL-25: a returnTo that is not a path of this site leads to the home page
   t.equal(refreshTarget(await signIn(browser, 'https://evil.test/')), '/page')
 })
 
-t.test('CL-25: a returnTo that comes twice leads to the home page', async t => {
+t.test('CL-25: if an address contains returnTo twice, the login leads to the home page', async t => {
   const { browser } = await buildTestClient(t)
   const { headers } = await browser.get('/login?returnTo=/note&returnTo=//evil.test/')
   const started = new URL(String(headers.location)).searchParams
@@ -50,7 +50,7 @@ for (const path of [...deepLinks, '/page//evil.test/', '/page/..//evil.test/', '
   })
 }
 
-t.test('CL-25: if a visitor without a session opens a signed-in page, the login leads back to it', async t => {
+t.test('CL-25: if a visitor without a session opens a signed-in page, the login leads back to this page', async t => {
   const { browser } = await buildTestClient(t)
   const redirect = await browser.get('/note?x=1&y=%2F', { site: 'same-origin' })
   t.equal(redirect.statusCode, 302)

@@ -190,7 +190,7 @@ t.test(
   },
 )
 
-t.test('a renewed access token that leaves no room for the data does not end the session', async t => {
+t.test('if a renewed access token leaves no room for the data in the cookie, the session continues', async t => {
   const { browser, clock, platform, read, renewals } = await start(t, async () => ({ role: 'x'.repeat(480) }))
   await signIn(browser)
   const long = accessTokenOf('visitor-1', { padding: 'x'.repeat(2_300) })

@@ -1,4 +1,4 @@
-// Signing out ends the session here and at the portal, until the visitor chooses to sign in again.
+// Signing out ends the session at the client and at the portal, until the visitor chooses to sign in again.
 
 import t, { type Test } from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
@@ -114,7 +114,7 @@ t.test('RF-11: every refresh token that the browser has is revoked', async t => 
   t.same(revoked.toSorted(), ['of-a-second-login', 'refresh0refresh0refresh0refresh0'])
 })
 
-t.test('revoke-access-token: a session without a refresh token has its access token revoked', async t => {
+t.test('revoke-access-token: if a session has no refresh token, signing out revokes the access token', async t => {
   const { browser, platform } = await buildSignedIn(t)
   await browser.post('/logout')
   platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: undefined }))
@@ -189,7 +189,7 @@ t.test('CK-13: a process that has not read the portal’s metadata reads the met
   platform.answer('GET /.well-known/oauth-authorization-server', { status: 502, body: {} })
   const environment = { COOKIE_KEYS: config.cookieKeys[0]!.reveal() }
   browser.server = (await buildTestClient(t, { platform, clock, environment })).client
-  // A login waits for a document that is being read.
+  // This login waits until the client has read the metadata document.
   await browser.server.inject('/login')
   platform.answer('GET /.well-known/oauth-authorization-server', document)
   await browser.post('/logout')
@@ -308,7 +308,7 @@ t.test('logout-not-silent: the cookie that marks a sign-out is short-lived, and 
   t.equal((await later.get('/page', { site: 'same-origin' })).statusCode, 302)
 })
 
-t.test('a login that was begun before signing out does not sign the visitor in again by itself', async t => {
+t.test('if a login began before the visitor signed out, its callback no longer signs the visitor in', async t => {
   const { browser } = await buildSignedIn(t)
   const started = await beginLogin(browser)
   await browser.post('/logout')

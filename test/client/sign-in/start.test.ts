@@ -65,23 +65,27 @@ t.test('F-02: /login redirects to the portal even if the portal is down', async 
   t.equal((await browser.get('/login')).statusCode, 302)
 })
 
-t.test('CL-02: if two replicas make 10,000 states, no two of them are equal, and no two begin alike', async t => {
-  const { client, platform } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })
-  const replica = await buildTestClient(t, { platform, environment: { LOG_LEVEL: 'silent' } })
-  const states: string[] = []
-  for (let index = 0; index < 5_000; index++) {
-    for (const app of [client, replica.client]) {
-      const { headers } = await app.inject('/login')
-      states.push(new URL(String(headers.location)).searchParams.get('state') ?? '')
+t.test(
+  'CL-02: if two replicas make 10,000 state values, no two values are equal, and no two values begin with the same characters',
+  async t => {
+    const { client, platform } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })
+    const replica = await buildTestClient(t, { platform, environment: { LOG_LEVEL: 'silent' } })
+    const states: string[] = []
+    for (let index = 0; index < 5_000; index++) {
+      for (const app of [client, replica.client]) {
+        const { headers } = await app.inject('/login')
+        states.push(new URL(String(headers.location)).searchParams.get('state') ?? '')
+      }
     }
-  }
-  t.equal(new Set(states).size, 10_000)
-  t.ok(states.every(state => /^[\w-]{22,}$/.test(state)))
-  // 128 bits fill 21 1/3 characters. Each character must take every value, and no two states share eight characters.
-  for (let place = 0; place < 21; place++)
-    t.equal(new Set(states.map(state => state[place])).size, 64, `character ${place} is random`)
-  t.equal(new Set(states.map(state => state.slice(0, 8))).size, 10_000)
-})
+    t.equal(new Set(states).size, 10_000)
+    t.ok(states.every(state => /^[\w-]{22,}$/.test(state)))
+    // 128 bits fill 21 1/3 characters. At each of the 21 places, every character must occur. No two state values may
+    // begin with the same eight characters.
+    for (let place = 0; place < 21; place++)
+      t.equal(new Set(states.map(state => state[place])).size, 64, `character ${place} is random`)
+    t.equal(new Set(states.map(state => state.slice(0, 8))).size, 10_000)
+  },
+)
 
 t.test('CL-06: two logins in two tabs both succeed if the first login is finished first', async t => {
   const { browser } = await buildTestClient(t)
@@ -162,7 +166,7 @@ t.test('CL-31: HEAD starts no login', async t => {
   t.equal(response.headers['set-cookie'], undefined)
 })
 
-t.test('CL-31: after a HEAD request a callback can still be used', async t => {
+t.test('CL-31: a HEAD request to a callback does not use up the callback', async t => {
   const { browser, client, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const headers = { cookie: browser.cookieHeader() }
@@ -217,7 +221,7 @@ for (const path of ['/login', '/exchangeToken']) {
   }
 }
 
-t.test('CL-07: if a browser is full of forged login cookies, the answers to it stay short', async t => {
+t.test('CL-07: if a browser is full of forged login cookies, the answers to this browser stay short', async t => {
   const { browser, clock } = await buildTestClient(t)
   const started = await beginLogin(browser, '/note')
   const count = plantCookies(browser, '__Host-login-', 22, forgedLike(browser, `__Host-login-${started.get('state')}`))

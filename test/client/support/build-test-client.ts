@@ -45,7 +45,7 @@ export class TestClock {
 
 export type TestClient = Awaited<ReturnType<typeof buildTestClient>>
 
-/** The client with the small product, for tests of what is the same in every product. */
+/** Builds the client with the small product, for tests of everything that does not depend on the product. */
 export function buildTestClient(t: Test, settings: Settings = {}) {
   return buildClientAsItIs(t, { product: smallProduct, ...settings })
 }
@@ -82,8 +82,7 @@ export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
     : await buildClient(readConfig({ ...productEnvironment, ...environment }, productSettings), options)
   await client.ready()
   t.teardown(() => client.close())
-  // The client reads the metadata in the background. Waits until the client has read it, because otherwise a
-  // test could count this request.
+  // The client requests the metadata in the background. Wait for this request, because otherwise a test could count it.
   if (config.loginInternalUrl === platform.url && !dispatcher) await platform.waitForRequests(metadata, asked + 1)
   return { client, config, platform, clock, log, browser: new TestBrowser(client, publicUrl, clock.read) }
 }

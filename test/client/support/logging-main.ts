@@ -1,4 +1,4 @@
-// The client's process with a product that logs its own events, with names that the client could use as well.
+// Starts the client with a product that logs its own events. The client could use the same event names.
 import { start } from '../../../src/client/main.ts'
 import { logEvent } from '../../../src/client/operations/request-log.ts'
 import { smallProduct } from './small-product.ts'

@@ -5,7 +5,8 @@ import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 export function makeCertificate(ip: string, { notBefore, notAfter }: { notBefore?: Date; notAfter?: Date } = {}) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const hour = 60 * 60 * 1000
-  // Each certificate has its own name: of several certificates with the same name OpenSSL would use the first.
+  // Each certificate has its own name, because OpenSSL would use only the first of several certificates with the same
+  // name.
   const name = sequence(tlv(0x31, sequence(objectId('550403'), tlv(0x0c, Buffer.from(`test ${randomUUID()}`)))))
   const validity = sequence(
     time(notBefore ?? new Date(Date.now() - hour)),

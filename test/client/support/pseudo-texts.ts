@@ -22,7 +22,7 @@ const accents: Record<string, string> = {
 
 type Values = (string | number | undefined)[]
 
-/** The sentence in the made-up language. The values in it stay as they are. */
+/** Returns the sentence in the made-up language. The values in the sentence stay as they are. */
 function toPseudo(sentence: string, values: Values = []): string {
   const kept = values.map(String).filter(Boolean)
   const parts = kept.reduce((all, value) => all.flatMap(part => splitAround(part, value)), [sentence])
@@ -36,7 +36,7 @@ function splitAround(text: string, value: string): string[] {
   return text.split(value).flatMap((part, index) => (index === 0 ? [part] : [value, part]))
 }
 
-/** A copy of the texts in the made-up language. */
+/** Returns a copy of the texts in the made-up language. */
 export function pseudoOf<T extends object>(texts: T): T {
   const translated = Object.entries(texts).map(([name, text]) => {
     if (typeof text === 'string') return [name, toPseudo(text)]
@@ -46,7 +46,7 @@ export function pseudoOf<T extends object>(texts: T): T {
   return Object.fromEntries(translated)
 }
 
-/** Changes the texts in place, so that every module and every test sees the new ones. */
+/** Changes the texts in place, so that every module and every test sees the made-up texts. */
 function makePseudo(texts: object): void {
   for (const [name, translated] of Object.entries(pseudoOf(texts))) {
     const before = (texts as Record<string, unknown>)[name]
@@ -67,8 +67,8 @@ const shownAttributes = /\s(?:title|aria-label|alt|placeholder|data-busy|data-em
 
 /**
  * Finds English words on a page in the made-up language: in its title, its text, and the attributes that people read or
- * hear. English words on such a page are in no file of texts. `data` are names and values that do not come from the
- * texts. The function ignores times and typed text.
+ * hear. An English word on such a page is missing in the files of texts. `data` are names and values that do not come
+ * from the texts. The function ignores times and typed text.
  */
 export function findUntranslated({ body }: { body: string }, data: string[]): string[] {
   const timeless = body.replace(/<time\b.*?<\/time>/gs, ' ')

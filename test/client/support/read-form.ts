@@ -29,8 +29,8 @@ export function readForm({ body }: Page, action: string): Record<string, string>
 }
 
 /**
- * The problem of a field. The function finds the problem by `aria-describedby`, as a screen reader does. Undefined if
- * there is none.
+ * Returns the problem that the page shows for a field, or undefined. The function finds the problem by
+ * `aria-describedby`, as a screen reader does.
  */
 export function faultOf({ body }: Page, field: string): string | undefined {
   const element = [...body.matchAll(/<(?:input|textarea|select)\b([^>]*)>/g)].find(
@@ -71,7 +71,10 @@ function attributeOf(attributes: string, name: string): string | undefined {
   return value === undefined ? undefined : unescapeHtml(value)
 }
 
-/** A line of the summary above a form. A problem that does not name its field gets the label in front. */
+/**
+ * A line of the summary above a form. If the text of a problem does not name the field, the summary puts the field's
+ * label in front.
+ */
 export function summaryLine(label: string, problem: string): string {
   const isNamed = problem.toLowerCase().includes(label.toLowerCase())
   return isNamed ? problem : webTexts.form.problemOf(label, problem)

@@ -78,7 +78,7 @@ export async function startScriptedPlatform(t: Test, scripts: Record<string, Scr
     },
     /** The current script of a route. */
     script: (key: string): Script => script.get(key)!,
-    /** All requests, or those of one route, in order. */
+    /** All requests, or only the requests to one route, in order. */
     received(key?: string): Received[] {
       return received.filter(({ method, url }) => !key || key === `${method} ${url.split('?', 1)[0]}`)
     },

@@ -5,7 +5,7 @@ import { memoryOf, workOf } from '../../support/process-status.ts'
 import { rawGet } from '../../support/raw-socket.ts'
 import type { SpawnedClient } from './spawn-client.ts'
 
-/** Asks for the page, and reads a byte of it every second. */
+/** Requests a page, and reads one byte of the answer every second. */
 export function readSlowly(socket: Socket, path: string, cookie: string): Socket {
   socket.on('error', () => {}).write(rawGet(path, { cookie, connection: 'keep-alive' }))
   socket.once('readable', () => {

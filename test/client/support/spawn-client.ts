@@ -56,7 +56,8 @@ export async function spawnClient(
       CLIENT_ID: clientId,
       CLIENT_SECRET: clientSecret,
       COOKIE_KEYS: randomBytes(32).toString('base64url'),
-      // The compile cache makes starts faster. A client with a limit on file descriptors has none left for the cache.
+      // The compile cache makes starts faster. If a client has a limit on file descriptors, it has no descriptor left
+      // for the cache.
       ...(!prefix && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...(program === productMain && productEnvironment),
       ...environment,
@@ -70,7 +71,7 @@ export async function spawnClient(
   const addresses = (child.stdio[3] as Readable).setEncoding('utf8')
   let told = ''
   addresses.on('data', text => (told += text))
-  // If METRICS_PORT is set, the client listens for metrics first.
+  // If METRICS_PORT is set, the first address is that of the metrics.
   const own = environment.METRICS_PORT === undefined ? 0 : 1
   while (told.split('\n').length < own + 2) {
     if (child.exitCode !== null) throw new Error(`The client has not started:\n${output}`)
@@ -83,7 +84,7 @@ export async function spawnClient(
     url,
     /** The address of the metrics, if METRICS_PORT is set. */
     metricsUrl,
-    /** A replacement for an in-process client, for a TestBrowser. */
+    /** A TestBrowser can use this object instead of a client in the same process. */
     client: { inject } as unknown as FastifyInstance,
     browser: new TestBrowser({ inject } as unknown as FastifyInstance, publicUrl, () => new Date()),
     exited,

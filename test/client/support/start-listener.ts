@@ -1,4 +1,4 @@
-// A port to which the program under test must not connect.
+// Opens a port to which the program under test must not connect.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { Test } from 'tap'

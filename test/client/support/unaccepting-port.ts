@@ -17,7 +17,7 @@ const listen = `
   })
 `
 
-/** Resolves to the address of the port when a connection to it hangs. */
+/** Resolves to the address of the port as soon as a connection to this port hangs. */
 export async function startUnacceptingPort(t: Test): Promise<string> {
   const worker = new Worker(listen, { eval: true })
   const [port] = (await once(worker, 'message')) as [number]

@@ -54,7 +54,7 @@ t.test(
 )
 
 t.test(
-  'UP-03, F-06, F-07: if a call is slow, the visitor gets a page within eleven seconds, and the socket is closed',
+  'UP-03, F-06, F-07: if an API call is slow, the visitor gets a page within eleven seconds, and the socket is closed',
   async t => {
     const cases = Object.entries(slow).map(async ([what, script]) => {
       const api = await startRawUpstream(t, script)
@@ -84,8 +84,7 @@ t.test('UP-03: one deadline limits the total time of all calls of a request', as
   await signIn(browser)
   const form = readForm(await browser.get('/note'), '/note')
   /**
-   * Each call is within its own deadline. Each call is fast enough, but together the calls take longer than the request
-   * may take.
+   * Each call is fast enough for its own deadline, but together the calls take longer than the whole request may take.
    */
   const slowly = (script: Script) => async (request: Received, response: ServerResponse) => {
     await wait(250)
@@ -126,7 +125,8 @@ for (const scheme of ['http', 'https'] as const) {
   const start = (t: Test) => (scheme === 'http' ? startUnacceptingPort(t) : startSilent(t))
   t.test(`${what}, the visitor gets a page within four seconds`, async t => {
     const url = (await start(t)).replace('http:', `${scheme}:`)
-    // At its start the client asks for the metadata, and waits for a connection, too. That time must not be measured.
+    // At its start, the client also waits for a connection, to request the metadata. The test must not measure that
+    // time.
     const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: url } })
     const started = await beginLogin(browser)
     const [page, took] = await timed(browser.get(callbackUrl(started), { site: 'cross-site' }))

@@ -1,4 +1,4 @@
-// Many calls at once, and connections that the other side closes at the wrong moment.
+// Many calls at once, and connections that the portal or the API closes at the wrong moment.
 
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
@@ -39,8 +39,8 @@ t.test('UP-08: while 500 pages wait for the API, the other pages work, and after
 t.test(
   'UP-16: if the API closes idle connections at the moment when the client uses them again, every page works',
   async t => {
-    // The API closes the connection before the next request is sent, while this request is on its way, or after its
-    // arrival.
+    // The API closes the connection before the client sends the next request, while that request is on its way, or
+    // after its arrival.
     const api = await startRawUpstream(t, async (socket, _request, count) => {
       socket.write(things)
       for (let turns = count % 8; turns > 0; turns--) await setImmediate()
@@ -69,18 +69,21 @@ t.test('UP-16: if the API resets some connections when the client uses them agai
   t.same([...statuses], [200])
 })
 
-t.test('UP-07, UP-16: a POST whose connection is reset shows an error and is not sent again', async t => {
-  const api = await startRawUpstream(t, socket => socket.write(things))
-  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
-  await signIn(browser)
-  t.equal((await browser.get('/page')).statusCode, 200, 'the connection is open')
-  const form = readForm(await browser.get('/note'), '/note')
-  api.script = socket => socket.resetAndDestroy()
-  const page = await browser.post('/note', form)
-  t.equal(page.statusCode, 502)
-  t.match(textOf(page, 'problem'), upstreamTexts.api.unreachable)
-  t.equal(api.requests.filter(request => request.startsWith('POST')).length, 1)
-})
+t.test(
+  'UP-07, UP-16: if the connection of a POST is reset, the page shows an error, and the client does not send the POST again',
+  async t => {
+    const api = await startRawUpstream(t, socket => socket.write(things))
+    const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+    await signIn(browser)
+    t.equal((await browser.get('/page')).statusCode, 200, 'the connection is open')
+    const form = readForm(await browser.get('/note'), '/note')
+    api.script = socket => socket.resetAndDestroy()
+    const page = await browser.post('/note', form)
+    t.equal(page.statusCode, 502)
+    t.match(textOf(page, 'problem'), upstreamTexts.api.unreachable)
+    t.equal(api.requests.filter(request => request.startsWith('POST')).length, 1)
+  },
+)
 
 t.test('UP-07: if the connection of a GET is reset, the client repeats the GET once', async t => {
   const api = await startRawUpstream(t, (socket, _request, count) =>
@@ -96,12 +99,15 @@ t.test('UP-07: if the connection of a GET is reset, the client repeats the GET o
   t.equal(api.requests.length, 4)
 })
 
-t.test('UP-07: a token exchange whose connection is reset is not sent again', async t => {
-  const portal = await startRawUpstream(t, socket => socket.resetAndDestroy())
-  const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
-  t.equal((await signIn(browser)).statusCode, 502)
-  t.equal(portal.requests.length, 1)
-})
+t.test(
+  'UP-07: if the connection of a token exchange is reset, the client does not send the exchange again',
+  async t => {
+    const portal = await startRawUpstream(t, socket => socket.resetAndDestroy())
+    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
+    t.equal((await signIn(browser)).statusCode, 502)
+    t.equal(portal.requests.length, 1)
+  },
+)
 
 for (const status of [429, 503]) {
   t.test(
@@ -139,7 +145,7 @@ for (const status of [429, 503]) {
   )
 }
 
-t.test('DO-14: a page makes one call, and one more call if the session is renewed', async t => {
+t.test('DO-14: for a page the client makes one call, and one more call if it renews the session', async t => {
   const { browser, platform, clock } = await buildTestClient(t, { scripts: smallApi })
   const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
   const calls = async (work: Promise<unknown>) => {

@@ -15,19 +15,22 @@ async function start(t: Test) {
 }
 
 for (const status of [301, 302, 303, 307, 308, 300, 304]) {
-  t.test(`UP-02, F-14: a ${status} at the exchange is not followed and begins no session`, async t => {
-    const { browser, platform, listener } = await start(t)
-    platform.answer('POST /api/exchangeToken', { status, headers: { location: `${listener.url}/steal` }, body: '' })
-    const page = await signIn(browser)
-    t.equal(page.statusCode, 502)
-    t.match(textOf(page), upstreamTexts.portal.unexpected)
-    t.equal(page.headers.location, undefined)
-    t.equal(browser.cookie('__Host-session'), undefined)
-    t.equal(listener.connections, 0)
-    t.equal(platform.received('POST /api/exchangeToken').length, 1)
-  })
+  t.test(
+    `UP-02, F-14: if the portal answers the exchange with ${status}, the client does not follow the redirect, and no session begins`,
+    async t => {
+      const { browser, platform, listener } = await start(t)
+      platform.answer('POST /api/exchangeToken', { status, headers: { location: `${listener.url}/steal` }, body: '' })
+      const page = await signIn(browser)
+      t.equal(page.statusCode, 502)
+      t.match(textOf(page), upstreamTexts.portal.unexpected)
+      t.equal(page.headers.location, undefined)
+      t.equal(browser.cookie('__Host-session'), undefined)
+      t.equal(listener.connections, 0)
+      t.equal(platform.received('POST /api/exchangeToken').length, 1)
+    },
+  )
 
-  t.test(`UP-02, F-14: a ${status} of the API is not followed`, async t => {
+  t.test(`UP-02, F-14: if the API answers with ${status}, the client does not follow the redirect`, async t => {
     const { browser, platform, listener } = await start(t)
     await signIn(browser)
     const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
@@ -41,38 +44,41 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
 }
 
 for (const status of [301, 302, 303, 307, 308]) {
-  t.test(`UP-02: a ${status} at the renewal, the revocation and the metadata is not followed`, async t => {
-    const { browser, platform, listener, clock } = await start(t)
-    const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
-    platform.answer('GET /.well-known/oauth-authorization-server', {
-      body: { issuer: platform.url, revocation_endpoint: `${platform.url}/api/revokeToken` },
-    })
-    clock.advance(3_600)
-    await signIn(browser)
-    clock.advance(3_590)
-    platform.answer('POST /api/exchangeToken', redirect)
-    t.equal((await browser.get('/page')).statusCode, 200, 'the old access token must still work')
-    clock.advance(60)
-    t.equal((await browser.get('/page')).statusCode, 502)
-    t.ok(
-      browser.names().some(name => name.startsWith('__Host-refresh')),
-      'the session must not end',
-    )
+  t.test(
+    `UP-02: if a renewal, a revocation or the metadata gets a ${status}, the client does not follow the redirect`,
+    async t => {
+      const { browser, platform, listener, clock } = await start(t)
+      const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
+      platform.answer('GET /.well-known/oauth-authorization-server', {
+        body: { issuer: platform.url, revocation_endpoint: `${platform.url}/api/revokeToken` },
+      })
+      clock.advance(3_600)
+      await signIn(browser)
+      clock.advance(3_590)
+      platform.answer('POST /api/exchangeToken', redirect)
+      t.equal((await browser.get('/page')).statusCode, 200, 'the old access token must still work')
+      clock.advance(60)
+      t.equal((await browser.get('/page')).statusCode, 502)
+      t.ok(
+        browser.names().some(name => name.startsWith('__Host-refresh')),
+        'the session must not end',
+      )
 
-    platform.answer('POST /api/revokeToken', redirect)
-    t.equal((await browser.post('/logout')).statusCode, 303)
-    t.equal(platform.received('POST /api/revokeToken').length, 1)
+      platform.answer('POST /api/revokeToken', redirect)
+      t.equal((await browser.post('/logout')).statusCode, 303)
+      t.equal(platform.received('POST /api/revokeToken').length, 1)
 
-    platform.answer('GET /.well-known/oauth-authorization-server', redirect)
-    clock.advance(3_600)
-    const asked = platform.received('GET /.well-known/oauth-authorization-server').length
-    t.equal((await browser.get('/login')).statusCode, 302)
-    t.equal(platform.received('GET /.well-known/oauth-authorization-server').length, asked + 1)
-    t.equal(listener.connections, 0)
-  })
+      platform.answer('GET /.well-known/oauth-authorization-server', redirect)
+      clock.advance(3_600)
+      const asked = platform.received('GET /.well-known/oauth-authorization-server').length
+      t.equal((await browser.get('/login')).statusCode, 302)
+      t.equal(platform.received('GET /.well-known/oauth-authorization-server').length, asked + 1)
+      t.equal(listener.connections, 0)
+    },
+  )
 }
 
-t.test('UP-01: the client calls no address that it finds in a request, token, callback or answer', async t => {
+t.test('UP-01: the client never calls an address from a request, a token, a callback or an answer', async t => {
   const { browser, platform, listener, clock } = await start(t)
   const evil = listener.url
   platform.answer('GET /.well-known/oauth-authorization-server', {

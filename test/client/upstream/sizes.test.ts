@@ -60,23 +60,26 @@ for (const [what, [head, bytes]] of Object.entries(endless)) {
     ['exchange', 64 * 1024],
     ['API', 8 * mebibyte],
   ] as const) {
-    t.test(`UP-04, F-12: ${what} at the ${where} is cut off, and costs little memory`, async t => {
-      const total: Total = { bytes: 0, mostHeld: 0 }
-      const upstream = await startRawUpstream(t, socket => pour(socket, head, bytes, total))
-      const setting = where === 'API' ? 'API_URL' : 'LOGIN_URL'
-      const { browser } = await buildTestClient(t, { environment: { [setting]: upstream.url } })
-      if (where === 'API') await signIn(browser)
-      const before = liveBytes()
-      const page = where === 'API' ? await browser.get('/page') : await signIn(browser)
-      const grown = Math.max(total.mostHeld, heldBytes()) - before
-      t.equal(page.statusCode, 502)
-      t.match(textOf(page), upstreamTexts[where === 'API' ? 'api' : 'portal'].unexpected)
-      t.ok(grown < 50 * mebibyte, `${Math.round(grown / mebibyte)} MB more`)
-      t.ok(total.bytes < most + 8 * mebibyte, `${total.bytes} bytes went into the connection`)
-      t.equal(browser.cookie('__Host-session') === undefined, where === 'exchange')
-      t.equal((await browser.get('/health/live')).statusCode, 200)
-      await total.hungUp
-    })
+    t.test(
+      `UP-04, F-12: if the client receives ${what} (${where}), it stops reading, and uses little memory`,
+      async t => {
+        const total: Total = { bytes: 0, mostHeld: 0 }
+        const upstream = await startRawUpstream(t, socket => pour(socket, head, bytes, total))
+        const setting = where === 'API' ? 'API_URL' : 'LOGIN_URL'
+        const { browser } = await buildTestClient(t, { environment: { [setting]: upstream.url } })
+        if (where === 'API') await signIn(browser)
+        const before = liveBytes()
+        const page = where === 'API' ? await browser.get('/page') : await signIn(browser)
+        const grown = Math.max(total.mostHeld, heldBytes()) - before
+        t.equal(page.statusCode, 502)
+        t.match(textOf(page), upstreamTexts[where === 'API' ? 'api' : 'portal'].unexpected)
+        t.ok(grown < 50 * mebibyte, `${Math.round(grown / mebibyte)} MB more`)
+        t.ok(total.bytes < most + 8 * mebibyte, `${total.bytes} bytes went into the connection`)
+        t.equal(browser.cookie('__Host-session') === undefined, where === 'exchange')
+        t.equal((await browser.get('/health/live')).statusCode, 200)
+        await total.hungUp
+      },
+    )
   }
 }
 

@@ -1,4 +1,4 @@
-// What visitors see for each status of the API, and which parts of a call and its answer are never passed on or logged.
+// What visitors see for each status of the API. Some parts of a call and its answer must never be passed on or logged.
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -38,21 +38,24 @@ t.test('UP-14: after a 401 of the API the session is renewed once and the page i
   t.ok(setCookieLines(page).some(line => line.startsWith('__Host-session=')))
 })
 
-t.test('F-23: an access token that expires during a slow call is renewed once, and the page is shown', async t => {
-  const { browser, platform, clock, log } = await start(t)
-  platform.answer('GET /things', async (_request, response) => {
-    const isFirst = platform.received('GET /things').length === 1
-    if (isFirst) clock.advance(3_601)
-    send(response, isFirst ? unauthorized : { body: ['one'] })
-  })
-  const page = await browser.get('/page')
-  t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'one')
-  t.equal(platform.received('POST /api/exchangeToken').length, 2)
-  const events = log.map(line => JSON.parse(line).event)
-  for (const event of ['access_token_refused', 'session_renewed'])
-    t.equal(events.filter(one => one === event).length, 1, `LG-04: ${event}`)
-})
+t.test(
+  'F-23: if the access token expires during a slow call, the client renews it once, and the page is shown',
+  async t => {
+    const { browser, platform, clock, log } = await start(t)
+    platform.answer('GET /things', async (_request, response) => {
+      const isFirst = platform.received('GET /things').length === 1
+      if (isFirst) clock.advance(3_601)
+      send(response, isFirst ? unauthorized : { body: ['one'] })
+    })
+    const page = await browser.get('/page')
+    t.equal(page.statusCode, 200)
+    t.match(textOf(page), 'one')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2)
+    const events = log.map(line => JSON.parse(line).event)
+    for (const event of ['access_token_refused', 'session_renewed'])
+      t.equal(events.filter(one => one === event).length, 1, `LG-04: ${event}`)
+  },
+)
 
 t.test('UP-14: the session continues if the API fails after a renewal', async t => {
   const { browser, platform } = await start(t)
@@ -269,7 +272,7 @@ t.test('UP-12: from the browser’s request the client sends only a harmless req
 })
 
 for (const id of ['<script>alert(1)</script>', 'a b', 'x'.repeat(65), '../../etc', 'a;b', 'é', '']) {
-  t.test(`LG-05: the request id ${JSON.stringify(id.slice(0, 30))} is replaced by a new id`, async t => {
+  t.test(`LG-05: the client replaces the request id ${JSON.stringify(id.slice(0, 30))} with a new id`, async t => {
     const { browser, platform, log } = one
     const lines = log.length
     platform.answer('GET /things', { status: 500, body: '' })

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { buildTestClient } from '../support/build-test-client.ts'
 import { smallProduct } from '../support/small-product.ts'
 
-/** A client whose product has these files, and a page with the address of the asset that the query names. */
+/** A client whose product has these files. The product's page shows the address of the asset that the query names. */
 function start(t: Test, files: Record<string, string>) {
   const views = t.testdir()
   for (const [name, text] of Object.entries(files)) {

@@ -56,7 +56,7 @@ const one = await start(t)
 
 for (const [what, headers] of Object.entries(refused)) {
   const id = 'host' in headers || 'x-forwarded-host' in headers ? 'PG-02' : 'PG-01'
-  t.test(`${id}: a POST with ${what} is refused, and no call is made`, async t => {
+  t.test(`${id}: a POST with ${what} is refused, and the client makes no call`, async t => {
     const { forms, send, platform } = one
     const calls = platform.received().length
     for (const url of Object.keys(forms)) {
@@ -131,7 +131,7 @@ t.test('PG-04: GET and HEAD change nothing, even with the Strict cookies', async
   t.equal((await browser.get('/page')).statusCode, 200, 'the visitor must still be signed in')
 })
 
-t.test('PG-04: a link cannot fill in a form', async t => {
+t.test('PG-04: the query of a link cannot fill in a form', async t => {
   const { browser } = await start(t)
   t.notMatch((await browser.get('/note?note=planted')).body, 'planted')
 })

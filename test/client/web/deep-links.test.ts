@@ -1,4 +1,5 @@
-// Links from mails and other sites to signed-in pages. The browser sends the Strict cookies with the second request only.
+// Links from mails and other sites to signed-in pages. The browser sends the Strict cookies only with the second
+// request.
 
 import t from 'tap'
 import { around } from '../../../src/client/texts.ts'
@@ -11,7 +12,7 @@ import { smallApi as scripts } from '../support/small-product.ts'
 
 const pages = ['/page', '/page?q=wea&page=1', '/note', '/page/1']
 
-t.test('PG-12: a link from another site leads a signed-in visitor to the page after two requests', async t => {
+t.test('PG-12: if a signed-in visitor follows a link from another site, the second request shows the page', async t => {
   const { browser } = await buildTestClient(t, { scripts })
   await signIn(browser)
   for (const path of pages) {
@@ -26,18 +27,21 @@ t.test('PG-12: a link from another site leads a signed-in visitor to the page af
   }
 })
 
-t.test('PG-12: without a session a link from another site leads to the login after three requests', async t => {
-  const { browser } = await buildTestClient(t, { scripts })
-  for (const path of pages) {
-    const first = await browser.get(path, { site: 'cross-site' })
-    const second = await browser.get(refreshTarget(first)!, { site: 'same-origin' })
-    t.equal(second.statusCode, 302, path)
-    t.equal(second.headers.location, `/login?${new URLSearchParams({ returnTo: path })}`)
-    const third = await browser.get(String(second.headers.location), { site: 'same-origin' })
-    t.equal(third.statusCode, 302, path)
-    t.match(third.headers.location, /^http:\/\/127\.0\.0\.1:\d+\/\?/, path)
-  }
-})
+t.test(
+  'PG-12: if a visitor without a session follows a link from another site, the third request begins the login',
+  async t => {
+    const { browser } = await buildTestClient(t, { scripts })
+    for (const path of pages) {
+      const first = await browser.get(path, { site: 'cross-site' })
+      const second = await browser.get(refreshTarget(first)!, { site: 'same-origin' })
+      t.equal(second.statusCode, 302, path)
+      t.equal(second.headers.location, `/login?${new URLSearchParams({ returnTo: path })}`)
+      const third = await browser.get(String(second.headers.location), { site: 'same-origin' })
+      t.equal(third.statusCode, 302, path)
+      t.match(third.headers.location, /^http:\/\/127\.0\.0\.1:\d+\/\?/, path)
+    }
+  },
+)
 
 t.test('PG-12: a form from another site is refused, and the error page does not redirect by itself', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
@@ -75,14 +79,17 @@ t.test('PG-13: if the Strict cookies arrive with a request from another site, th
   }
 })
 
-t.test('PG-13: a session cookie that cannot be unsealed leads to the login and not into a loop', async t => {
-  const { client } = await buildTestClient(t, { scripts })
-  const headers = { cookie: '__Host-session=of-another-key', 'sec-fetch-site': 'cross-site' }
-  const answer = await client.inject({ url: '/page', headers })
-  t.equal(answer.statusCode, 302)
-  t.match(answer.headers.location, /^\/login\?/)
-  t.ok(setCookieLines(answer).some(line => line.startsWith('__Host-session=; Max-Age=0')))
-})
+t.test(
+  'PG-13: if the client cannot unseal a session cookie, it redirects to the login and deletes the cookie, so no loop begins',
+  async t => {
+    const { client } = await buildTestClient(t, { scripts })
+    const headers = { cookie: '__Host-session=of-another-key', 'sec-fetch-site': 'cross-site' }
+    const answer = await client.inject({ url: '/page', headers })
+    t.equal(answer.statusCode, 302)
+    t.match(answer.headers.location, /^\/login\?/)
+    t.ok(setCookieLines(answer).some(line => line.startsWith('__Host-session=; Max-Age=0')))
+  },
+)
 
 t.test('PG-12: the start page knows who is signed in, even if the visitor comes from another site', async t => {
   const { browser } = await buildTestClient(t, { scripts })

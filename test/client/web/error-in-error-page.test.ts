@@ -36,7 +36,7 @@ const isPlain = (t: Test, page: { statusCode: number; headers: Record<string, un
 }
 
 for (const template of ['message.eta', 'layout.eta']) {
-  t.test(`PG-20: if ${template} fails, every error leads to a plain page and a line of the log`, async t => {
+  t.test(`PG-20: if ${template} fails, every error leads to a plain page and a log line`, async t => {
     const { browser, log } = await buildBroken(t, template)
     await signIn(browser)
     for (const path of ['/nowhere', '/page', '/exchangeToken?code=x', '/page/%ff']) {

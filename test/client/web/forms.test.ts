@@ -1,4 +1,5 @@
-// A form with one field: shown, sent, refused, and kept while the visitor signs in again.
+// A form with one field: the client shows the form, carries it out or refuses it, and keeps it while the visitor signs
+// in again.
 
 import t from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
@@ -46,7 +47,7 @@ t.test(
   },
 )
 
-t.test('a draft is kept until the next login and shown once', async t => {
+t.test('a draft is kept until the next login, and is shown only once', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const form = { ...readForm(await browser.get('/note', { site: 'same-origin' }), '/note'), note: 'a long thought' }
@@ -74,7 +75,7 @@ t.test('a draft that is too long for a cookie is shown at once, with a link for 
   t.match(ended.body, /href="\/login\?returnTo=%2Fnote" target="_blank"/)
 })
 
-t.test('a draft is kept if the page with its form fails', async t => {
+t.test('if the page that shows a draft fails, the client keeps the draft', async t => {
   let isBroken = false
   const product: TestProduct = {
     ...smallProduct,

@@ -7,7 +7,7 @@ import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-
 import { readForm } from '../support/read-form.ts'
 import { smallApi } from '../support/small-product.ts'
 
-/** One answer of every kind, by a description of the answer. */
+/** Returns one answer of every kind, by a description of the answer. */
 async function everyAnswer(t: Test, environment: Record<string, string> = {}) {
   const test = await buildTestClient(t, { scripts: smallApi, environment })
   const { browser, client, platform } = test
@@ -121,7 +121,7 @@ t.test(
   },
 )
 
-t.test('PG-10: over plain http Strict-Transport-Security is not sent', async t => {
+t.test('PG-10: if the public address is http, answers have no Strict-Transport-Security', async t => {
   for (const [what, { headers }] of Object.entries(answers))
     t.equal(headers['strict-transport-security'], undefined, what)
 })

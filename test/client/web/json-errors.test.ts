@@ -112,7 +112,7 @@ for (const [what, { method, url, headers, status, code, message }] of Object.ent
       ...(method === 'POST' && { payload: '{}' }),
     })
 
-  t.test(`${what} is answered with ${status} in JSON if the script asks for JSON`, async t => {
+  t.test(`if a script asks for JSON, ${what} is answered with ${status} in JSON`, async t => {
     const test = await start(t)
     for (const accept of Object.values(accepted)) {
       const answer = await send(test, accept)
@@ -134,7 +134,7 @@ for (const [what, { method, url, headers, status, code, message }] of Object.ent
     }
   })
 
-  t.test(`${what} is answered with a page and ${status} if the request does not ask for JSON`, async t => {
+  t.test(`if a request does not ask for JSON, ${what} is answered with ${status} and a page`, async t => {
     const test = await start(t)
     for (const [accept, value] of Object.entries(declined)) {
       const answer = await send(test, value)
@@ -169,7 +169,7 @@ for (const [what, headers] of [
   })
 }
 
-t.test('a script that asks for HTML, such as a prefetch, gets a page', async t => {
+t.test('if a script asks for HTML, for example to prefetch a page, it is redirected like a visitor', async t => {
   const { client } = await start(t)
   const headers = { ...own, accept: 'text/html', 'sec-fetch-dest': 'empty' }
   t.equal((await client.inject({ method: 'GET', url: '/page', headers })).statusCode, 302)

@@ -1,4 +1,4 @@
-// Requests that are too large or malformed are refused early with a page, and no text makes a check slow.
+// The client refuses a request that is too large or malformed early, with a page. No text can make a check slow.
 
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
@@ -65,7 +65,7 @@ for (const type of [
   'nonsense',
 ]) {
   const id = type.startsWith('multipart') ? 'DO-08' : 'PG-18'
-  t.test(`${id}: a POST of type ${JSON.stringify(type)} is refused, and no call is made`, async t => {
+  t.test(`${id}: a POST of type ${JSON.stringify(type)} is refused, and the client makes no call`, async t => {
     const { post, platform } = one
     const calls = platform.received().length
     for (const payload of [
@@ -78,7 +78,7 @@ for (const type of [
   })
 }
 
-t.test('PG-18: the content type of a form may be in capitals and have a charset', async t => {
+t.test('PG-18: the content type of a form may be written in capital letters and have a charset', async t => {
   const { post } = await start(t)
   t.equal((await post('note=x', 'Application/X-WWW-Form-URLEncoded; charset=UTF-8')).statusCode, 409)
 })
@@ -155,15 +155,18 @@ for (const [what, request] of [
   })
 }
 
-t.test('DO-11: a request with two hosts, no host or another host does not get around any check', async t => {
-  const { client } = await buildTestClient(t)
-  const without = await exchangeRaw(client, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n')
-  t.match(without, /^HTTP\/1\.1 400 /)
-  t.match(without, '\r\nx-content-type-options: nosniff\r\n', 'PG-09: the answer must have the security headers')
-  const two = await exchangeRaw(client, rawGet('/login', { Host: 'evil.test' }))
-  const absolute = await exchangeRaw(client, rawGet('http://evil.test/login'))
-  for (const answer of [two, absolute]) t.notMatch(answer, 'evil.test')
-})
+t.test(
+  'DO-11: a request with two Host headers, without a Host header or with another host cannot avoid any check',
+  async t => {
+    const { client } = await buildTestClient(t)
+    const without = await exchangeRaw(client, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n')
+    t.match(without, /^HTTP\/1\.1 400 /)
+    t.match(without, '\r\nx-content-type-options: nosniff\r\n', 'PG-09: the answer must have the security headers')
+    const two = await exchangeRaw(client, rawGet('/login', { Host: 'evil.test' }))
+    const absolute = await exchangeRaw(client, rawGet('http://evil.test/login'))
+    for (const answer of [two, absolute]) t.notMatch(answer, 'evil.test')
+  },
+)
 
 t.test('DO-03: more than 16 KiB of headers or two thousand headers get a 431', async t => {
   const { client } = await buildTestClient(t)
@@ -173,7 +176,7 @@ t.test('DO-03: more than 16 KiB of headers or two thousand headers get a 431', a
   t.match(await exchangeRaw(client, rawGet('/', many)), /^HTTP\/1\.1 (431|400) /)
 })
 
-t.test('DO-13: too many cookies of this host get a 431 that says what to do', async t => {
+t.test('DO-13: if the cookies of this host are too many, the visitor gets a 431 that says what to do', async t => {
   const { client, cookie } = await start(t)
   const planted = Array.from({ length: 5 }, (_, index) => `planted-${index}=${'x'.repeat(4_000)}`).join('; ')
   const answer = await exchangeRaw(client, rawGet('/page', { cookie: `${cookie}; ${planted}` }))

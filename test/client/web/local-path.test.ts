@@ -44,7 +44,7 @@ t.test('a fragment is left out, because it never reaches a server', async t => {
   t.equal(localPath('/notes#end'), '/notes')
 })
 
-t.test('only a text can be a path', async t => {
+t.test('localPath accepts only strings', async t => {
   for (const value of [undefined, null, '', 7, ['/notes'], { path: '/' }]) t.equal(localPath(value), undefined)
 })
 

@@ -99,7 +99,7 @@ t.test('a body that is not JSON gets a 400, and the answer does not quote it', a
   t.same(platform.received('POST /things'), [])
 })
 
-t.test('without a session, a POST that belongs to no form does nothing', async t => {
+t.test('without a session, a POST that belongs to no form is refused and changes nothing', async t => {
   const { post, platform } = await start(t)
   const answer = await post('/things.json', '{"name":"one"}', { ...json, ...own }, '')
   t.equal(answer.statusCode, 401)

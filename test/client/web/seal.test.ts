@@ -30,7 +30,7 @@ t.test('CK-05: a sealed value does not contain its payload, and every sealed val
   t.equal(new Set(values).size, 100)
   for (const value of values) {
     t.match(value, /^[\w-]+$/)
-    // Three letters of the payload would occur by chance in one run of twenty.
+    // Do not compare only three letters: they would occur by chance in one run of twenty.
     t.notMatch(value, payload.slice(0, 8))
     t.notMatch(Buffer.from(value, 'base64url').toString('latin1'), payload.slice(0, 8))
   }

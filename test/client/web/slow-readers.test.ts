@@ -1,5 +1,5 @@
-// A visitor who reads an answer very slowly occupies little memory, and a connection for a limited time. The deadlines
-// are shortened.
+// A visitor who reads an answer very slowly occupies little memory, and occupies a connection only for a limited time.
+// The deadlines are shortened.
 import t from 'tap'
 import { openSocket } from '../../support/raw-socket.ts'
 import { timed } from '../../support/stopwatch.ts'
@@ -11,7 +11,7 @@ import { smallHeap, spawnClient } from '../support/spawn-client.ts'
 /** A list of `count` texts of `length` characters. On a page each `&` takes five characters. */
 const thingsOf = (count: number, length: number) => Buffer.from(JSON.stringify(Array(count).fill('&'.repeat(length))))
 
-t.test('DO-07: 200 visitors who read half a megabyte at a byte a second do not exhaust the memory', async t => {
+t.test('DO-07: if 200 visitors read half a megabyte at one byte per second, the memory is not exhausted', async t => {
   const platform = await startScriptedPlatform(t, {
     'POST /api/exchangeToken': giveTokens(),
     'GET /things': { body: thingsOf(50, 2_000) },

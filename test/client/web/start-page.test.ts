@@ -10,7 +10,7 @@ import { type Script, send } from '../support/scripted-platform.ts'
 
 const onward = (page: { body: string }) => linksOf(page).filter(href => href === '/login' || href === '/page')
 
-t.test('a stranger gets only a link for signing in', async t => {
+t.test('a visitor without a session gets only a link to sign in', async t => {
   const { browser } = await buildTestClient(t)
   const page = await browser.get('/')
   t.same(onward(page), ['/login'])
@@ -37,36 +37,39 @@ for (const [what, isKept] of [
 
 const metadata = 'GET /.well-known/oauth-authorization-server'
 
-/** A document of the scripted portal with these members. */
+/** A metadata document of the scripted portal with these members. */
 const documentWith =
   (members: Record<string, unknown>): Script =>
   ({ headers }, response) =>
     send(response, { body: { issuer: `http://${headers.host}`, ...members } })
 
-t.test('after a sign-out the page says so and links to the portal’s sign-out, until the next login', async t => {
-  const listed = documentWith({ end_session_endpoint: 'https://elsewhere.test/end' })
-  const { browser, platform } = await buildTestClient(t, { scripts: { [metadata]: listed } })
-  await signIn(browser)
-  t.equal((await browser.post('/logout')).headers.location, '/')
-  t.match(textOf(await browser.get('/')), signInTexts.signedOut.notice)
-  for (const path of ['/', '/page', '/login']) {
-    const page = await browser.get(path, { site: path === '/login' ? 'cross-site' : 'none' })
-    t.match(textOf(page), around(signInTexts.signedOut.atPortal)[0].trim(), path)
-    t.ok(linksOf(page).includes(`${platform.url}/sign-out`), path)
-    t.notMatch(page.body, 'elsewhere.test', 'UP-01: no link uses an address of the metadata')
-  }
-  t.same(onward(await browser.get('/')), ['/login'])
-  await signIn(browser)
-  const page = await browser.get('/')
-  t.notMatch(textOf(page), signInTexts.signedOut.notice)
-  t.notMatch(page.body, '/sign-out')
-})
+t.test(
+  'from a sign-out until the next login, the page says that the visitor has signed out, and links to the portal’s sign-out',
+  async t => {
+    const listed = documentWith({ end_session_endpoint: 'https://elsewhere.test/end' })
+    const { browser, platform } = await buildTestClient(t, { scripts: { [metadata]: listed } })
+    await signIn(browser)
+    t.equal((await browser.post('/logout')).headers.location, '/')
+    t.match(textOf(await browser.get('/')), signInTexts.signedOut.notice)
+    for (const path of ['/', '/page', '/login']) {
+      const page = await browser.get(path, { site: path === '/login' ? 'cross-site' : 'none' })
+      t.match(textOf(page), around(signInTexts.signedOut.atPortal)[0].trim(), path)
+      t.ok(linksOf(page).includes(`${platform.url}/sign-out`), path)
+      t.notMatch(page.body, 'elsewhere.test', 'UP-01: no link uses an address of the metadata')
+    }
+    t.same(onward(await browser.get('/')), ['/login'])
+    await signIn(browser)
+    const page = await browser.get('/')
+    t.notMatch(textOf(page), signInTexts.signedOut.notice)
+    t.notMatch(page.body, '/sign-out')
+  },
+)
 
 const noSignOutPage: Record<string, Script> = {
-  'has no document': { status: 404, body: {} },
+  'has no metadata document': { status: 404, body: {} },
   'lists no page to sign out': documentWith({ revocation_endpoint: 'listed' }),
-  'lists it, but not as an address': documentWith({ end_session_endpoint: true }),
-  'lists it in a document of another issuer': {
+  'lists the page, but not as an address': documentWith({ end_session_endpoint: true }),
+  'lists the page in a document with another issuer': {
     body: { issuer: 'https://evil.test', end_session_endpoint: 'https://evil.test/sign-out' },
   },
   'never answers': () => new Promise(() => {}),
@@ -88,7 +91,7 @@ for (const [what, document] of Object.entries(noSignOutPage))
   })
 
 t.test(
-  'portal-sign-out-link: the page has the link while the metadata cannot be read, but not if the new metadata lists no sign-out',
+  'portal-sign-out-link: if the client cannot read the metadata again, the page keeps the link; if the new metadata lists no sign-out, the link disappears',
   async t => {
     const listed = documentWith({ end_session_endpoint: 'listed' })
     const { browser, platform, clock } = await buildTestClient(t, { scripts: { [metadata]: listed } })

@@ -1,4 +1,5 @@
-// The texts of every product: one place for all of them, replaced by a product, and chosen for each request.
+// The texts of every product: they are all in one place, a product can replace them, and the client chooses them for
+// each request.
 import { globSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { FieldError } from '../../../src/client/errors.ts'
@@ -126,7 +127,7 @@ t.test(
   },
 )
 
-t.test('the answer to a malformed HTTP request has texts that do not depend on the request', async t => {
+t.test('if an HTTP request is malformed, the texts of the answer do not depend on the request', async t => {
   const { client } = await buildWithTexts(t, { web: { errors: { byStatus: { 400: 'Das war nichts.' } } } })
   t.match(await exchangeRaw(client, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 .*Das war nichts\.$/s)
   t.match(await exchangeRaw(client, rawGet('/nowhere')), webTexts.errors.noPage)

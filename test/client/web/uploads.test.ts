@@ -93,22 +93,25 @@ for (const [what, headers] of [
     `${multipart}content-length: 5000000\r\ncookie: __Host-session=x; __Host-refresh-12345678=x\r\n`,
   ],
 ] as const)
-  t.test(`a body ${what} from a stranger is refused before it arrives, and the connection is closed`, async t => {
-    const { client, platform } = await start(t)
-    const calls = platform.received().length
-    const socket = await openSocket(client)
-    t.teardown(() => socket.destroy())
-    socket.write(head('/upload', headers))
-    const [answer] = await once(socket, 'data')
-    t.match(String(answer), /^HTTP\/1\.1 401 /)
-    t.match(String(answer), '"code":"sign_in_required"')
-    socket.write('x')
-    const closed = once(socket, 'close').then(() => 'closed')
-    t.equal(await Promise.race([closed, setTimeout(5_000, 'still open', { ref: false })]), 'closed')
-    t.equal(platform.received().length, calls, 'the client must make no calls')
-  })
+  t.test(
+    `if a visitor without a session sends a body ${what}, the client refuses the body before it arrives, and closes the connection`,
+    async t => {
+      const { client, platform } = await start(t)
+      const calls = platform.received().length
+      const socket = await openSocket(client)
+      t.teardown(() => socket.destroy())
+      socket.write(head('/upload', headers))
+      const [answer] = await once(socket, 'data')
+      t.match(String(answer), /^HTTP\/1\.1 401 /)
+      t.match(String(answer), '"code":"sign_in_required"')
+      socket.write('x')
+      const closed = once(socket, 'close').then(() => 'closed')
+      t.equal(await Promise.race([closed, setTimeout(5_000, 'still open', { ref: false })]), 'closed')
+      t.equal(platform.received().length, calls, 'the client must make no calls')
+    },
+  )
 
-t.test('a stranger who sends a form within the limit gets a page that says what to do', async t => {
+t.test('if a visitor without a session sends a form within the limit, the page says what to do', async t => {
   const { client } = await start(t)
   const answer = await client.inject({
     method: 'POST',
@@ -128,19 +131,22 @@ t.test('a stranger who sends a form within the limit gets a page that says what 
   t.match(textOf(upload), signInTexts.sessionEnded.message)
 })
 
-t.test('RF-09: a session that must be renewed is renewed after the body was accepted, and not before', async t => {
-  const { browser, platform, clock } = await start(t)
-  clock.advance(3601)
-  const renewals = () => platform.received('POST /api/exchangeToken').length
-  const before = renewals()
-  t.equal((await browser.fetch('/upload', { method: 'POST', form: file(6 * megabyte) })).statusCode, 413)
-  t.equal(renewals(), before)
-  t.same((await browser.fetch('/upload', { method: 'POST', form: file(10) })).json().bytes, 10)
-  t.equal(renewals(), before + 1)
-  t.match(browser.names(), ['__Host-session'])
-})
+t.test(
+  'RF-09: if an upload needs a renewed session, the client renews the session only after it has accepted the body',
+  async t => {
+    const { browser, platform, clock } = await start(t)
+    clock.advance(3601)
+    const renewals = () => platform.received('POST /api/exchangeToken').length
+    const before = renewals()
+    t.equal((await browser.fetch('/upload', { method: 'POST', form: file(6 * megabyte) })).statusCode, 413)
+    t.equal(renewals(), before)
+    t.same((await browser.fetch('/upload', { method: 'POST', form: file(10) })).json().bytes, 10)
+    t.equal(renewals(), before + 1)
+    t.match(browser.names(), ['__Host-session'])
+  },
+)
 
-t.test('a route can raise its deadline: the time for calls, and the time for the body to arrive', async t => {
+t.test('a route can raise two deadlines: the time for its calls, and the time for the body to arrive', async t => {
   const { browser, client } = await start(t)
   t.ok((await browser.fetch('/time')).json() > 59_000)
   t.ok((await browser.fetch('/usual-time')).json() <= 25_000)

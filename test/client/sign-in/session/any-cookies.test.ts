@@ -44,7 +44,7 @@ for (const name of foreignNames) {
 }
 
 t.test(
-  'any cookies lead to a page, even the client’s own cookies with other names, with changes or repeated',
+  'whatever cookies a browser sends, it gets a page, even if the client’s own cookies are renamed, changed or repeated',
   async t => {
     const { browser, client } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' }, scripts })
     await signIn(browser)

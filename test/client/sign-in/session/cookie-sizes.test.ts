@@ -24,7 +24,10 @@ async function buildWithToken(t: Test, length: number) {
   return { ...test, token }
 }
 
-/** The longest access token in characters, for a visitor whose id has 36 characters. Older clients accepted 3,538. */
+/**
+ * The length of the longest access token that fits, for a visitor whose id has 36 characters. Older clients accepted
+ * 3,538.
+ */
 const longestToken = 3540
 const longestRefreshToken = 86
 
@@ -229,7 +232,7 @@ t.test('CK-04: a refresh token that is too long is not kept, and the session end
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
 })
 
-t.test('CK-04: a 431 says what the visitor can do', async t => {
+t.test('CK-04: the page for status 431 says what the visitor can do', async t => {
   const { client } = await buildWithToken(t, 200)
   const answer = await exchangeRaw(client, rawGet('/', { cookie: `other=${'x'.repeat(17 * 1024)}` }))
   t.match(answer, /^HTTP\/1\.1 431 /)

@@ -13,8 +13,8 @@ async function addReplica(t: Test, { platform, clock, config }: Signed) {
 }
 
 /**
- * A portal that rotates refresh tokens. For `graceSeconds`, the previous refresh token gets the same successor again.
- * Any older token revokes the whole family.
+ * A portal that rotates refresh tokens. For `graceSeconds` after a renewal, the portal answers the previous refresh
+ * token with the same new token again. Any older token revokes all tokens of this login.
  */
 function rotatingPortal({ clock }: Signed, graceSeconds: number) {
   let count = 0

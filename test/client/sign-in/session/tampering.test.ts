@@ -1,4 +1,4 @@
-// Cookies that differ from those that were set: changed, cut, swapped, doubled, too old, or from another version.
+// Cookies that the client has not set in this form: changed, cut, swapped, doubled, too old, or from another version.
 import t, { type Test } from 'tap'
 import { exchangeRaw, rawGet } from '../../../support/raw-socket.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'

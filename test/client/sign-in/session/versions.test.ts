@@ -80,7 +80,10 @@ t.test('F-25: with the current version, the client accepts the payloads of these
   t.equal(platform.received(tokenRoute)[0]?.form.get('refresh_token'), 'a-refresh-token')
 })
 
-/** The list contains payloads of clients that had no versions. In such clients, a payload was an array of the fields. */
+/**
+ * The list also contains payloads of old clients, which had no version number. In these clients, a payload was an array
+ * of the fields.
+ */
 const otherVersions = {
   'the next version': (payload: object) => ({ ...payload, v: 2 }),
   'the version before': (payload: object) => ({ ...payload, v: 0 }),
