@@ -19,7 +19,7 @@ t.setTimeout(120_000)
 
 const doctor = resolve('src/client/operations/doctor.ts')
 
-/** Starts the demo with its data in this folder, visits it, and stops it. Returns what it printed. */
+/** Starts the demo with its data in this folder, visits it, and stops it. Returns what the demo printed. */
 async function visitDemo(
   t: Test,
   folder: string,
@@ -56,7 +56,7 @@ async function visitDemo(
   return output
 }
 
-t.test('the demo says that its client or password was changed, and --seed restores them', async t => {
+t.test('if the demo’s client or password was changed, the demo says so, and --seed restores both', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
@@ -88,7 +88,7 @@ t.test('the demo says that its client or password was changed, and --seed restor
   }
 })
 
-t.test('the demo prints what the laboratory says about a refused login, and no secret', async t => {
+t.test('the demo prints what the laboratory says about a refused login, and prints no secret', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
@@ -114,7 +114,7 @@ t.test('the demo prints what the laboratory says about a refused login, and no s
   t.notMatch(output, 'secret-state')
 })
 
-t.test('the demo reads its ports from .env, but not the addresses and secrets of a real platform', async t => {
+t.test('the demo reads its ports from .env, but ignores the addresses and secrets of a real platform', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
@@ -138,39 +138,45 @@ PUBLIC_URL=https://client.example
   t.match(output, `Lab: http://127.0.0.1:${ports[3]}\n`)
 })
 
-t.test('with --https a login works, the certificate is kept, and http works later with the same data', async t => {
-  const folder = mkdtempSync(join(tmpdir(), 'demo-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
-  const readCertificate = () => readFileSync(join(folder, 'data/demo-certificate.pem'), 'utf8')
-  const signInAt = async (scheme: string) => {
-    const { password } = JSON.parse(readFileSync(join(folder, 'data/demo.json'), 'utf8')) as { password: string }
-    const [publicUrl, portalUrl] = [`${scheme}://localhost:${ports[0]}`, `${scheme}://127.0.0.1:${ports[1]}`]
-    const person = { email: 'developer@example.test', password }
-    const page = await logIn(new HttpBrowser(), { publicUrl, portalUrl, person })
-    t.equal(page.url, `${publicUrl}/applications`)
-    t.match(page.text, 'Reference client')
-  }
+t.test(
+  'with --https a login works and the demo keeps its certificate, and later the demo works over http with the same data',
+  async t => {
+    const folder = mkdtempSync(join(tmpdir(), 'demo-'))
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+    const readCertificate = () => readFileSync(join(folder, 'data/demo-certificate.pem'), 'utf8')
+    const signInAt = async (scheme: string) => {
+      const { password } = JSON.parse(readFileSync(join(folder, 'data/demo.json'), 'utf8')) as { password: string }
+      const [publicUrl, portalUrl] = [`${scheme}://localhost:${ports[0]}`, `${scheme}://127.0.0.1:${ports[1]}`]
+      const person = { email: 'developer@example.test', password }
+      const page = await logIn(new HttpBrowser(), { publicUrl, portalUrl, person })
+      t.equal(page.url, `${publicUrl}/applications`)
+      t.match(page.text, 'Reference client')
+    }
 
-  const output = await visitDemo(t, folder, ports, '--https', async () => {
-    trust({ cert: readCertificate() })
-    await signInAt('https')
-    const lab = await fetch(`https://127.0.0.1:${ports[3]}/lab/v1/logins`)
-    t.match(await lab.text(), '"outcome":"signed in"')
-    await t.rejects(fetch(`http://localhost:${ports[0]}`), 'the client must not answer without TLS')
-  })
-  t.match(output, `Open: https://localhost:${ports[0]}\n`)
-  t.match(output, `Lab: https://127.0.0.1:${ports[3]}\nYour browser warns you about the certificate`)
-  t.equal(output.trim().split('\n').length, 5)
-  t.equal(statSync(join(folder, 'data/demo-certificate-key.pem')).mode & 0o077, 0, 'others cannot read the key')
+    const output = await visitDemo(t, folder, ports, '--https', async () => {
+      trust({ cert: readCertificate() })
+      await signInAt('https')
+      const lab = await fetch(`https://127.0.0.1:${ports[3]}/lab/v1/logins`)
+      t.match(await lab.text(), '"outcome":"signed in"')
+      await t.rejects(fetch(`http://localhost:${ports[0]}`), 'the client must not answer without TLS')
+    })
+    t.match(output, `Open: https://localhost:${ports[0]}\n`)
+    t.match(output, `Lab: https://127.0.0.1:${ports[3]}\nYour browser warns you about the certificate`)
+    t.equal(output.trim().split('\n').length, 5)
+    t.equal(statSync(join(folder, 'data/demo-certificate-key.pem')).mode & 0o077, 0, 'others cannot read the key')
 
-  const first = readCertificate()
-  t.notMatch(await visitDemo(t, folder, ports, '--https'), 'Since the first start of the demo')
-  t.equal(readCertificate(), first, 'the certificate must stay the same')
-  t.notMatch(await visitDemo(t, folder, ports, undefined, () => signInAt('http')), 'Since the first start of the demo')
-})
+    const first = readCertificate()
+    t.notMatch(await visitDemo(t, folder, ports, '--https'), 'Since the first start of the demo')
+    t.equal(readCertificate(), first, 'the certificate must stay the same')
+    t.notMatch(
+      await visitDemo(t, folder, ports, undefined, () => signInAt('http')),
+      'Since the first start of the demo',
+    )
+  },
+)
 
-t.test('doctor checks a client over https if NODE_EXTRA_CA_CERTS names its certificate', async t => {
+t.test('if NODE_EXTRA_CA_CERTS names the demo’s certificate, the doctor can check the client over https', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])

@@ -1,4 +1,4 @@
-// The output of `--help` for each command, in a folder where the command itself would change files.
+// The output of `--help` for each command. The folder contains files that the command would change without `--help`.
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -21,7 +21,7 @@ const commands = [
 
 t.ok(commands.includes('doctor'), 'a starter has some of them')
 for (const name of commands)
-  t.test(`npm run ${name} -- --help prints how it is used, exits with 0, and does nothing`, async t => {
+  t.test(`npm run ${name} -- --help prints how to use the command, exits with 0, and does nothing`, async t => {
     const folder = t.testdir({ '.env.example': 'COOKIE_KEYS=\n', 'package.json': '{}' })
     mkdirSync(`${folder}/src/sandbox`, { recursive: true })
     mkdirSync(`${folder}/bench`)

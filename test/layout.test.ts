@@ -7,7 +7,7 @@ import { findUsedClasses } from '../scripts/used-classes.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 
-/** The imports of a source file, as paths from the project's root or as names of packages. */
+/** Returns the imports of a source file, as paths from the project's root or as names of packages. */
 function importsOf(path: string, text = read(path)): string[] {
   const names = [
     ...text.matchAll(
@@ -57,8 +57,8 @@ t.test('conformance does not import the client, and the client and the sandbox d
 })
 
 /**
- * The files of the client that a file may import. If several entries match the beginning of the path, the first of
- * them counts. Files without an entry belong to a product.
+ * The files of the client that a file may import. If several entries match the beginning of the path, the first entry
+ * counts. Files without an entry belong to a product.
  */
 const clientArrows: [path: string, mayImport: RegExp][] = [
   ['main.ts', /^(app|config|read-settings|settings)\.ts$|^operations\//],
@@ -85,18 +85,21 @@ const clientArrows: [path: string, mayImport: RegExp][] = [
   ['', /^(?!main\.ts$|app\.ts$|sign-in\/(?!(sign-in|visitor|texts)\.ts$)|operations\/(?!request-log\.ts$))/],
 ]
 
-t.test('in the client imports go from main to app, to the product, to sign-in and web, and never back', async t => {
-  const inClient = (path: string) => path.replace('src/client/', '')
-  for (const path of clientFiles) {
-    const [, mayImport] = clientArrows.find(([begin]) => inClient(path).startsWith(begin))!
-    const own = importsOf(path).filter(name => name.startsWith('src/'))
-    t.same(
-      own.filter(name => !mayImport.test(inClient(name))),
-      [],
-      path,
-    )
-  }
-})
+t.test(
+  'in the client, imports lead from main to app, then to the product, then to sign-in and web, and never back',
+  async t => {
+    const inClient = (path: string) => path.replace('src/client/', '')
+    for (const path of clientFiles) {
+      const [, mayImport] = clientArrows.find(([begin]) => inClient(path).startsWith(begin))!
+      const own = importsOf(path).filter(name => name.startsWith('src/'))
+      t.same(
+        own.filter(name => !mayImport.test(inClient(name))),
+        [],
+        path,
+      )
+    }
+  },
+)
 
 t.test('the protocol of the login uses no package, and the core of the client does not use Fastify', async t => {
   const protocol = globSync('src/client/sign-in/protocol/*.ts')
@@ -120,7 +123,7 @@ t.test('sign-in, web and operations, and the pages of every product, do not ment
 
 t.test('the tests of sign-in, web, upstream and operations do not use the pages for applications', async t => {
   const paths = globSync('test/client/{web,upstream,operations,sign-in,support}/**/*.ts').filter(
-    // The doctor calls a real path of the API.
+    // The test of the doctor needs the real path of the API, because the doctor calls it.
     path => !path.endsWith('/doctor.test.ts'),
   )
   t.ok(paths.length > 60)
@@ -130,7 +133,7 @@ t.test('the tests of sign-in, web, upstream and operations do not use the pages 
     t.notMatch(read(path), /applications/i, path)
 })
 
-t.test('the sandbox has no circular imports, and no circular imports of types', async t => {
+t.test('the sandbox has no circular imports, not even of types', async t => {
   const graph = new Map(sandboxFiles.map(path => [path, importsOf(path)]))
   t.same(findCycle(graph), undefined)
   t.ok(
@@ -146,7 +149,7 @@ t.test('the sandbox has no circular imports, and no circular imports of types', 
   )
 })
 
-/** The files of one cycle, with the first one again at the end. Undefined if there is no cycle. */
+/** Returns the files of one cycle, with the first file again at the end. Returns undefined if there is no cycle. */
 function findCycle(graph: Map<string, string[]>): string[] | undefined {
   const done = new Set<string>()
   const walk = (path: string, trail: string[]): string[] | undefined => {
@@ -166,17 +169,20 @@ function findCycle(graph: Map<string, string[]>): string[] | undefined {
   return undefined
 }
 
-t.test('applications, groups, people and grants of the sandbox import nothing of HTTP', async t => {
-  const paths = globSync('src/sandbox/{applications,groups,people,grants}/*.ts')
-  t.ok(paths.length > 10 || sandboxFiles.length === 0, 'a starter may have no sandbox')
-  for (const path of paths) {
-    t.notMatch(importsOf(path).join('\n'), /^fastify|sandbox\/http\//m, path)
-    t.notMatch(read(path), /statusCode|\breply\b/, path)
-  }
-})
+t.test(
+  'in the sandbox, the folders applications, groups, people and grants import nothing that deals with HTTP',
+  async t => {
+    const paths = globSync('src/sandbox/{applications,groups,people,grants}/*.ts')
+    t.ok(paths.length > 10 || sandboxFiles.length === 0, 'a starter may have no sandbox')
+    for (const path of paths) {
+      t.notMatch(importsOf(path).join('\n'), /^fastify|sandbox\/http\//m, path)
+      t.notMatch(read(path), /statusCode|\breply\b/, path)
+    }
+  },
+)
 
 t.test(
-  'one file of the store decides which applications were removed, and no file outside the store builds SQL',
+  'one file of the sandbox’s store decides which applications count as removed, and no file outside the store builds SQL',
   async t => {
     const naming = globSync('src/sandbox/**/*.ts').filter(path => /\bremoved_at\b/.test(read(path)))
     const inStore = ['src/sandbox/store/present-applications.ts', 'src/sandbox/store/schema.ts']
@@ -189,13 +195,13 @@ t.test(
 
 t.test('only the laboratory uses store/for-lab, and no other file of the sandbox mentions test suites', async t => {
   const others = sandboxFiles.filter(path => !/\/(lab|store\/for-lab)\/|\/store\/(schema|migrations)\.ts$/.test(path))
-  // Comments may name the conformance suite.
+  // Comments may mention the conformance suite.
   for (const path of others) t.notMatch(read(path).replaceAll('conformance suite', ''), /\bsuites?\b/, path)
   for (const path of sandboxFiles.filter(path => !/\/(lab\/set-up|store\/for-lab)\//.test(path)))
     t.notMatch(importsOf(path).join('\n'), 'store/for-lab/', path)
 })
 
-t.test('in the sandbox imports go from api and portal to tokens to store, and never back', async t => {
+t.test('in the sandbox, imports lead from api and portal to tokens, then to store, and never back', async t => {
   const wiring = 'app\\.ts|create-sandbox|main|start\\.ts|seed/|config\\.ts|commands/'
   const domain = `api/|portal/|lab/|web/|${wiring}`
   const above: Record<string, string> = {
@@ -257,17 +263,20 @@ t.test(
   },
 )
 
-t.test('only programs that are started read the environment', async t => {
+t.test('only the entry files of programs read the environment', async t => {
   for (const path of globSync('src/**/*.ts')) {
     const isEntry = /(^|\/)(main|demo|doctor)\.ts$/.test(path) || path.includes('commands/')
     if (!isEntry) t.notMatch(read(path), /process\.env\b/, path)
   }
 })
 
-t.test('.env.example and the README list the settings as the code has them: npm run settings', async t => {
-  t.equal(read('.env.example'), listForEnvironment())
-  t.match(read('README.md'), `\n${listAsTable()}\n`)
-})
+t.test(
+  '.env.example and the README list the same settings as the code (npm run settings writes these lists)',
+  async t => {
+    t.equal(read('.env.example'), listForEnvironment())
+    t.match(read('README.md'), `\n${listAsTable()}\n`)
+  },
+)
 
 t.test('each class of the client’s style sheet is used in a view or in a script', async t => {
   const style = read('views/client/assets/style.css').replace(/\/\*[\s\S]*?\*\//g, '')
@@ -323,7 +332,7 @@ t.test(
     const packageOf = (name: string) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name
     const isPackage = (name: string) => !name.startsWith('node:') && !existsSync(name)
     const paths = globSync(['src/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'], {
-      // These tests contain imports of made-up packages as text.
+      // These tests contain texts that look like imports of packages that do not exist.
       exclude: ['test/container/*.test.ts'],
     })
     t.ok(paths.length > 50)

@@ -14,7 +14,7 @@ t.test('the index of requirements has all current rules, tests and checks', asyn
   t.equal(read(requirementsPath), makeRequirements(), `${requirementsPath} is outdated: run npm run docs`)
 })
 
-t.test('every rule has its own id, and a subject in the documents', async t => {
+t.test('every rule has an id of its own, and belongs to one subject in the documents', async t => {
   const ids = audiences.flatMap(({ subjects }) => subjects.flatMap(subject => Object.keys(subject.rules)))
   t.same(ids.toSorted(), Object.keys(rules).toSorted())
   t.same(new Set(ids.map(id => id.toLowerCase())).size, ids.length, 'their anchors differ')
@@ -43,8 +43,8 @@ t.test(
 )
 
 /**
- * Matches a reference to a document that is not in this repository: its file name, or its name with the number of a section.
- * Citations use the id of a rule instead.
+ * Matches a reference to a document that is not in this repository: the document's file name, or its name with a
+ * section number. Citations must use the id of a rule instead.
  */
 const elsewhere =
   /\b([Ss]pecification|[Cc]ontract)(\.md)?(,? part |,? )\d|\((specification|contract)[,)]|\b(specification|contract|security)\.md\b/
@@ -80,7 +80,7 @@ t.test('refusals and notices refer only to rules of the platform, RFCs or the sa
     }
 })
 
-t.test('every link to a rule leads to its line', async t => {
+t.test('every link to a rule leads to an anchor that exists', async t => {
   let links = 0
   for (const path of globSync(['*.md', 'docs/**/*.md']))
     for (const [, target, anchor] of read(path).matchAll(/\]\(([^)#\s]*(?:platform|requirements)\.md)#([\w-]+)\)/g)) {
@@ -95,7 +95,7 @@ t.test('every link to a rule leads to its line', async t => {
   t.ok(links > 300, 'the links are found')
 })
 
-t.test('a document links each id of a rule to its line', async t => {
+t.test('if a document names the id of a rule, the id is a link', async t => {
   for (const path of globSync(['*.md', 'docs/**/*.md']).filter(path => !path.startsWith('docs/reference/')))
     t.notMatch(
       read(path).replace(/`[^`\n]*`/g, ''),

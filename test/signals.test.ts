@@ -50,7 +50,7 @@ for (const { script, settings, isUp, lastWords } of scripts.filter(
   ({ script }) => script === 'start' || existsSync('src/sandbox'),
 ))
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    t.test(`${signal} to npm stops the program of "npm run ${script}" cleanly, and frees its ports`, async t => {
+    t.test(`if npm gets ${signal}, the program of "npm run ${script}" stops cleanly and frees its ports`, async t => {
       const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
       const [port, portalPort, apiPort, labPort] = ports.map(String)
       // The command is started through env, because tap changes the environment of programs that a test starts

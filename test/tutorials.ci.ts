@@ -18,7 +18,10 @@ const pythonPackages = ['flask', 'authlib', 'requests', 'waitress'].map(
 )
 const goProgram = join(folder, 'client')
 
-/** Compiles with Debian's golang-golang-x-oauth2-dev. Go modules would need the network. */
+/**
+ * Compiles with Debian's golang-golang-x-oauth2-dev. This Go client uses no modules, because modules would need the
+ * network.
+ */
 function buildGoClient(): void {
   const env = { ...process.env, GO111MODULE: 'off', GOPATH: '/usr/share/gocode', GOCACHE: join(folder, 'cache') }
   execFileSync('go', ['build', '-o', goProgram, '.'], { cwd: 'docs/tutorials/go', env })
@@ -41,7 +44,7 @@ const tutorials = [
   },
 ]
 
-/** The exit code of the conformance suite, and what it printed. */
+/** Returns the exit code of the conformance suite and its output. */
 async function judge(command: string): Promise<{ code: number; output: string }> {
   const port = await findFreePort()
   const options = ['--client', `http://localhost:${port}`, '--start', command]
@@ -66,7 +69,7 @@ for (const { language, source, command, needs, build } of tutorials) {
 
   const missing = needs.filter(path => !existsSync(path))
   t.test(
-    `${language}: conformance finds no failed MUST in the client`,
+    `${language}: the conformance suite finds no failed MUST in the client`,
     { skip: missing.length > 0 && `this machine has no ${missing.join(' and no ')}` },
     async t => {
       build?.()

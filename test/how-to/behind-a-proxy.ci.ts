@@ -15,7 +15,10 @@ t.setTimeout(600_000)
 const checks =
   '^(login-works|cookie-|logout-|create-works$|create-once$|tabs-|start-|return-to-|page-from-another-site|token-answer-9-kb)'
 
-/** Starts the proxy without replicas, requests two pages, and returns what the proxy logs about these failures. */
+/**
+ * Starts the proxy without replicas of the client, requests two pages, and returns what the proxy logs about the failed
+ * requests.
+ */
 async function logWithoutReplicas(proxy: 'nginx' | 'caddy', folder: string, url: string, ca: string): Promise<string> {
   const file = join(folder, `${proxy}.conf`)
   const errorLog = join(folder, 'error.log')

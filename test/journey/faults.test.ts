@@ -44,7 +44,7 @@ t.test('F-19: while the API is down, signing in and out work, and afterwards eve
 })
 
 t.test(
-  'AP-18: if a visitor removes the application of this client, the visitor gets a page, and no redirect loop begins',
+  'AP-18: if a visitor removes the application that is this client, later requests get a page and no redirect loop',
   async t => {
     const both = await startBoth(t)
     const { publicUrl, clientId, front } = both

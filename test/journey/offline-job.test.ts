@@ -15,7 +15,7 @@ const databases = await openDatabases(t)
 /** Starts two processes of the client. A visitor signs in, allows the job, and signs out again. */
 async function connectAndLeave(t: Test) {
   const connectionString = await databases.find(({ name }) => name === 'PostgreSQL')!.makeEmpty(t)
-  // Dropping the database cuts the idle connections of the pool, and each emits an error.
+  // When the test drops the database, each idle connection of the pool ends and emits an error.
   const pool = new pg.Pool({ connectionString }).on('error', () => {})
   t.teardown(() => pool.end())
   await makeTable(pool)

@@ -68,7 +68,7 @@ t.test(
   },
 )
 
-t.test('CK-15: after signing out, copies of the cookies open no page, now and later', async t => {
+t.test('CK-15: after signing out, copies of the cookies open no page, neither at once nor later', async t => {
   const { clock, pass } = movableClock()
   const both = await startBoth(t, { clock })
   const { publicUrl } = both

@@ -10,7 +10,10 @@ import { logIn } from './support/log-in.ts'
 import { person, registration } from './support/start-both.ts'
 import { startSwitch } from './support/switch.ts'
 
-/** The time for which a visitor looks at a page. More requests would only load the machine. */
+/**
+ * The time for which a visitor looks at a page. With a shorter time, the visitors' requests would only keep the machine
+ * busy.
+ */
 const readMs = 50
 
 type Replica = { child: ChildProcess; exited: Promise<unknown[]> }

@@ -36,7 +36,7 @@ const none = 'Cannot read properties of undefined'
 
 /**
  * For each fault: the result for our client, the result for the client of forty lines, and the laboratory's notice
- * about the latter.
+ * about the client of forty lines.
  */
 const rows: [fault: string, ours: Seen, theirs: Seen, noticed?: string][] = [
   ['redirect-state-other', [400, 'The sign-in did not work'], [500, 'The state is none of ours.']],
@@ -63,7 +63,7 @@ t.test(
     const { lab } = both
     const forty = await startFortyLines(t, both)
 
-    /** A whole login with the fault somewhere in it. */
+    /** Plays a whole login during which the fault happens. */
     async function meet(fault: string, clientId: string, url: string) {
       await lab.order(fault, { clientId })
       const browser = new HttpBrowser()

@@ -7,7 +7,7 @@ import type { CDPSession, Page } from 'playwright-core'
 /** The rules that depend on the colour scheme. */
 export const ofColours: RunOptions = { runOnly: ['color-contrast', 'link-in-text-block'] }
 
-// The smaller of axe's two files, because Chromium reads it on every page.
+// This is the smaller of axe's two files, because Chromium reads the file on every page.
 const source = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
 /** Each tab has one session, because opening and closing a session takes as long as using the session. */
@@ -16,9 +16,9 @@ const sessions = new WeakMap<Page, Promise<CDPSession>>()
 /** Returns a line `rule: element` for each violation. `options` can replace axe's usual rules. */
 export async function findViolations(page: Page, options: RunOptions = {}): Promise<string[]> {
   // The code that runs in the page is a string, because its types are not those of Node. The code returns only the
-  // violations, because the whole result is a hundred times as long. Before the check, it ends colour transitions. If a
-  // page sets no background, axe assumes white, even on a dark page, so the page gets a background for the check
-  // (dequelabs/axe-core#3605).
+  // violations, because the whole result is a hundred times as long. Before the check, the code ends colour
+  // transitions. If a page sets no background, axe assumes white, even on a dark page, so the page gets a background
+  // for the check (dequelabs/axe-core#3605).
   const run = `(async () => {
     if (!('axe' in self)) return
     for (const change of document.getAnimations()) change.finish()

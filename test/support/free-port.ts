@@ -1,4 +1,4 @@
-// A free port, for a server whose address must be known before it listens.
+// Finds a free port for a server whose address must be known before the server listens.
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 
@@ -11,8 +11,8 @@ let block: Promise<number> | undefined
 let asked = 0
 
 /**
- * Two processes never get the same port: each process has its own block of ports while it runs. Two calls in a row in
- * one process get different ports, too.
+ * Two processes never get the same port, because each process has its own block of ports while it runs. Two calls in a
+ * row in one process also return different ports.
  */
 export async function findFreePort(): Promise<number> {
   block ??= takeBlock()
@@ -49,7 +49,7 @@ async function takeBlock(): Promise<number> {
   }
 }
 
-/** Undefined if another program listens on the port. */
+/** Returns undefined if another program listens on the port. */
 async function listen(port: number): Promise<Server | undefined> {
   const server = createServer().listen(port, '127.0.0.1')
   return once(server, 'listening').then(

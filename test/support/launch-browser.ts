@@ -21,7 +21,10 @@ const programs: Record<Engine, { paths: string[]; packages: string }> = {
   WebKit: { paths: ['/usr/bin/WebKitWebDriver', '/usr/bin/Xvfb'], packages: 'webkit2gtk-driver xvfb' },
 }
 
-/** False if the engine is installed. In CI no engine is skipped: launching a missing engine fails. */
+/**
+ * Returns why tests with this engine must be skipped, or false if the engine is installed. In CI no test is skipped,
+ * and a missing engine cannot be launched.
+ */
 export function skipEngine(engine: Engine): string | false {
   const { paths, packages } = programs[engine]
   if (paths.every(path => existsSync(path)) || process.env.CI) return false
@@ -31,16 +34,16 @@ export function skipEngine(engine: Engine): string | false {
 /** This time is longer than any pause of a busy machine. */
 const patienceMs = 60_000
 
-/** One tab of a browser. A wait that takes too long ends with an error that contains the text of the tab. */
+/** One tab of a browser. If a method waits too long, it throws an error that contains the text of the tab. */
 export interface Tab {
   goto(url: string): Promise<void>
   reload(): Promise<void>
-  /** Presses Back, and does not wait for the page. */
+  /** Presses Back, and does not wait until the page has loaded. */
   back(): Promise<void>
   url(): Promise<string>
   /** The text that a visitor sees, on one line. */
   text(): Promise<string>
-  /** Waits until the address of the tab does not begin with `url`. */
+  /** Waits until the address of the tab no longer begins with `url`. */
   leave(url: string): Promise<void>
   /** Waits for this text on the page. */
   see(text: string): Promise<void>
@@ -95,8 +98,8 @@ const visibleText = `(document.body?.innerText ?? '').replace(/\\s+/g, ' ').trim
 
 function makeTab(driver: Driver): Tab {
   /**
-   * Calls `isDone` until it returns true. Errors of `isDone` are ignored, because a page that is loading or being left
-   * does not answer.
+   * Calls `isDone` until it returns true. The function ignores errors of `isDone`, because a page that is loading or
+   * closing does not answer.
    */
   async function until(isDone: () => Promise<boolean>, what: string): Promise<void> {
     const end = performance.now() + patienceMs

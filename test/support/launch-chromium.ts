@@ -15,12 +15,12 @@ const places = [
 const chromiumPath = places.find(path => existsSync(path))
 
 /**
- * The headless shell has the same network, cookies and pages as Chromium. A page takes a sixth of the processor time that
- * it takes in Chromium.
+ * The headless shell has the same network, cookies and pages as Chromium. It needs only a sixth of Chromium's processor
+ * time for a page.
  */
 const shellPath = existsSync('/usr/bin/chromium-headless-shell') ? '/usr/bin/chromium-headless-shell' : chromiumPath
 
-/** The reason to skip tests without Chromium. In CI the tests are not skipped, and fail. */
+/** The reason why tests are skipped if Chromium is missing. In CI they are not skipped, but fail. */
 export const skip: string | false =
   !chromiumPath && !process.env.CI ? 'there is no Chromium on this machine: "apt-get install chromium"' : false
 
@@ -55,15 +55,15 @@ async function launch<Started extends { close(): Promise<void> }>(
   await writeFile(join(profile, 'Default', 'Preferences'), JSON.stringify(preferences))
   const started = await start({
     executablePath: isWhole ? chromiumPath : shellPath,
-    // Playwright's own switches would turn off two features of a person's browser: the browser keeps pages for Back, and
+    // Playwright's own switches would turn off two features that visitors have: the browser keeps pages for Back, and
     // reloads error pages by itself.
     ignoreDefaultArgs: true,
     args: [
       '--headless',
       '--no-sandbox',
       '--disable-gpu',
-      // Fewer processes save most of the time: one for the pages of a context, and none for the network and for
-      // graphics.
+      // Fewer processes save most of the time: one process for all pages of a context, and no separate process for the
+      // network or graphics.
       '--in-process-gpu',
       '--enable-features=NetworkServiceInProcess2',
       '--renderer-process-limit=1',
@@ -79,10 +79,10 @@ async function launch<Started extends { close(): Promise<void> }>(
       '--no-startup-window',
       `--user-data-dir=${profile}`,
       // RenderDocument creates a new frame for each document. The new frame takes a third of the time of a navigation,
-      // and pages work the same without RenderDocument.
+      // and pages work in the same way without RenderDocument.
       `--disable-features=RenderDocument${isWhole ? '' : ',BackForwardCache'}`,
-      // If the shell is missing, these switches make Chromium behave like it: no pages for Back, and no repeated
-      // requests.
+      // If the shell is missing, these switches make Chromium behave like the shell: it keeps no pages for Back and
+      // repeats no requests.
       ...(isWhole ? [] : ['--disable-auto-reload']),
       ...switches,
     ],

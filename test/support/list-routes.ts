@@ -18,7 +18,7 @@ export function listRoutes(app: FastifyInstance): Route[] {
   })
 }
 
-/** Whether a path matches this route. `:id` matches one segment. */
+/** Returns whether a path matches this route. `:id` matches one segment. */
 export function isPathOf({ url }: Route, path: string): boolean {
   return new RegExp(`^${url.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}$`).test(path)
 }

@@ -5,10 +5,13 @@ import { launchChromium } from './launch-chromium.ts'
 import { findSharedServer } from './shared-servers.ts'
 import type { Teardown } from './teardown.ts'
 
-/** All tests of a process or of the whole run share one browser of each kind, because starting a browser takes longest. */
+/**
+ * All tests of a process or of the whole run share one browser of each kind, because the start of a browser takes
+ * longer than a test.
+ */
 const shared: { [what in 'chromium' | 'shell']?: Promise<Browser> } = {}
 
-/** The whole Chromium ("chromium") or the headless shell. The caller must not close it. */
+/** Returns the whole Chromium ("chromium") or the headless shell ("shell"). The caller must not close the browser. */
 export function shareChromium(what: 'chromium' | 'shell'): Promise<Browser> {
   shared[what] ??= connectTo(what)
   return shared[what]
@@ -49,7 +52,7 @@ export async function openPage(t: Teardown, { browser, isWhole, ...options }: Pa
   })
   context.on('weberror', error => troubles.push(String(error.error())))
   context.on('dialog', dialog => {
-    // The browser asks before it leaves a form with changes. The visitor of the tests leaves.
+    // The browser asks the visitor before it leaves a form with changes. In the tests, the visitor leaves.
     if (dialog.type() === 'beforeunload') return void dialog.accept()
     troubles.push(`dialog: ${dialog.message()}`)
     void dialog.dismiss()

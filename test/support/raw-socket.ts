@@ -3,7 +3,10 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** Connects to the server. A server that does not listen yet gets a free port. The caller must end or destroy the socket. */
+/**
+ * Connects to the server. If the server does not listen yet, it begins to listen on a free port. The caller must end or
+ * destroy the socket.
+ */
 export async function openSocket(app: FastifyInstance): Promise<Socket> {
   if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 })
   const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')

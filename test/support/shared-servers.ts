@@ -5,7 +5,10 @@ export type SharedServer = 'postgres' | 'chromium' | 'shell'
 /** The environment variable with the address of a small HTTP server, which returns the addresses of the shared servers. */
 export const sharedServersVariable = 'SHARED_TEST_SERVERS'
 
-/** The address of a shared server. Undefined if a file runs by itself and must start its own server. */
+/**
+ * Returns the address of a shared server. Returns undefined if a test file runs by itself and must start its own
+ * server.
+ */
 export async function findSharedServer(name: SharedServer): Promise<string | undefined> {
   const directory = process.env[sharedServersVariable]
   if (!directory) return undefined

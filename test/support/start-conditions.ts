@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os'
 /** NODE_OPTIONS that run these lines before the program. */
 export const preload = (script: string) => `--import data:text/javascript,${encodeURIComponent(script)}`
 
-/** A prefix that limits how many files and connections the program can have open. */
+/** A command prefix that limits how many files and connections the program can have open. */
 export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
 
 /**

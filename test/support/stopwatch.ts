@@ -26,7 +26,10 @@ export async function timed<T>(work: Promise<T>): Promise<[result: T, took: Took
   }
 }
 
-/** The processor time of this process so far, in ms. With several busy threads it is longer than the elapsed time. */
+/**
+ * The processor time of this process so far, in ms. If several threads are busy, this time is longer than the elapsed
+ * time.
+ */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000

@@ -38,8 +38,8 @@ export class TestBrowser {
   }
 
   /**
-   * Sends a form with POST. `site` says where the page with the form is: by default on the server's own origin. A plain
-   * object is sent URL-encoded, and FormData is sent as multipart/form-data, for forms with files.
+   * Sends a form with POST. `site` says where the page with the form is. By default, the page is on the server's own
+   * origin. A plain object is sent URL-encoded, and FormData is sent as multipart/form-data, for forms with files.
    */
   async post(
     url: string,
@@ -79,7 +79,9 @@ export class TestBrowser {
     return this.#send({ method, url, payload }, site, { accept: '*/*', ...type, ...origin, ...metadata, ...headers })
   }
 
-  /** The value of the cookie. Undefined if the browser has no such cookie, or if the cookie has expired. */
+  /**
+   * Returns the value of the cookie. Returns undefined if the browser has no such cookie, or if the cookie has expired.
+   */
   cookie(name: string): string | undefined {
     return this.#live().find(([kept]) => kept === name)?.[1].value
   }
@@ -97,8 +99,8 @@ export class TestBrowser {
   }
 
   /**
-   * Returns another browser with a copy of the cookies, such as the browser of a thief. By default it calls the same
-   * server.
+   * Returns another browser with a copy of the cookies, such as the browser of a thief. By default, the other browser
+   * calls the same server.
    */
   copy(server = this.server): TestBrowser {
     const copy = new TestBrowser(server, this.#origin, this.#clock)
@@ -122,8 +124,8 @@ export class TestBrowser {
   }
 
   /**
-   * Stores the cookies that a response sets, with the rules of browsers: a cookie of more than 4,096 bytes is ignored,
-   * and so is a `__Host-` cookie without Secure, without Path=/ or with Domain. Max-Age=0 deletes a cookie.
+   * Stores the cookies that a response sets, as browsers do. Cookies of more than 4,096 bytes are ignored. `__Host-`
+   * cookies are ignored if they have no Secure, no Path=/, or a Domain. Max-Age=0 deletes a cookie.
    */
   keep(response: LightMyRequestResponse): void {
     for (const { name, value, maxAge, sameSite, path, secure, domain } of response.cookies) {

@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import type { Test } from 'tap'
 
-/** From now on, opening or reading a file fails in this process, until the test ends. */
+/** Until the test ends, this process can neither open nor read a file. */
 export function openNoMoreFiles(t: Test): void {
   const { openSync, readFileSync } = fs
   t.teardown(() => {

@@ -61,20 +61,23 @@ t.test('CL-22: the verifier is in the sealed login cookie', async t => {
 })
 
 const withoutPkce: Record<string, Script> = {
-  'there is no document': { status: 404, body: {} },
-  'the document is HTML': { headers: { 'content-type': 'text/html' }, body: '<html></html>' },
-  'the document is not JSON': { body: '{' },
-  'the document is null': { body: 'null' },
-  'the document is a list': { body: [] },
-  'the document is empty': { body: {} },
-  'the document names no issuer': { body: { code_challenge_methods_supported: ['S256'] } },
-  'the document names another issuer': {
+  'there is no metadata document': { status: 404, body: {} },
+  'the metadata document is HTML': { headers: { 'content-type': 'text/html' }, body: '<html></html>' },
+  'the metadata document is not JSON': { body: '{' },
+  'the metadata document is null': { body: 'null' },
+  'the metadata document is a list': { body: [] },
+  'the metadata document is empty': { body: {} },
+  'the metadata document names no issuer': { body: { code_challenge_methods_supported: ['S256'] } },
+  'the metadata document names another issuer': {
     body: { issuer: 'https://evil.test', code_challenge_methods_supported: ['S256'] },
   },
-  'the document lists only plain': documentWith({ code_challenge_methods_supported: ['plain'] }),
-  'the document lists S256 as a text': documentWith({ code_challenge_methods_supported: 'S256' }),
-  'the document is too long': documentWith({ code_challenge_methods_supported: ['S256'], more: 'x'.repeat(65 * 1024) }),
-  'the document is a redirect': { status: 302, headers: { location: '/elsewhere' }, body: {} },
+  'the metadata document lists only plain': documentWith({ code_challenge_methods_supported: ['plain'] }),
+  'the metadata document lists S256 as a text': documentWith({ code_challenge_methods_supported: 'S256' }),
+  'the metadata document is too long': documentWith({
+    code_challenge_methods_supported: ['S256'],
+    more: 'x'.repeat(65 * 1024),
+  }),
+  'the metadata document is a redirect': { status: 302, headers: { location: '/elsewhere' }, body: {} },
   'a complete document comes as a 404': ({ headers }, response) => {
     const body = { issuer: `http://${headers.host}`, code_challenge_methods_supported: ['S256'] }
     send(response, { status: 404, body })
@@ -120,7 +123,7 @@ t.test(
 )
 
 t.test(
-  'metadata-remembered: a login that began with PKCE sends its verifier, even if the document no longer exists',
+  'metadata-remembered: a login that began with PKCE sends its verifier, even if the metadata document no longer exists',
   async t => {
     const { browser, platform, clock, started } = await buildWith(t, withPkce)
     platform.answer(route, { status: 404, body: {} })
@@ -130,7 +133,7 @@ t.test(
   },
 )
 
-t.test('metadata-kept: the client reads the document at its start and keeps it for an hour', async t => {
+t.test('metadata-kept: the client reads the metadata document at its start and keeps it for an hour', async t => {
   const { browser, platform, clock } = await buildTestClient(t, { scripts: { [route]: withPkce } })
   for (let login = 0; login < 20; login++) await beginLogin(browser)
   t.equal(platform.received(route).length, 1)
@@ -147,7 +150,11 @@ t.test('metadata-kept: the client reads the document at its start and keeps it f
   t.equal(platform.received(route).length, 2)
 })
 
-const { 'the document lists only plain': _1, 'the document lists S256 as a text': _2, ...unreadable } = withoutPkce
+const {
+  'the metadata document lists only plain': _1,
+  'the metadata document lists S256 as a text': _2,
+  ...unreadable
+} = withoutPkce
 
 for (const [what, document] of Object.entries(unreadable)) {
   t.test(
@@ -174,7 +181,7 @@ for (const [what, document] of Object.entries(unreadable)) {
       await browser.post('/logout')
       t.equal(platform.received('POST /api/revokeToken').length, 1)
       const reads = platform.received(route).length
-      t.ok(reads <= 3, 'the document must not be read at every login')
+      t.ok(reads <= 3, 'the metadata document must not be read at every login')
       platform.answer(route, documentWith({}))
       clock.advance(31)
       t.equal((await beginLogin(browser)).get('code_challenge'), null)
@@ -183,7 +190,7 @@ for (const [what, document] of Object.entries(unreadable)) {
 }
 
 t.test(
-  'CL-23: a process that has not read the document yet reads it before it accepts an answer without iss',
+  'CL-23: a process that has not read the metadata document yet reads it before it accepts an answer without iss',
   async t => {
     const announced = documentWith({ authorization_response_iss_parameter_supported: true })
     const { browser, platform, clock, config, started } = await buildWith(t, announced)
@@ -250,7 +257,7 @@ for (const [what, [document, logged]] of Object.entries(failing)) {
   })
 }
 
-t.test('metadata-kept: a sign-out tries to read the document if the start and every login failed', async t => {
+t.test('metadata-kept: a sign-out tries to read the metadata document if the start and every login failed', async t => {
   const { browser, platform } = await buildWith(t, { status: 503, body: {} })
   await signIn(browser)
   platform.answer(route, documentWith({ revocation_endpoint: 'listed' }))
@@ -259,7 +266,7 @@ t.test('metadata-kept: a sign-out tries to read the document if the start and ev
   t.equal(platform.received('POST /api/revokeToken').length, 1)
 })
 
-t.test('metadata-kept: logins at the same time read the document once', async t => {
+t.test('metadata-kept: logins at the same time read the metadata document once', async t => {
   const { browser, platform } = await buildWith(t, { status: 503, body: {} })
   const { script, asked, release } = holdAnswer(withPkce)
   platform.answer(route, script)
@@ -272,7 +279,7 @@ t.test('metadata-kept: logins at the same time read the document once', async t 
 })
 
 t.test(
-  'metadata-optional: if the portal has no document, the log has no warning, and the client asks only once for several logins',
+  'metadata-optional: if the portal has no metadata document, the log has no warning, and the client asks only once for several logins',
   async t => {
     const { browser, platform, log, clock } = await buildWith(t, { status: 404, body: {} })
     for (let login = 0; login < 5; login++) await beginLogin(browser)
@@ -301,7 +308,7 @@ t.test('CL-04: if the state of a callback is unknown, the client does not even r
   t.equal(platform.received().length, before)
 })
 
-t.test('UP-01: the client never uses addresses from the document', async t => {
+t.test('UP-01: the client never uses addresses from the metadata document', async t => {
   const evil = 'http://127.0.0.1:1/evil'
   const { platform, started, browser } = await buildWith(
     t,
@@ -324,7 +331,7 @@ for (const [iss, status] of [
   [undefined, 200],
 ] as const) {
   t.test(
-    `CL-23: if the document does not announce iss, a callback with iss ${iss ?? 'left out'} gets ${status}`,
+    `CL-23: if the metadata document does not announce iss, a callback with iss ${iss ?? 'left out'} gets ${status}`,
     async t => {
       const { browser, platform, started } = await buildWith(t, documentWith({}))
       const change = { iss: iss === 'the portal' ? platform.url : iss }
@@ -342,14 +349,17 @@ for (const [iss, status] of [
   ['', 400],
   [undefined, 400],
 ] as const) {
-  t.test(`CL-23: if the document announces iss, a callback with iss ${iss ?? 'left out'} gets ${status}`, async t => {
-    const announced = documentWith({ authorization_response_iss_parameter_supported: true })
-    const { browser, platform, started } = await buildWith(t, announced)
-    const change = { iss: iss === 'the portal' ? platform.url : iss }
-    const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
-    t.equal(response.statusCode, status)
-    t.equal(platform.received('POST /api/exchangeToken').length, status === 200 ? 1 : 0)
-  })
+  t.test(
+    `CL-23: if the metadata document announces iss, a callback with iss ${iss ?? 'left out'} gets ${status}`,
+    async t => {
+      const announced = documentWith({ authorization_response_iss_parameter_supported: true })
+      const { browser, platform, started } = await buildWith(t, announced)
+      const change = { iss: iss === 'the portal' ? platform.url : iss }
+      const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
+      t.equal(response.statusCode, status)
+      t.equal(platform.received('POST /api/exchangeToken').length, status === 200 ? 1 : 0)
+    },
+  )
 }
 
 t.test('CL-23: a callback with an error and the iss of another server is refused', async t => {

@@ -114,7 +114,7 @@ for (const [faults, words] of [
 ] as const) {
   for (const [what, fault] of Object.entries(faults)) {
     t.test(
-      `if the portal answers the exchange with ${what}, the visitor gets a page with a link to sign in again, and the client sends no second request`,
+      `${what} (in answer to the exchange): the visitor gets a page with a link to sign in again, and the client sends no second request`,
       async t => {
         portal.script = (socket, request) => fault(socket, tokens(request))
         const before = portal.requests.length
@@ -134,7 +134,7 @@ for (const [faults, words] of [
       },
     )
 
-    t.test(`if the API answers with ${what}, the visitor gets an error page and stays signed in`, async t => {
+    t.test(`${what} (in answer to an API call): the visitor gets an error page and stays signed in`, async t => {
       api.script = socket => fault(socket, things)
       const before = api.requests.length
       const browser = visitor.copy()
@@ -153,7 +153,7 @@ for (const [faults, words] of [
 }
 
 for (const [what, fault] of Object.entries(harmless)) {
-  t.test(`the client accepts an answer with a harmless oddity: ${what}`, async t => {
+  t.test(`${what}: the client accepts the answer`, async t => {
     const script: RawScript = (socket, request) =>
       fault(socket, request.startsWith('GET /things') ? things : tokens(request))
     const { url } = await startRawUpstream(t, script)

@@ -50,7 +50,7 @@ export function fortyLineClient({ loginUrl, baseUrl, ownUrl, clientId, clientSec
   })
 }
 
-// If the file is run as a command, its settings are in the environment.
+// If this file is run as a command, it reads its settings from the environment.
 if (import.meta.main) {
   const { LOGIN_URL, API_URL, CLIENT_URL, CLIENT_ID, CLIENT_SECRET, PORT } = process.env as Record<string, string>
   fortyLineClient({

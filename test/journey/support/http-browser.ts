@@ -4,7 +4,7 @@ import { type Browser, createBrowser, type Page as Seen } from '../../../src/con
 
 export type Page = { status: number; url: string; location: string | undefined; text: string; seen: Seen }
 
-/** The browser stops at each redirect. */
+/** With these options, the browser stops at each redirect. */
 const stepwise = { stopAt: () => true }
 
 export class HttpBrowser {

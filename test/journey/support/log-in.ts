@@ -4,7 +4,7 @@ import type { Both } from './start-both.ts'
 
 type Addresses = Pick<Both, 'publicUrl' | 'portalUrl' | 'person'>
 
-/** Logs in up to the portal's redirect to the callback. The caller opens the callback. */
+/** Plays a login up to the portal's redirect to the callback. The caller opens the callback. */
 export async function reachCallback(browser: HttpBrowser, { publicUrl, portalUrl, person }: Addresses): Promise<Page> {
   const page = await browser.follow(await browser.get(`${publicUrl}/login`))
   const signedIn = { ...hiddenFields(page, '/sign-in'), email: person.email, password: person.password }
@@ -14,7 +14,7 @@ export async function reachCallback(browser: HttpBrowser, { publicUrl, portalUrl
   return browser.post(`${portalUrl}/consent`, { ...hiddenFields(consent, '/consent'), decision: 'allow' })
 }
 
-/** Logs in, up to the list of applications. */
+/** Plays a whole login, and opens the list of applications. */
 export async function logIn(browser: HttpBrowser, at: Addresses): Promise<Page> {
   return browser.follow(await reachCallback(browser, at))
 }

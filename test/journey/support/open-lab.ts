@@ -7,7 +7,7 @@ export interface LabLogin {
   noticed: { id: string }[]
 }
 
-/** If the laboratory refuses a call, the error has its answer. */
+/** If the laboratory refuses a call, the error contains the laboratory's answer. */
 export function openLab(labUrl: string) {
   async function ask<Answer>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<Answer> {
     const response = await fetch(`${labUrl}/lab/v1/${path}`, {

@@ -29,9 +29,12 @@ export const registration = {
 type Settings = {
   /** The clock of both applications. Tests can move it. */
   clock?: () => Date
-  /** The number of clients behind the public address. The clients serve requests by turns, and share only the keys. */
+  /**
+   * The number of clients behind the public address. The clients take turns in serving requests, and share only their
+   * keys.
+   */
   replicas?: number
-  /** The portal's host for browsers. `localhost` is also the host of the client. */
+  /** The host in the portal's public address. `localhost` is also the client's host. */
   portalHost?: '127.0.0.1' | 'localhost'
   /** Whether the sandbox has a laboratory. */
   hasLab?: boolean
@@ -53,7 +56,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
   const logger = pino({ level: 'trace' }, { write: line => void log.push(line) })
   const [publicPort, portalPort, apiPort, labPort, ...clientPorts] = await findFreePorts(4 + replicas)
   const folder = await mkdtemp(join(tmpdir(), 'journey-'))
-  /** The public address of a listener: its own port, or a port with TLS that forwards to it. */
+  /** Returns the public address of a listener: its own port, or a port with TLS that forwards to the listener. */
   const publish = async (host: string, port: number): Promise<string> => {
     if (!certificate) return `http://${host}:${port}`
     const publicPort = await findFreePort()

@@ -1,5 +1,5 @@
-// A load balancer in front of the clients. The load balancer records requests, sends each to the next client, and breaks
-// connections when a test says so.
+// A load balancer in front of the clients. The load balancer records requests, sends each request to the next client,
+// and breaks connections if a test says so.
 import { once } from 'node:events'
 import {
   createServer,
@@ -16,7 +16,7 @@ export type Seen = {
   /** The path with its query. */
   url: string
   headers: IncomingHttpHeaders
-  /** The status of the client's answer, even if the browser has not got it. */
+  /** The status of the client's answer, even if the browser has not received the answer. */
   status?: number
   answered?: IncomingHttpHeaders
   /** The number of the client that answered. */
@@ -28,8 +28,8 @@ type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer }
 export type Exchange = {
   seen: Seen
   /**
-   * Forwards the request to a client without the headers that match `without`. Resolves to the whole answer, which the
-   * browser has not got yet.
+   * Forwards the request to a client without the headers that match `without`. Resolves to the whole answer before the
+   * browser gets it.
    */
   forward(without?: RegExp): Promise<Answer>
   /** Sends the answer back. */
@@ -44,7 +44,9 @@ export type Front = Awaited<ReturnType<typeof startFront>>
 
 const passOn = async ({ forward, pass }: Exchange) => pass(await forward())
 
-/** Listens on `port` of localhost. `targets` are the ports of the clients, which are served by turns. */
+/**
+ * Listens on `port` of localhost. `targets` are the ports of the clients. The clients take turns in serving requests.
+ */
 export async function startFront(t: Teardown, port: number, targets: number[]) {
   const front = {
     /** Every request, in the order of arrival. */
