@@ -1,4 +1,4 @@
-// Starts a measured program in its own process, waits for its address, lets it report its CPU time and memory, and stops it.
+// Starts a measured program in its own process, waits for its address, reads its CPU time and memory, and stops it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -55,7 +55,10 @@ export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Pro
   })
 }
 
-/** Runs `work` and measures what it costs the given child process. Other processes may do parts of the work. */
+/**
+ * Runs `work` and measures the CPU time and memory that the given child process uses for it. Other processes may also
+ * take part in the work.
+ */
 export async function costOf<T>(child: ChildProcess, work: () => Promise<T>): Promise<Cost & { result: T }> {
   const startedAt = performance.now()
   const before = await read(child)

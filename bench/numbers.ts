@@ -11,8 +11,8 @@ export function percentile(values: number[], share: number): number {
 }
 
 /**
- * Divides the two values of each round, and returns the median of the results. A busy moment affects both sides of a round,
- * so it cancels out.
+ * Divides the two values of each round, and returns the median of the results. If the machine is busy for a moment,
+ * both values of a round change, so their ratio stays about the same.
  */
 export function middleRatio(values: number[], others: number[]): number {
   return middle(values.map((value, round) => value / others[round]!))
@@ -38,7 +38,7 @@ export function inTurn<T>(all: T[], round: number): T[] {
   return [...all.slice(first), ...all.slice(0, first)]
 }
 
-/** Does the work `count` times, at most `atOnce` times at the same time. */
+/** Calls `work` `count` times, with at most `atOnce` calls at the same time. */
 export async function repeat<T>(count: number, work: (index: number) => Promise<T>, atOnce = 16): Promise<T[]> {
   const results: T[] = []
   let next = 0

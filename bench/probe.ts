@@ -1,4 +1,5 @@
-// Loaded into every measured server (--import). Reports the server's CPU time and memory when asked.
+// Node loads this file into every measured server (--import). It reports the server's CPU time and memory when the
+// bench asks.
 
 export type Reading = { cpuMicroseconds: number; residentBytes: number }
 

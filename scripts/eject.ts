@@ -54,7 +54,7 @@ if (!existsSync('src/sandbox') || !existsSync('bench')) fail('This is a starter 
 const inGit = isInGit()
 const leftBehindFolder = 'data/left-behind'
 if (!inGit && existsSync(leftBehindFolder))
-  fail(`${leftBehindFolder} exists already. Move it away: this command puts the removed files there.`)
+  fail(`${leftBehindFolder} exists already. Move this folder away, because the command puts the removed files there.`)
 checkNpm()
 
 const removed = outermost(leftBehind(size).filter(path => existsSync(path)))
@@ -209,7 +209,9 @@ function checkNpm(): void {
   try {
     execSync(`${npm} --version`, { stdio: 'pipe' })
   } catch {
-    fail('npm cannot be run, and it is needed to rewrite package-lock.json. Put it on the PATH. Nothing was changed.')
+    fail(
+      'npm cannot be run. This command needs npm to rewrite package-lock.json. Put npm on the PATH. Nothing was changed.',
+    )
   }
 }
 

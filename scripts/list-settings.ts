@@ -32,7 +32,7 @@ if (import.meta.main) {
   const start = readme.indexOf(tableHead)
   if (start < 0) {
     console.error(
-      `README.md has no table of the settings. Put this line where it belongs, and run this again:\n${tableHead}`,
+      `README.md has no table of the settings. Put this line where the table belongs, and run the command again:\n${tableHead}`,
     )
     process.exit(1)
   }

@@ -7,7 +7,7 @@ import { productSettings } from '../src/client/settings.ts'
 
 const usage = `npm run setup
 
-Makes a .env from .env.example, with a fresh key for COOKIE_KEYS. It does not touch a .env that exists.`
+Makes a .env from .env.example, with a fresh key for COOKIE_KEYS. If a .env exists already, the command does not change it.`
 
 const { values } = parseArgs({ options: { help: { type: 'boolean' } } })
 if (values.help) {
@@ -15,7 +15,9 @@ if (values.help) {
   process.exit()
 }
 if (existsSync('.env')) {
-  console.error('There is already a .env, and it was not changed. Move it to another place to make a new one.')
+  console.error(
+    'There is already a .env. This file was not changed. To make a new .env, first move the old file to another place.',
+  )
   process.exit(1)
 }
 const key = randomBytes(32).toString('base64url')

@@ -27,7 +27,9 @@ export function readRecord(): StarterRecord {
     typeof sandbox === 'boolean' &&
     Array.isArray(yours)
   if (!isWhole)
-    throw new Error(`${recordFile} needs version, commit, name, bare, sandbox and yours. A commit has all its digits.`)
+    throw new Error(
+      `${recordFile} needs version, commit, name, bare, sandbox and yours. The commit must not be shortened.`,
+    )
   return record
 }
 

@@ -12,9 +12,10 @@ import { formatRecord, mergeYours, readRecord, recordFile, type StarterRecord } 
 
 const usage = `npm run upgrade -- FOLDER
 
-Applies the changes that the reference client has had since this starter was made. FOLDER is a git checkout of the reference
-client, at the newer version and with its history. Files and folders that ${recordFile} lists as "yours" stay unchanged.
-Conflicts are listed, and marked in the files as by git merge. If the command cannot finish, it changes nothing.
+Applies to this starter the changes that were made to the reference client after the starter was made. FOLDER is a git
+checkout of the reference client, at the newer version and with its history. Files and folders that ${recordFile} lists
+as "yours" stay unchanged. The command lists conflicts, and marks them in the files as git merge does. If the command
+cannot finish, it changes nothing.
 
   --help   this text`
 
@@ -188,7 +189,7 @@ function report(upgraded: { version: string; to: string; removed: string[]; conf
   if (conflicts.length > 0)
     console.log(`Conflicts to resolve:\n${conflicts.map(conflict => `  ${conflict}`).join('\n')}\n`)
   console.log(
-    `Next: ${conflicts.length > 0 ? 'resolve the conflicts, ' : ''}npm ci, npm run validate, npm test, and commit. To undo all of it: git reset --hard`,
+    `Next: ${conflicts.length > 0 ? 'resolve the conflicts, ' : ''}npm ci, npm run validate, npm test, and commit. To undo the upgrade: git reset --hard`,
   )
 }
 

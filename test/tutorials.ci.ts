@@ -18,10 +18,7 @@ const pythonPackages = ['flask', 'authlib', 'requests', 'waitress'].map(
 )
 const goProgram = join(folder, 'client')
 
-/**
- * Compiles with Debian's golang-golang-x-oauth2-dev. This Go client uses no modules, because modules would need the
- * network.
- */
+/** Compiles the client with Debian's package golang-golang-x-oauth2-dev, because Go modules would need the network. */
 function buildGoClient(): void {
   const env = { ...process.env, GO111MODULE: 'off', GOPATH: '/usr/share/gocode', GOCACHE: join(folder, 'cache') }
   execFileSync('go', ['build', '-o', goProgram, '.'], { cwd: 'docs/tutorials/go', env })

@@ -1,5 +1,6 @@
-// Compares our client with a bare server and with three servers that use libraries, and checks the budgets of our client.
-// The servers are measured in turns. --quick only checks that the bench works. --no-peers leaves the libraries out.
+// Compares our client with a bare server and with three servers that use libraries, and checks the budgets of our
+// client. The servers are measured in turns. --quick only checks that the bench works. --no-peers leaves out the
+// servers that use libraries.
 // --warm-ups 500 warms up with 500 requests of each kind instead of 5,000.
 import { randomBytes } from 'node:crypto'
 import { availableParallelism, loadavg } from 'node:os'
@@ -61,7 +62,7 @@ const tooMuch = results.overBudget()
 for (const line of tooMuch) console.log(`Over budget: ${line}`)
 process.exitCode = options.quick || tooMuch.length === 0 ? 0 : 1
 
-/** Signs two visitors in: one with 20 applications and one with 2,000. */
+/** Signs two visitors in: one visitor with 20 applications, and one with 2,000. */
 async function prepare(name: ServerName) {
   const server = await startServer(name, environment)
   const visitors = createVisitors(server.url, { clientId, portalUrl: platform.url })
@@ -75,12 +76,12 @@ async function prepare(name: ServerName) {
   return { server, visitors, session, longSession }
 }
 
-/** Code that has run only a few times is not optimized yet. */
+/** Warms up a server, because Node has not optimized code that has run only a few times. */
 async function warmUp(name: ServerName): Promise<void> {
   const { visitors, session, longSession } = all.get(name)!
   await visitors.finishLogins(await visitors.beginLogins(warmUps, 20))
   await visitors.readLists(warmUps, session)
-  // A long list takes a hundred times as long as a short one, so a tenth of the requests is enough.
+  // A long list takes a hundred times as long as a short list, so a tenth of the requests is enough.
   await visitors.readLists(warmUps / 10, longSession)
 }
 

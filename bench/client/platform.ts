@@ -23,7 +23,10 @@ function origin(): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** RFC 8414 and OpenID Connect Discovery. Only servers that need an ID token read the second document. */
+/**
+ * The metadata documents of RFC 8414 and of OpenID Connect Discovery. Only servers that need an ID token read the
+ * second document.
+ */
 function documents(): Record<string, object> {
   const metadata = {
     issuer: origin(),
@@ -73,7 +76,7 @@ function send(response: ServerResponse, body: string | Buffer, status = 200): vo
   response.end(body)
 }
 
-/** This access token is as long as a real one (RFC 9068, ES256). No server of this bench verifies it. */
+/** This access token is as long as a real token (RFC 9068, ES256). No server of this bench verifies it. */
 function accessTokenOf(listSize: number): string {
   const id = '5ab1eb9f-3c8f-4bf0-a9a6-'
   const payload = {

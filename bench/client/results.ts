@@ -31,7 +31,10 @@ export class Results {
     }
   }
 
-  /** One line for each measure: the value of the bare server, then the ratio of each other server to it. */
+  /**
+   * Returns one line for each measure: the value of the bare server, then for each other server the ratio of its value
+   * to that value.
+   */
   table(names: ServerName[]): string {
     const others = names.filter(name => name !== 'bare')
     const lines = allMeasures.map(measure => {
@@ -43,7 +46,7 @@ export class Results {
     return align([['median of rounds', 'bare', 'budget', ...others], ...lines])
   }
 
-  /** One line for each budget that our client exceeds. */
+  /** Returns one line for each budget that our client exceeds. */
   overBudget(): string[] {
     const lines = allMeasures.map(measure => {
       const { title, budget } = measures[measure]

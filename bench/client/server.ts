@@ -25,7 +25,7 @@ export const serverNames = Object.keys(scripts) as ServerName[]
 export type Server = { child: ChildProcess; url: string }
 
 export async function startServer(name: ServerName, environment: Environment): Promise<Server> {
-  // The other servers write no log. Our client needs one, because it prints its address there.
+  // The other servers write no log. Our client needs a log, because it prints its address there.
   if (name === 'client')
     return startSilentClient({ ...environment, LOG_LEVEL: 'silent', PORT: `${await findFreePort()}` })
   const child = startMeasuredChild(scripts[name], environment)
@@ -55,7 +55,7 @@ export async function fillCompileCache(environment: Environment): Promise<void> 
   await exited
 }
 
-/** Milliseconds of CPU time until the process has redirected a visitor to the login portal. */
+/** Measures the CPU time, in milliseconds, until the process has redirected a visitor to the login portal. */
 export async function timeStartUp(name: ServerName, environment: Environment): Promise<number> {
   const child = startMeasuredChild(scripts[name], environment, name === 'client' ? asByNpmStart : [])
   const { statusCode, body } = await request(`${await readAddress(child)}/login`, { reset: true })

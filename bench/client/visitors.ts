@@ -10,14 +10,14 @@ export type StartedLogin = { browser: Browser; callback: string }
 export type Visitors = ReturnType<typeof createVisitors>
 
 export function createVisitors(url: string, { clientId, portalUrl }: { clientId: string; portalUrl: string }) {
-  // Connections are kept open, so that opening them is not measured.
+  // Connections stay open, so that the bench does not measure how long it takes to open them.
   const pool = new Pool(url, { connections: 64, pipelining: 1 })
   const send: Send = async ({ method, url: { pathname, search }, headers, body = null }, signal) => {
     const path = pathname + search
     const answer = await pool.request({ method: method as Dispatcher.HttpMethod, path, headers, body, signal })
     return { status: answer.statusCode, headers: answer.headers, body: Buffer.from(await answer.body.arrayBuffer()) }
   }
-  /** The steps of a login are measured separately. */
+  /** The bench measures the steps of a login separately. */
   const newBrowser = () => createBrowser({ send, stopAt: () => true })
 
   async function beginLogin(listSize: number): Promise<StartedLogin> {
@@ -56,7 +56,10 @@ export function createVisitors(url: string, { clientId, portalUrl }: { clientId:
 
     readLists: (count: number, visitor: Browser) => repeat(count, () => readList(visitor)),
 
-    /** How many milliseconds each list took. Requests start at a steady rate, even if earlier ones have no answer yet. */
+    /**
+     * How many milliseconds each list took. Requests start at a steady rate, even if earlier requests have no answer
+     * yet.
+     */
     async readListsSteadily(perSecond: number, seconds: number, visitor: Browser): Promise<number[]> {
       const times: number[] = []
       const count = Math.round(perSecond * seconds)

@@ -1,5 +1,5 @@
-// Code for both clients that is not in their libraries: settings, pages and the call of the API. This code is correct, so a
-// failed check is about the library, or about something that its manual leaves to the application.
+// The code of both clients that is not in their libraries: settings, pages and the API call. This code is correct. So
+// if a check fails, the cause is the library, or something that the library's manual leaves to the application.
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 
 const { LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, CLIENT_URL, REDIRECT_URI, PORT, COOKIE_KEYS } =
@@ -41,13 +41,13 @@ export function buildApplication(): FastifyInstance {
 export const listen = (app: FastifyInstance) => app.listen({ host: 'localhost', port: Number(PORT) })
 
 /**
- * 400 if the library refuses the callback, 401 if the API refuses the token. The page does not repeat the message of the
- * library or the API.
+ * The status is 400 if the library refuses the callback, and 401 if the API refuses the token. The page does not repeat
+ * the message of the library or the API.
  */
 export const showRefusal = (reply: FastifyReply, status: 400 | 401) =>
   show(reply.code(status), 'You are not signed in', '<p><a href="/login">Sign in again</a></p>')
 
-/** The list, or undefined if the API no longer accepts the token. Rejects for any other status. */
+/** Returns the list, or undefined if the API no longer accepts the token. Rejects for any status except 200 and 401. */
 export async function readList(accessToken: string): Promise<string[] | undefined> {
   const response = await fetch(`${settings.apiUrl}/apps/v1`, {
     headers: { authorization: `Bearer ${accessToken}` },

@@ -27,7 +27,7 @@ await app.register(oauth2, {
   callbackUri: redirectUri,
   callbackUriParams: { grant_type: 'authorization', cancel_url: cancelUrl },
   tokenRequestParams: {
-    // The platform needs the state in the exchange, too. The library reads this object for each request.
+    // The platform also needs the state in the exchange. The library reads this object for each request.
     get state() {
       return state.getStore()
     },
@@ -69,7 +69,7 @@ app.post('/logout', async (request, reply) => {
   return reply.redirect('/', 303)
 })
 
-/** Undefined if the portal says that the refresh token has ended. Rejects for any other failure. */
+/** Returns undefined if the portal says that the refresh token is no longer valid. Rejects for any other failure. */
 async function renew(token: Token): Promise<Token | undefined> {
   try {
     const renewed = await portal.getNewAccessTokenUsingRefreshToken(token, {})

@@ -48,7 +48,7 @@ app.get('/exchangeToken', async (request, reply) => {
   const { codeVerifier, state } = session.login
   const checks = { pkceCodeVerifier: codeVerifier, expectedState: state }
   const address = new URL(request.url, redirectUri)
-  // The platform needs the state in the exchange, too.
+  // The platform also needs the state in the exchange.
   const answer = await openid.authorizationCodeGrant(configuration, address, checks, { state }).catch(() => undefined)
   if (!answer) return showRefusal(reply, 400)
   session.login = undefined
@@ -81,7 +81,7 @@ app.post('/logout', async (request, reply) => {
   return reply.redirect('/', 303)
 })
 
-/** Undefined if the portal says that the refresh token has ended. Rejects for any other failure. */
+/** Returns undefined if the portal says that the refresh token is no longer valid. Rejects for any other failure. */
 async function renew(refresh: string): Promise<Session['tokens']> {
   try {
     return keep(await openid.refreshTokenGrant(configuration, refresh), refresh)

@@ -1,5 +1,5 @@
-// Compares the sandbox with two servers from npm, and a store of 100 applications with a store of 1,000,000. Checks the
-// budgets. The servers are measured in turns. --quick only checks that the bench works.
+// Compares the sandbox with two servers from npm. Also compares a store of 100 applications with a store of 1,000,000.
+// Checks the budgets. The servers are measured in turns. --quick only checks that the bench works.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,8 +10,8 @@ import { align, inTurn, middle, middleRatio, repeat, rounded } from '../numbers.
 import { atOnce, type Server, startMockServer, startOidcProvider, startSandbox } from './servers.ts'
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' } } })
-// oidc-provider's store holds 1,000 entries, and an exchange takes up to four of them. With more codes at the same time, the
-// store would drop some.
+// oidc-provider's store holds 1,000 entries, and an exchange takes up to four of them. If there were more codes at the
+// same time, the store would drop some of its entries.
 const size = options.quick
   ? { warmUps: 1, rounds: 2, exchanges: 50, reads: 50, few: 100, many: 10_000 }
   : { warmUps: 10, rounds: 15, exchanges: 200, reads: 400, few: 100, many: 1_000_000 }
@@ -97,7 +97,7 @@ function timesOurs(name: string, measure: 'exchange' | 'read'): number {
   return middleRatio(of(name, measure), of(sandbox, measure))
 }
 
-/** Rounds below 0 warm up. */
+/** Rounds with a negative number only warm up the servers. */
 async function measureWork(name: string, server: Server, round: number): Promise<void> {
   const codes = await server.issueCodes(size.exchanges)
   const exchanged = await costOf(server.child, () =>
@@ -109,7 +109,7 @@ async function measureWork(name: string, server: Server, round: number): Promise
   of(name, 'read').push(read.cpuMicroseconds / size.reads)
 }
 
-/** The calls run one after the other, so that no call waits for another one. */
+/** The calls run one after the other, so that no call waits for another call. */
 async function measureList(name: string, server: Server, round: number): Promise<void> {
   const { milliseconds } = await costOf(server.child, () => repeat(size.reads, () => server.read(), 1))
   if (round >= 0) of(name, 'list').push(milliseconds / size.reads)

@@ -8,12 +8,12 @@ import { client, codeChallenge, state } from './login.ts'
 /** Every user has this many applications, in their own group. */
 const listSize = 20
 
-/** Adds applications until there are `count`, including the seeded one. Each user has 20 of them. */
+/** Adds applications until there are `count`, including the seeded application. Each user has 20 applications. */
 export async function addApplications(store: Store, userId: string, count: number): Promise<void> {
   // These numbers are literals in the SQL text, because SQLite treats a number in a parameter as a float.
   const now = sql.lit(Date.now())
   const owners = sql.lit(count / listSize)
-  // The numbers from 1 to `last`. The owner with the number 1 is the user.
+  // The numbers from 1 to `last`. Owner 1 is the user of the bench.
   const numbers = (last: RawBuilder<number>) =>
     sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${last})`
   const uuid = sql`lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2)
@@ -37,7 +37,7 @@ export async function addApplications(store: Store, userId: string, count: numbe
   })
 }
 
-/** Codes for the bench's client, as after a login. */
+/** Creates codes for the bench's client, as logins do. */
 export async function issueCodes(store: Store, userId: string, count: number): Promise<string[]> {
   const now = new Date()
   const codes = Array.from({ length: count }, makeAlphanumericToken)

@@ -1,5 +1,5 @@
-// Compares the response times of the portal without the laboratory and with the laboratory and three of its pages open.
-// Checks the budget. The two servers are measured in turns. --quick only checks that the bench works.
+// Compares the portal's response times without the laboratory to those with the laboratory and three open pages of it.
+// Checks the budget. The two servers take turns in being measured. --quick only checks that the bench works.
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { get } from 'node:http'
@@ -13,7 +13,9 @@ import { type Server, startSandbox } from './servers.ts'
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' } } })
 const size = options.quick ? { kept: 20, rounds: 2, exchanges: 10 } : { kept: 1_000, rounds: 20, exchanges: 100 }
-/** The limit for the median response time with the laboratory, divided by the median without it. */
+/**
+ * The limit for this ratio: the median response time with the laboratory, divided by the median without the laboratory.
+ */
 const budget = 1.5
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-laboratory-'))

@@ -21,7 +21,7 @@ export interface Server {
   read(): Promise<void>
 }
 
-/** How many exchanges run at the same time, as with many visitors. */
+/** How many exchanges run at the same time. This simulates many visitors. */
 export const atOnce = 32
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const agent = new Agent({ connections: atOnce, pipelining: 1 })
@@ -51,7 +51,7 @@ export async function startSandbox(
     SEED_USER_PASSWORD: user.password,
     ...more,
   })
-  // If nothing reads the log of a server, the server soon stops and waits.
+  // Read the log, because a server soon stops and waits if nothing reads its log.
   child.stdout?.resume()
   const origin = `http://127.0.0.1:${portalPort}`
   while (!(await isReady(origin))) {
@@ -103,7 +103,7 @@ export async function startMockServer(): Promise<Server> {
   }
 }
 
-/** The code of a login. This server does not ask the user. */
+/** Returns the code of a login. This server asks the user nothing. */
 async function logIn(url: string): Promise<string> {
   const parameters = {
     response_type: 'code',
@@ -130,7 +130,7 @@ const isReady = (origin: string) =>
     () => false,
   )
 
-/** The body of the answer. Throws unless the status is 200. */
+/** Returns the body of the answer. Throws an error if the status is not 200. */
 async function call(url: string, { accessToken = '', form = '' } = {}): Promise<string> {
   const headers = {
     ...(accessToken && { authorization: `Bearer ${accessToken}` }),

@@ -71,7 +71,7 @@ t.test(
       const { steps, noticed } = await lab.lastLogin(clientId)
       t.ok(
         steps.some(step => step.fault?.name === fault),
-        `${fault} is told of a step of ${url}`,
+        `the laboratory shows ${fault} at a step of the login of ${url}`,
       )
       return { page, noticed: noticed.map(({ id }) => id) }
     }
@@ -79,7 +79,7 @@ t.test(
     for (const [fault, ours, theirs, mistake] of rows) {
       const reference = await meet(fault, both.clientId, both.publicUrl)
       t.match(reference.page, { status: ours[0], text: ours[1] }, `${fault}, ours`)
-      t.same(reference.noticed, [], `${fault}: nothing is to be said of ours`)
+      t.same(reference.noticed, [], `${fault}: the laboratory has no notice about our client`)
       const first = await meet(fault, forty.clientId, forty.ownUrl)
       t.match(first.page, { status: theirs[0], text: theirs[1] }, `${fault}, forty lines`)
       // The most severe notices come first.

@@ -1,4 +1,5 @@
-// The list page of every server except our client: makes one call of the API and uses our own templates, without checks.
+// The list page of every server except our client. The page makes one API call, uses our own templates, and checks
+// nothing.
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import { request } from 'undici'

@@ -1,5 +1,6 @@
-// oidc-provider with the same work as our portal in an exchange: client secret, PKCE, a JWT signed with ES256, a refresh token.
-// With the scope "openid" the JWT is an ID token, and the access token is random. With "applications" the access token is a JWT.
+// oidc-provider, set up so that an exchange takes the same work as at our portal: client secret, PKCE, a JWT signed
+// with ES256, a refresh token. With the scope "openid" the JWT is an ID token, and the access token is random. With
+// "applications" the access token is a JWT.
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -53,7 +54,7 @@ const answer = provider.callback()
 
 server.on('request', async (request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? '/', origin)
-  // These logins are finished, because only the exchange is measured.
+  // The bench creates finished logins, because it measures only the exchange.
   if (pathname === '/bench/codes') {
     const codes = await Promise.all(Array.from({ length: Number(searchParams.get('count')) }, makeCode))
     return response.end(JSON.stringify(codes))

@@ -29,7 +29,10 @@ export const livePage: FastifyPluginAsync<LiveOptions> = async (app, { store, po
   await app.register(uploads, { store })
 }
 
-/** Ends with the signal. The browser opens the stream again after a second, and its session is checked again. */
+/**
+ * Ends when `signal` is aborted. After a second, the browser opens the stream again, and the client checks the session
+ * again.
+ */
 async function* latestNotes(store: Store, userId: string, signal: AbortSignal) {
   const latest = () => `data: ${JSON.stringify(store.find(userId, ''))}\n\n`
   try {

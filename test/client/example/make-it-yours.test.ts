@@ -38,22 +38,25 @@ t.test('the first page of the guide shows a signed-in visitor the number of appl
   t.match(textOf(await browser.get('/hello', { site: 'same-origin' })), 'You have 2 applications.')
 })
 
-t.test('the form saves a note once, under the user id, and the page shows it with the data of the API', async t => {
-  const { browser, file } = await buildExample(t)
-  await signIn(browser)
-  const form = readForm(await browser.get('/notes/new', { site: 'same-origin' }), '/notes/new')
-  const refused = await browser.post('/notes/new', { ...form, note: '' })
-  t.equal(refused.statusCode, 422)
-  t.match(textOf(refused), notesTexts.form.nothingTyped)
-  for (const _ of [1, 2]) t.equal((await browser.post('/notes/new', { ...form, note: 'milk' })).statusCode, 303)
-  t.match(textOf(await browser.get('/notes', { site: 'same-origin' })), notesTexts.notes(2, 'milk'))
-  const store = openStore(file)
-  t.same([store.find('visitor-1', ''), store.find('visitor-2', '')], [['milk'], []])
-  store.close()
-})
+t.test(
+  'the form saves a note only once, for its visitor, and the page shows the note together with data from the API',
+  async t => {
+    const { browser, file } = await buildExample(t)
+    await signIn(browser)
+    const form = readForm(await browser.get('/notes/new', { site: 'same-origin' }), '/notes/new')
+    const refused = await browser.post('/notes/new', { ...form, note: '' })
+    t.equal(refused.statusCode, 422)
+    t.match(textOf(refused), notesTexts.form.nothingTyped)
+    for (const _ of [1, 2]) t.equal((await browser.post('/notes/new', { ...form, note: 'milk' })).statusCode, 303)
+    t.match(textOf(await browser.get('/notes', { site: 'same-origin' })), notesTexts.notes(2, 'milk'))
+    const store = openStore(file)
+    t.same([store.find('visitor-1', ''), store.find('visitor-2', '')], [['milk'], []])
+    store.close()
+  },
+)
 
 t.test(
-  'a setting names the moderators: a moderator sees the notes of others, and another visitor gets 403 and no link',
+  'the setting of the example names the moderators; a moderator sees all notes, and another visitor gets 403 and no link',
   async t => {
     const { browser, file } = await buildExample(t, ['visitor-1'])
     const store = openStore(file)
@@ -72,7 +75,7 @@ t.test(
   },
 )
 
-t.test('the settings of the example have defaults, and name the moderators', async t => {
+t.test('the settings of the example have defaults, and one setting names the moderators', async t => {
   const environment = {
     LOGIN_URL: 'https://portal.test',
     API_URL: 'https://api.test',
@@ -164,16 +167,19 @@ t.test('the product replaces texts, and offers German to browsers that prefer it
   t.match((await browser.get('/notes', { headers: { 'accept-language': 'fr,en,de' } })).body, '<html lang="en">')
 })
 
-t.test('the live page has its script, and the script may call the site', async t => {
-  const { browser } = await buildExample(t)
-  await signIn(browser)
-  const page = await browser.get('/notes/live', { site: 'same-origin' })
-  const [, script = ''] = /src="(\/assets\/live\.[0-9a-f]+\.js)"/.exec(page.body) ?? []
-  t.match((await browser.get(script)).body, 'new EventSource(')
-  t.match(page.headers['content-security-policy'], "connect-src 'self'")
-})
+t.test(
+  'the live page loads its script, and the content security policy allows the script to call this site',
+  async t => {
+    const { browser } = await buildExample(t)
+    await signIn(browser)
+    const page = await browser.get('/notes/live', { site: 'same-origin' })
+    const [, script = ''] = /src="(\/assets\/live\.[0-9a-f]+\.js)"/.exec(page.body) ?? []
+    t.match((await browser.get(script)).body, 'new EventSource(')
+    t.match(page.headers['content-security-policy'], "connect-src 'self'")
+  },
+)
 
-t.test('the stream of events has every new note, and ends when the server stops', async t => {
+t.test('the event stream contains every new note, and ends when the server stops', async t => {
   const { client, browser, file } = await buildExample(t)
   await signIn(browser)
   const origin = await client.listen({ host: '127.0.0.1', port: 0 })
@@ -190,7 +196,7 @@ t.test('the stream of events has every new note, and ends when the server stops'
   t.ok(file)
 })
 
-t.test('if the session has ended, every route answers a script with 401 and an error code', async t => {
+t.test('if the session has ended, every route answers requests of a script with 401 and an error code', async t => {
   const { browser } = await buildExample(t)
   const json = { method: 'POST', json: { note: 'milk' } } as const
   for (const answer of [
@@ -270,7 +276,7 @@ t.test('every code block of the guide is in the example', async t => {
   for (const block of blocks) t.ok(example.includes(block), block)
 })
 
-t.test('the table in the guide lists every file with the mark "Yours:", and no other', async t => {
+t.test('the table in the guide lists exactly the files that contain "Yours:"', async t => {
   // A starter's product belongs to its owner, so the guide does not list its files.
   const isStarter = !guide.includes('npm run eject')
   const isOfProduct = (path: string) =>

@@ -4,7 +4,7 @@ import type { Connection } from '../../../src/client/sign-in/sign-in.ts'
 import { applicationList, findUserId, type Store } from './notes.ts'
 import { notesTexts } from './texts.ts'
 
-/** The part of `Pool` of the package `pg` that is used here. */
+/** The methods that this file uses of `Pool` from the package `pg`. */
 type Query = (text: string, values?: unknown[]) => Promise<{ rows: Record<string, unknown>[] }>
 export type Pool = { query: Query; connect(): Promise<{ query: Query; release(): void }> }
 
@@ -27,12 +27,12 @@ export async function saveConnection(pool: Pool, connection: Connection): Promis
   )
 }
 
-/** Undefined if the visitor has to connect again, or if the portal cannot be asked now. */
+/** Returns undefined if the visitor has to connect again, or if the portal does not answer now. */
 export async function freshAccessToken(app: FastifyInstance, pool: Pool, userId: string): Promise<string | undefined> {
   const client = await pool.connect()
   try {
     await client.query('begin')
-    // Other workers wait here until this worker has committed. Then they find the new tokens.
+    // Other workers wait at this line until this worker has committed. Then they find the new tokens.
     const { rows } = await client.query('select * from connections where user_id = $1 for update', [userId])
     const token = rows[0] && (await renewIfDue(app, client.query.bind(client), rows[0]))
     await client.query('commit')

@@ -64,7 +64,7 @@ const germanNotes: typeof notesTexts = {
   notAModerator: 'Nur Moderatoren können die Notizen anderer sehen.',
 }
 
-/** Each of these sentences is complete, because it can be the only text of a page. */
+/** Each text is a complete sentence, because it can be the only text of a page. */
 const germanLoginErrors: typeof signInTexts.loginErrors = {
   login_callback_invalid: 'Dieser Anmeldelink ist unvollständig. Bitte melden Sie sich noch einmal an.',
   login_unknown:
@@ -107,7 +107,7 @@ const german: SomeTexts = {
   },
 }
 
-/** The texts in the language that the browser asks for. */
+/** Returns the texts in the language that the browser asks for. */
 export function chooseTexts({ headers }: FastifyRequest): SomeTexts {
   return prefersGerman(headers['accept-language']) ? german : english
 }
