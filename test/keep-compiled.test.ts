@@ -29,15 +29,19 @@ t.test('npm start stores its compiled code next to the packages', async t => {
   t.equal(listKept(folder).length, length, 'the second start must store no more code')
 })
 
-t.test('a process that is killed after its start has stored the compiled code', { timeout: 20_000 }, async t => {
-  const folder = t.testdir({ 'main.ts': 'setInterval(() => {}, 1000 as number)\n' })
-  const running = spawn('env', nodeParameters, { cwd: folder, stdio: 'ignore' })
-  t.teardown(() => running.kill('SIGKILL'))
-  while (listKept(folder).length === 0) await new Promise(resolve => setTimeout(resolve, 100))
-  running.kill('SIGKILL')
-  await once(running, 'exit')
-  t.ok(listKept(folder).length > 0)
-})
+t.test(
+  'if a process is killed a few seconds after its start, it has already stored the compiled code',
+  { timeout: 20_000 },
+  async t => {
+    const folder = t.testdir({ 'main.ts': 'setInterval(() => {}, 1000 as number)\n' })
+    const running = spawn('env', nodeParameters, { cwd: folder, stdio: 'ignore' })
+    t.teardown(() => running.kill('SIGKILL'))
+    while (listKept(folder).length === 0) await new Promise(resolve => setTimeout(resolve, 100))
+    running.kill('SIGKILL')
+    await once(running, 'exit')
+    t.ok(listKept(folder).length > 0)
+  },
+)
 
 t.test('the client starts even if the compiled code cannot be stored', async t => {
   const folder = t.testdir({ 'main.ts': "console.log('one' as string)\n", node_modules: 'no folder' })

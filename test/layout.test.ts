@@ -228,7 +228,7 @@ t.test('in the sandbox, imports lead from api and portal to tokens, then to stor
         )
 })
 
-t.test('one file lists all routes of each sandbox server', async t => {
+t.test('for each sandbox server, one file lists all its routes', async t => {
   const route = /\.(get|post|put|patch|delete|route)(<[^>]*>)?\(\s*['"`][/$]/
   for (const [folder, list] of [
     ['portal', 'build-portal.ts'],

@@ -30,7 +30,7 @@ t.test('every id that code, tests and documents name is defined', async t => {
 })
 
 t.test(
-  'every MUST has a test or a check, and every other rule has a test, a check or a reason why it has none',
+  'every MUST has a test or a check, and every other rule has a test, a check or a stated reason for having neither',
   async t => {
     const tests = findTests()
     const without = Object.keys(rules).filter(id => !tests.has(id) && findChecks(id).length === 0)

@@ -25,7 +25,7 @@ function createWork() {
   return { work, runs, timesStarted: () => timesStarted }
 }
 
-t.test('an entry is found until its lifetime is over', async t => {
+t.test('the map returns an entry until the lifetime of the entry is over', async t => {
   const { map, clock } = createMap<string>()
   map.set('key', 'value', minute)
   t.equal(map.get('key'), 'value')
@@ -73,7 +73,7 @@ t.test('expired entries are removed when another entry is set', async t => {
   for (let key = 0; key < 100; key++) t.equal(map.get(`${key}`), undefined)
 })
 
-t.test('a full map removes its oldest entry and no other', async t => {
+t.test('a full map removes only its oldest entry', async t => {
   const { map } = createMap<number>()
   for (let key = 0; key < maxEntries; key++) map.set(`${key}`, key, Number.POSITIVE_INFINITY)
   t.equal(map.get('0'), 0, 'the map must have room for all entries')

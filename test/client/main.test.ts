@@ -120,7 +120,7 @@ t.test('UP-10: the log does not warn about https addresses and loopback addresse
   t.same(warnings(output()), [])
 })
 
-t.test('CT-08: at its start the process logs its settings without the secrets', async t => {
+t.test('CT-08: when the process starts, it logs its settings without the secrets', async t => {
   const settings = output()
     .split('\n')
     .filter(Boolean)

@@ -66,7 +66,7 @@ t.test('the job works while the visitor is away, and two simultaneous workers re
   }
 })
 
-t.test('a connection that has ended is deleted, and its visitor may connect again', async t => {
+t.test('if a connection has ended, the job deletes it, and the visitor may connect again', async t => {
   const { rows, runBoth, notes, expire, client } = await connectAndLeave(t)
   const [{ refresh_token: refreshToken }] = await rows()
   await client.signIn.revokeConnection(refreshToken)

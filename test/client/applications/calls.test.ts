@@ -11,7 +11,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: for a page the client makes one call, or a second call for the group’s name or for a renewal, but never three calls',
+  'DO-14: a page takes one call, or two calls if it shows a group’s name or the session is renewed, but never three calls',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length

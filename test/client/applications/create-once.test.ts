@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-t.test('F-41: a form sent twice at the same moment creates one application', async t => {
+t.test('F-41: if a form is sent twice at the same moment, the client creates one application', async t => {
   const { browser, platform, form } = await openForm(t)
   const copies = Array.from({ length: 10 }, () => browser.copy())
   const answers = await Promise.all(copies.map(copy => copy.post('/applications', form)))
@@ -58,15 +58,18 @@ t.test('F-41: a form sent twice at the same moment creates one application', asy
   t.equal(platform.received('POST /apps/v1').length, 1)
 })
 
-t.test('F-41: a form that is sent again unchanged after Back leads to the same application', async t => {
-  const { browser, platform, form, clock } = await openForm(t)
-  await browser.post('/applications', form)
-  await browser.get('/applications/app-1')
-  clock.advance(9 * 60)
-  const again = await browser.post('/applications', form)
-  t.equal(again.headers.location, '/applications/app-1')
-  t.equal(platform.received('POST /apps/v1').length, 1)
-})
+t.test(
+  'F-41: if the visitor goes back and sends the form again unchanged, the answer leads to the same application',
+  async t => {
+    const { browser, platform, form, clock } = await openForm(t)
+    await browser.post('/applications', form)
+    await browser.get('/applications/app-1')
+    clock.advance(9 * 60)
+    const again = await browser.post('/applications', form)
+    t.equal(again.headers.location, '/applications/app-1')
+    t.equal(platform.received('POST /apps/v1').length, 1)
+  },
+)
 
 t.test(
   'F-41: if the visitor changes a sent form and sends it again, the page asks for confirmation, and the next submission creates another application',
@@ -182,7 +185,7 @@ t.test(
   },
 )
 
-t.test('if a form was refused because of its fields, it creates its application after the correction', async t => {
+t.test('if a form was refused because of its fields, the corrected form creates the application', async t => {
   const { browser, platform, form, api } = await openForm(t)
   platform.answer('POST /apps/v1', {
     status: 422,

@@ -91,7 +91,7 @@ for (const [what, answer] of Object.entries({
   'sends groups in an unknown format': { body: { ItemList: 'none' } },
   'answers 500': { status: 500, body: '' },
 })) {
-  t.test(`the visitor types the group’s id if the API ${what}`, async t => {
+  t.test(`if the API ${what}, the visitor types the group’s id`, async t => {
     const { browser, platform } = await openForm(t)
     platform.answer('GET /identities/v1/visitor-1/links', answer)
     const page = await browser.get('/applications/new')
@@ -368,7 +368,7 @@ for (const [what, answer, status, words] of [
   ['answers 200 and sends no client', { status: 200, body: { '@id': 'app-1' } }, 502, upstreamTexts.api.unexpected],
   ['reports a conflict', { status: 409, body: { error: { status: 409, message: 'x' } } }, 409, signInTexts.api.changed],
 ] as const) {
-  t.test(`the form keeps the typed text if the API ${what}`, async t => {
+  t.test(`if the API ${what}, the form keeps the typed text`, async t => {
     const { browser, platform, form } = await openForm(t)
     platform.answer('POST /apps/v1', answer)
     const page = await browser.post('/applications', { ...form, ...typed })

@@ -98,7 +98,7 @@ for (const [what, settings] of Object.entries({
   'an API with weak ETags': { tagOf: (version: number) => `W/"${version}"` },
 })) {
   t.test(
-    `if an edit conflicts with another, the client saves nothing, and the page shows the typed and the stored value of each field (${what})`,
+    `if an edit conflicts with the edit of another person, the client saves nothing, and the page shows the typed and the stored value of each field (${what})`,
     async t => {
       const { browser, form, change, fields, puts } = await openForm(t, settings)
       change({ description: 'Theirs', scopes: 'read' })

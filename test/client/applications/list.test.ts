@@ -235,7 +235,7 @@ const otherShapes: Record<string, unknown> = {
   'a string': '"text"',
 }
 for (const [what, body] of Object.entries(otherShapes)) {
-  t.test(`F-44: if the answer is not a list (${what}), a page says so`, async t => {
+  t.test(`F-44: if the API’s answer is not a list (${what}), the page says so`, async t => {
     const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body } } })
     await signIn(browser)
     const page = await browser.get('/applications')

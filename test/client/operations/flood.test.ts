@@ -48,7 +48,7 @@ t.test('DO-06: the client answers thousands of logins in a few seconds, and keep
 })
 
 t.test(
-  'F-37: without free file descriptors the client refuses new connections, serves the open ones, and recovers',
+  'F-37: without free file descriptors, the client refuses new connections, serves the open connections, and recovers',
   async t => {
     const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens(), ...smallApi })
     const environment = { LOGIN_URL: platform.url, API_URL: platform.url }

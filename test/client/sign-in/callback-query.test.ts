@@ -87,19 +87,22 @@ t.test('CL-12: HTML in the subject is shown nowhere', async t => {
   t.notMatch(response.body, /<img src=x/)
 })
 
-t.test('CL-13: an error of the portal leads to a page with its message as text, without an exchange', async t => {
-  const { browser, platform } = await buildTestClient(t)
-  const started = await beginLogin(browser)
-  const error_description = '<script>alert(1)</script> & "so"'
-  const url = callbackUrl(started, { code: undefined, error: 'server_error', error_description })
-  const response = await browser.get(url, { site: 'cross-site' })
-  t.equal(response.statusCode, 400)
-  t.match(response.headers['content-type'], 'text/html')
-  t.match(response.body, '&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;so&quot;')
-  t.notMatch(response.body, '<script>alert')
-  t.match(response.body, 'href="/login"')
-  t.equal(platform.received('POST /api/exchangeToken').length, 0)
-})
+t.test(
+  'CL-13: if the callback contains an error of the portal, the page shows the error message as text, and there is no exchange',
+  async t => {
+    const { browser, platform } = await buildTestClient(t)
+    const started = await beginLogin(browser)
+    const error_description = '<script>alert(1)</script> & "so"'
+    const url = callbackUrl(started, { code: undefined, error: 'server_error', error_description })
+    const response = await browser.get(url, { site: 'cross-site' })
+    t.equal(response.statusCode, 400)
+    t.match(response.headers['content-type'], 'text/html')
+    t.match(response.body, '&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;so&quot;')
+    t.notMatch(response.body, '<script>alert')
+    t.match(response.body, 'href="/login"')
+    t.equal(platform.received('POST /api/exchangeToken').length, 0)
+  },
+)
 
 t.test('CL-13: a callback with an error and a code counts as an error', async t => {
   const { browser, platform } = await buildTestClient(t)

@@ -134,26 +134,29 @@ t.test('CL-04: after nine and a half minutes a login still succeeds', async t =>
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
 })
 
-t.test('CL-05: if the browser sends a callback again, the client refuses it without an exchange', async t => {
-  const { browser, platform } = await buildTestClient(t)
-  const started = await beginLogin(browser)
-  const before = browser.copy()
-  const first = await browser.get(callbackUrl(started), { site: 'cross-site' })
-  t.equal(first.statusCode, 200)
-  const cleared = setCookieLine(first, `__Host-login-${started.get('state')}=;`) ?? ''
-  t.same(cleared.split('; ').slice(1).toSorted(), ['HttpOnly', 'Max-Age=0', 'Path=/', 'SameSite=Lax', 'Secure'])
-  for (const [jar, site] of [
-    [browser, 'cross-site'],
-    [browser, 'same-origin'],
-    [before, 'cross-site'],
-  ] as const) {
-    const again = await jar.get(callbackUrl(started), { site })
-    t.equal(again.statusCode, 400)
-    t.match(again.body, signInTexts.loginErrors.login_used)
-    t.equal(setCookieLine(again, '__Host-session'), undefined)
-  }
-  t.equal(platform.received('POST /api/exchangeToken').length, 1)
-})
+t.test(
+  'CL-05: if the browser sends a callback again, the client refuses the second callback without an exchange',
+  async t => {
+    const { browser, platform } = await buildTestClient(t)
+    const started = await beginLogin(browser)
+    const before = browser.copy()
+    const first = await browser.get(callbackUrl(started), { site: 'cross-site' })
+    t.equal(first.statusCode, 200)
+    const cleared = setCookieLine(first, `__Host-login-${started.get('state')}=;`) ?? ''
+    t.same(cleared.split('; ').slice(1).toSorted(), ['HttpOnly', 'Max-Age=0', 'Path=/', 'SameSite=Lax', 'Secure'])
+    for (const [jar, site] of [
+      [browser, 'cross-site'],
+      [browser, 'same-origin'],
+      [before, 'cross-site'],
+    ] as const) {
+      const again = await jar.get(callbackUrl(started), { site })
+      t.equal(again.statusCode, 400)
+      t.match(again.body, signInTexts.loginErrors.login_used)
+      t.equal(setCookieLine(again, '__Host-session'), undefined)
+    }
+    t.equal(platform.received('POST /api/exchangeToken').length, 1)
+  },
+)
 
 t.test('CL-05: if the visitor has a session, the page for a used callback links to the home page', async t => {
   const { browser } = await buildTestClient(t)

@@ -13,29 +13,32 @@ import {
 import { setCookieLine } from '../support/read-response.ts'
 import { accessTokenOf, send, tokenAnswer } from '../support/scripted-platform.ts'
 
-t.test('CL-14: the exchange is one form POST with the six fields, and the secret is only in the body', async t => {
-  const { browser, platform } = await buildTestClient(t)
-  const started = await beginLogin(browser)
-  await browser.get(callbackUrl(started), { site: 'cross-site' })
-  const [exchange, ...others] = platform.received('POST /api/exchangeToken')
-  t.same(others, [])
-  t.equal(exchange!.url, '/api/exchangeToken')
-  t.match(exchange!.headers['content-type'], /^application\/x-www-form-urlencoded(;|$)/)
-  t.equal(exchange!.headers.authorization, undefined)
-  t.equal(exchange!.headers.cookie, undefined)
-  t.same(Object.fromEntries(exchange!.form), {
-    grant_type: 'authorization_code',
-    code: 'Code0123456789Code0123456789ab',
-    client_id: clientId,
-    client_secret: clientSecret,
-    redirect_uri: 'http://localhost:3000/exchangeToken',
-    state: started.get('state'),
-  })
-  t.equal([...exchange!.form].length, 6)
-  t.notMatch(JSON.stringify(exchange!.headers), clientSecret)
-})
+t.test(
+  'CL-14: the exchange is one POST of a form with exactly six fields, and the client secret is only in the body',
+  async t => {
+    const { browser, platform } = await buildTestClient(t)
+    const started = await beginLogin(browser)
+    await browser.get(callbackUrl(started), { site: 'cross-site' })
+    const [exchange, ...others] = platform.received('POST /api/exchangeToken')
+    t.same(others, [])
+    t.equal(exchange!.url, '/api/exchangeToken')
+    t.match(exchange!.headers['content-type'], /^application\/x-www-form-urlencoded(;|$)/)
+    t.equal(exchange!.headers.authorization, undefined)
+    t.equal(exchange!.headers.cookie, undefined)
+    t.same(Object.fromEntries(exchange!.form), {
+      grant_type: 'authorization_code',
+      code: 'Code0123456789Code0123456789ab',
+      client_id: clientId,
+      client_secret: clientSecret,
+      redirect_uri: 'http://localhost:3000/exchangeToken',
+      state: started.get('state'),
+    })
+    t.equal([...exchange!.form].length, 6)
+    t.notMatch(JSON.stringify(exchange!.headers), clientSecret)
+  },
+)
 
-t.test('CL-15: a code that looks like several fields is sent as one field', async t => {
+t.test('CL-15: if a code looks like several form fields, the client sends it as one field', async t => {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const code = 'a&client_id=evil&x=%26+b;c=d#'

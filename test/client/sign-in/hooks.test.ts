@@ -34,7 +34,7 @@ t.test('request.visitor has the subject of the access token as the user id', asy
   t.same(ids, { userId: 'visitor-1', sessionOwner: 'visitor-1' })
 })
 
-t.test('without a subject in the token there is no user id, and each login has its own session owner', async t => {
+t.test('if the token has no subject, there is no user id, and each login has its own session owner', async t => {
   const { browser, platform } = await buildWith(t, withIdsPage)
   platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'opaque' }))
   const owners = new Set<string>()
@@ -138,7 +138,7 @@ t.test('the hooks receive the time at which the visitor has to sign in again', a
   )
 })
 
-t.test('at its start the client waits for a product that registers its pages late', async t => {
+t.test('if a product registers its pages late, the client waits for the product before it starts', async t => {
   const { browser } = await buildWith(t, {
     async pages(signedIn, options) {
       await setImmediate()

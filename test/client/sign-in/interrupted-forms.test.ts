@@ -93,7 +93,7 @@ t.test('PG-14: a draft expires after ten minutes', async t => {
 })
 
 t.test(
-  'PG-14: a text that is too long for a cookie is shown in the form, and can be sent after a login in another tab',
+  'PG-14: if the typed text is too long for a cookie, the form shows the text, and can be sent after a login in another tab',
   async t => {
     const { browser, form, signInAgain, sent } = await openFormAndWait(t)
     const page = await browser.post('/note', { ...form, note: long })
@@ -111,7 +111,7 @@ t.test(
 )
 
 t.test(
-  'PG-14: after the session has ended, a form without fields changes nothing, and its page links to the login',
+  'PG-14: if the session has ended, a form without fields changes nothing, and the answer links to the login',
   async t => {
     const { browser, form, signInAgain, sent } = await openFormAndWait(t)
     const page = await browser.post('/note', { formToken: form.formToken! })

@@ -39,7 +39,7 @@ t.test('CL-22: if the portal lists S256, a login sends a challenge and the excha
   t.notOk(platform.received().some(({ url }) => url.includes(verifier)))
 })
 
-t.test('CL-22: every login has its own verifier, even if two tabs log in at the same time', async t => {
+t.test('CL-22: every login has its own verifier, even if a visitor signs in in two tabs at the same time', async t => {
   const { browser, platform, started } = await buildWith(t, withPkce)
   const other = await beginLogin(browser)
   t.not(other.get('code_challenge'), started.get('code_challenge'))
@@ -158,7 +158,7 @@ const {
 
 for (const [what, document] of Object.entries(unreadable)) {
   t.test(
-    `metadata-remembered: if ${what}, the client uses the last document and soon tries to read a new one`,
+    `metadata-remembered: if ${what}, the client uses the last good document and soon tries to read a new document`,
     async t => {
       const offer = {
         code_challenge_methods_supported: ['S256'],
@@ -190,7 +190,7 @@ for (const [what, document] of Object.entries(unreadable)) {
 }
 
 t.test(
-  'CL-23: a process that has not read the metadata document yet reads it before it accepts an answer without iss',
+  'CL-23: if a process has not read the metadata document yet, it reads the document before it accepts a callback without iss',
   async t => {
     const announced = documentWith({ authorization_response_iss_parameter_supported: true })
     const { browser, platform, clock, config, started } = await buildWith(t, announced)
@@ -227,34 +227,43 @@ const failing: Record<string, [document: Script, logged: { reason: string; cause
 }
 
 for (const [what, [document, logged]] of Object.entries(failing)) {
-  t.test(`metadata-kept: if the portal ${what} at the start, the next login and sign-out try again`, async t => {
-    const { browser, platform, started } = await buildWith(t, document)
-    t.equal(started.get('code_challenge'), null)
-    platform.answer(route, documentWith({ code_challenge_methods_supported: ['S256'], revocation_endpoint: 'listed' }))
-    platform.answer('POST /api/revokeToken', { body: {} })
-    t.ok((await beginLogin(browser.copy())).get('code_challenge'), 'no time has passed')
+  t.test(
+    `metadata-kept: if the portal ${what} at the client’s start, the next login and the next sign-out read the metadata again`,
+    async t => {
+      const { browser, platform, started } = await buildWith(t, document)
+      t.equal(started.get('code_challenge'), null)
+      platform.answer(
+        route,
+        documentWith({ code_challenge_methods_supported: ['S256'], revocation_endpoint: 'listed' }),
+      )
+      platform.answer('POST /api/revokeToken', { body: {} })
+      t.ok((await beginLogin(browser.copy())).get('code_challenge'), 'no time has passed')
 
-    platform.answer(route, document)
-    await signIn(browser)
-    await browser.post('/logout')
-    t.equal(platform.received('POST /api/revokeToken').length, 1)
-  })
+      platform.answer(route, document)
+      await signIn(browser)
+      await browser.post('/logout')
+      t.equal(platform.received('POST /api/revokeToken').length, 1)
+    },
+  )
 
-  t.test(`metadata-kept: if the portal ${what} while the client reads its document, the log says so`, async t => {
-    const { log, clock, browser, platform } = await buildWith(t, document)
-    const lines = () => log.map(line => JSON.parse(line)).filter(({ event }) => event === 'portal_metadata_unread')
-    t.ok(lines().length > 0)
-    t.match(lines()[0], { level: 40, reqId: 'start', ...logged })
+  t.test(
+    `metadata-kept: if the portal ${what} while the client reads the metadata document, the log says so`,
+    async t => {
+      const { log, clock, browser, platform } = await buildWith(t, document)
+      const lines = () => log.map(line => JSON.parse(line)).filter(({ event }) => event === 'portal_metadata_unread')
+      t.ok(lines().length > 0)
+      t.match(lines()[0], { level: 40, reqId: 'start', ...logged })
 
-    platform.answer(route, withPkce)
-    await beginLogin(browser)
-    const before = lines().length
-    platform.answer(route, document)
-    clock.advance(61 * 60)
-    await beginLogin(browser)
-    t.equal(lines().length, before + 1, 'the log must have one line for each failed read')
-    t.match(lines().at(-1), { level: 40, ...logged })
-  })
+      platform.answer(route, withPkce)
+      await beginLogin(browser)
+      const before = lines().length
+      platform.answer(route, document)
+      clock.advance(61 * 60)
+      await beginLogin(browser)
+      t.equal(lines().length, before + 1, 'the log must have one line for each failed read')
+      t.match(lines().at(-1), { level: 40, ...logged })
+    },
+  )
 }
 
 t.test('metadata-kept: a sign-out tries to read the metadata document if the start and every login failed', async t => {
@@ -266,7 +275,7 @@ t.test('metadata-kept: a sign-out tries to read the metadata document if the sta
   t.equal(platform.received('POST /api/revokeToken').length, 1)
 })
 
-t.test('metadata-kept: logins at the same time read the metadata document once', async t => {
+t.test('metadata-kept: simultaneous logins read the metadata document only once', async t => {
   const { browser, platform } = await buildWith(t, { status: 503, body: {} })
   const { script, asked, release } = holdAnswer(withPkce)
   platform.answer(route, script)

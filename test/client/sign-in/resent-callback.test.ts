@@ -49,7 +49,7 @@ t.test(
 )
 
 t.test(
-  'CL-29: a callback that is sent again after its answer was lost leads to an explanation, with one exchange',
+  'CL-29: if the answer to a callback is lost and the browser sends the callback again, an error page explains what to do, and there is only one exchange',
   async t => {
     const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
@@ -66,7 +66,7 @@ t.test(
 )
 
 t.test(
-  'F-22: if a callback is delivered four times at once, each delivery signs the visitor in, with one exchange for all',
+  'F-22: if a callback is delivered four times at once, each delivery signs the visitor in, and all deliveries share one exchange',
   async t => {
     const { browser, platform, isAsked, answer } = await buildWithSlowPortal(t)
     const started = await beginLogin(browser)

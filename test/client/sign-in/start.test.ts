@@ -87,14 +87,14 @@ t.test(
   },
 )
 
-t.test('CL-06: two logins in two tabs both succeed if the first login is finished first', async t => {
+t.test('CL-06: if two logins begin in two tabs, both logins succeed if the first login is finished first', async t => {
   const { browser } = await buildTestClient(t)
   const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
   t.equal((await browser.get(callbackUrl(first), { site: 'cross-site' })).statusCode, 200)
   t.equal((await browser.get(callbackUrl(second), { site: 'cross-site' })).statusCode, 200)
 })
 
-t.test('CL-06: two logins in two tabs both succeed if the second login is finished first', async t => {
+t.test('CL-06: if two logins begin in two tabs, both logins succeed if the second login is finished first', async t => {
   const { browser } = await buildTestClient(t)
   const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
   t.equal((await browser.get(callbackUrl(second), { site: 'cross-site' })).statusCode, 200)

@@ -12,7 +12,7 @@ import type { TestProduct } from '../support/test-product.ts'
 
 const scripts = { 'GET /things': { body: ['one'] }, 'POST /things': { status: 201, body: { id: 1 } } }
 
-t.test('a form is carried out once, even if it is delivered several times', async t => {
+t.test('the client carries out a form once, even if the form is delivered several times', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const page = await browser.get('/note', { site: 'same-origin' })
@@ -63,7 +63,7 @@ t.test('a draft is kept until the next login, and is shown only once', async t =
   t.equal(platform.received('POST /things').length, 0)
 })
 
-t.test('a draft that is too long for a cookie is shown at once, with a link for signing in', async t => {
+t.test('if a draft is too long for a cookie, the page shows the draft at once, with a link to sign in', async t => {
   const { browser } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const form = { ...readForm(await browser.get('/note', { site: 'same-origin' }), '/note'), note: 'x'.repeat(5_000) }

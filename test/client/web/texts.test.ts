@@ -97,7 +97,7 @@ t.test('texts can follow the visitor’s own data', async t => {
 })
 
 t.test(
-  'if two requests in different languages share a failed call, each shows the error in its own language',
+  'if two requests in different languages share a failed call, each page shows the error in its own language',
   async t => {
     const { browser, platform } = await buildWithTexts(t, byLanguage)
     await signIn(browser)

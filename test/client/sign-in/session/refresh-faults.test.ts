@@ -67,7 +67,7 @@ for (const [what, renewal] of Object.entries(passing)) {
     },
   )
 
-  t.test(`RF-05: while the access token is valid, the visitor does not notice a portal that ${what}`, async t => {
+  t.test(`RF-05: if the portal ${what} while the access token is still valid, the visitor notices nothing`, async t => {
     const { browser, clock, renewals } = await newVisitor(renewal)
     clock.advance(3600 - 30)
     t.equal((await openPage(browser)).statusCode, 200)

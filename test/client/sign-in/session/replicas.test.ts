@@ -99,7 +99,7 @@ t.test('CK-11: a login and a form that are sealed with the older key still work'
   )
 })
 
-t.test('CK-11: when the older key is removed, its sessions and logins end without an error', async t => {
+t.test('CK-11: when the older key is removed, the sessions and logins that it sealed end without an error', async t => {
   const [older, newer] = [newKey(), newKey()]
   const test = await buildWithKeys(t, older)
   const { browser } = test
