@@ -95,7 +95,7 @@ function findVersions(folder: string, { commit, version }: StarterRecord) {
   const [from, to] = [find(origin), find('HEAD')!]
   if (!from)
     throw new Error(
-      `This starter was made from ${origin}, which ${folder} does not have. Get its whole history: git fetch --unshallow --tags`,
+      `${folder} does not have ${origin}, from which this starter was made. Get the whole history: git fetch --unshallow --tags`,
     )
   if (runGit(newer, ['merge-base', '--is-ancestor', from, to]).status !== 0)
     throw new Error(`${folder} is not newer than this starter: ${to} does not come after ${from}.`)
