@@ -32,13 +32,13 @@ import { webTexts } from './web/texts.ts'
 export type ServerOptions = {
   logger: Logger
   clock?: () => Date
-  /** The connections to the portal and the API. A caller that passes a dispatcher must close this dispatcher. */
+  /** The connections to the portal and the API. If the caller passes a dispatcher, the caller must close it. */
   dispatcher?: Dispatcher
-  /** Adds hooks to every request, for metrics. */
+  /** Adds hooks that measure every request, for the metrics. */
   observeRequests?: (app: FastifyInstance) => void
   countOutcome?: CountOutcome
   countCall?: CountCall
-  /** Aborted when the process receives SIGTERM or SIGINT. */
+  /** This signal is aborted when the process receives SIGTERM or SIGINT. */
   draining?: AbortSignal
   /** How long a request may take, including all calls to the portal and the API. The default is 25,000. */
   requestDeadlineMs?: number
@@ -46,11 +46,11 @@ export type ServerOptions = {
   reloadTemplates?: boolean
 }
 
-/** All servers of a process share the compiled schemas, because tests start a server for each case. */
+/** All servers of a process share the compiled schemas, because tests start many servers. */
 const buildValidator = AjvCompiler()
 
-// Yours: the name of this site, its pages, and the functions that run when a visitor signs in or out: `afterSignIn`,
-// `beforeSignOut`, `loadSessionData` and `onConnected`. Pass these functions to buildServer in the same way as `name`.
+// Yours: the name of this site and its pages. Your functions for a sign-in, a sign-out and a connection are passed to
+// buildServer in the same way as `name`: `afterSignIn`, `loadSessionData`, `beforeSignOut` and `onConnected`.
 // SiteOptions has all options.
 /** Builds the server with the pages for applications. */
 export async function buildClient(
@@ -64,8 +64,8 @@ export async function buildClient(
     links: (_visitor, { applications }) => [{ href: '/applications', text: applications.home }],
   })
 
-  // Routes that are registered here are public. A public route knows the visitor only if it has the preHandler
-  // app.signIn.recognise, like the start page.
+  // Routes that are registered here are public. If a public route needs to know the visitor, give the route the
+  // preHandler app.signIn.recognise, as the start page does.
 
   await app.register(async signedIn => {
     // Routes that are registered here need a session, and have request.visitor.
@@ -84,15 +84,15 @@ export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'cloc
      */
     texts?: SomeTexts | ((request: FastifyRequest) => SomeTexts)
     /**
-     * Whether the pages of the product can serve requests, for GET /health/ready. The function must be fast. An error
-     * that the function throws counts as false.
+     * Returns whether the pages of the product can serve requests. GET /health/ready calls this function, so it must be
+     * fast. If the function throws an error, the client is not ready.
      */
     isReady?: () => boolean
   }
 
 /**
- * Builds the server with all plugins and hooks, the login routes, the health checks and the start page. The caller adds the
- * routes of its product, which are the pages that visitors sign in for.
+ * Builds the server with all plugins and hooks, the login routes, the health checks and the start page. The caller adds
+ * the routes of the product: the pages that visitors sign in for.
  */
 export async function buildServer(config: Config, options: ServerOptions, site: SiteOptions): Promise<FastifyInstance> {
   const { logger, clock = () => new Date(), requestDeadlineMs = 25_000, countCall, reloadTemplates = false } = options
@@ -112,8 +112,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     bodyLimit: formLimit,
     routerOptions,
     exposeHeadRoutes: false,
-    // Queries, forms and the API's answers are checked, but not changed: no text becomes a number, and no field is
-    // removed.
+    // The schemas check queries, forms and the API's answers, but do not change them: no text becomes a number, and no
+    // field is removed.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
     schemaController: { compilersFactory: { buildValidator } },
     // A slow sender is cut off only if requestTimeout, headersTimeout and connectionsCheckingInterval are all set. A
@@ -122,19 +122,19 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     http: {
       headersTimeout: 10_000,
       connectionsCheckingInterval: 1_000,
-      // With `true`, Node itself would refuse requests without a Host header, but without the security headers. Here
-      // guardRequests refuses them.
+      // guardRequests refuses requests without a Host header. With `true`, Node itself would refuse them, and its
+      // response would not have the security headers.
       requireHostHeader: false,
       ...boundPipelining(logger),
     },
     // Closes a connection on which no data was sent or received for this time, for example because the browser does not
-    // read the response. It must be longer than the time limit of a request.
+    // read the response. This timeout must be longer than the time limit of a request.
     connectionTimeout: requestDeadlineMs + 10_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: deadlines.afterDeadline(createClientErrorHandler(texts.withoutRequest)),
-    // An address that cannot be decoded is refused before any hook runs, so the headers are set here.
+    // Fastify refuses an address that it cannot decode before any hook runs, so the security headers are set here.
     frameworkErrors: async (error, request, reply) => {
       const body = await handleError(error, request as FastifyRequest, (reply as FastifyReply).headers(headers))
       ;(reply as FastifyReply).send(body)
@@ -160,7 +160,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.addHook('onRequest', guardRequests(config.publicUrl, headers))
   app.addHook('preValidation', refuseLongBodies)
   app.addHook('onClose', async () => {
-    // Waits for open calls, such as a revocation. Each call has a deadline.
+    // Waits until all calls to the portal and the API have ended. Each call has a deadline.
     if (!options.dispatcher) await dispatcher.close()
   })
 
@@ -196,7 +196,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
       title: request.texts.start.title,
       hasSignedOut,
       portalSignOut,
-      // Where developers read about the calls of the application API.
+      // The page where developers read about the calls of the application API.
       guideUrl: `${config.apiUrl}/apps/v1/docs`,
     })
   })

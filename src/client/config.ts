@@ -44,7 +44,7 @@ export const clientSettings: Setting[] = [
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** The settings of the client. readConfig adds `product`. */
+/** The settings of the client. readConfig adds the settings of the product as `product`. */
 export type Config = ReturnType<typeof readClientSettings>
 
 /** The message has one line for each setting that is missing or wrong. The message contains no secret values. */
@@ -62,7 +62,7 @@ type ReadFile = (path: string) => string
 
 const readFromDisk: ReadFile = path => readFileSync(path, 'utf8')
 
-/** Throws ConfigError. `readFile` reads the files of settings that are given as NAME_FILE. */
+/** Throws ConfigError if a setting is missing or wrong. `readFile` reads the file that a setting NAME_FILE names. */
 export function readConfig(environment: Environment): Config
 export function readConfig<Product extends object>(
   environment: Environment,
@@ -109,7 +109,7 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
   return {
     host: text('HOST'),
     port,
-    /** An origin without a slash at the end. The URLs below may have a path, and have no slash at the end. */
+    /** An origin, without a slash at the end. The URLs below can have a path, but have no slash at the end either. */
     publicUrl,
     redirectUri: `${publicUrl}/exchangeToken`,
     cancelUrl: address('CANCEL_URL', `${publicUrl || 'https://unknown.invalid'}/cancelled`),
@@ -119,7 +119,7 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
     apiInternalUrl: internal('API_INTERNAL_URL', apiUrl),
     clientId: text('CLIENT_ID'),
     clientSecret,
-    /** Each key has 32 bytes in base64url. The newest key comes first. */
+    /** Each key consists of 32 bytes, written in base64url. The newest key comes first. */
     cookieKeys: cookieKeys.map(key => new Secret(key)),
     maxConnections: integer('MAX_CONNECTIONS', 999_999, 1),
     metricsPort: text('METRICS_PORT') ? integer('METRICS_PORT', 65535) : undefined,

@@ -1,17 +1,18 @@
-// The errors whose message a visitor may read. Every other error gets a fixed message for its status.
+// The errors whose message is shown to the visitor. For every other error, the page shows a fixed message that depends
+// on the status.
 import { type Sentence, say, type Texts } from './texts.ts'
 
 /** A link that a page offers as the next thing to do. */
 export type NextStep = { href: string; text: string }
 
 type PublicErrorOptions = {
-  /** The cause of the error, for the log only. */
+  /** The cause of the error. It is only logged. */
   cause?: unknown
   /** When to try again, in seconds. Sent as `Retry-After`. */
   retryAfterSeconds?: number | undefined
   /** The link that the error page offers. The default is a link to the start page. */
   nextStep?: NextStep | undefined
-  /** The title of the error page. Without a title, the page has a title for its status. */
+  /** The title of the error page. Without this title, the status of the error decides the title of the page. */
   title?: Sentence | undefined
 }
 
@@ -51,7 +52,10 @@ export class PublicError extends Error {
   }
 }
 
-/** A 422 for a form: the problems of each field, by field name. The form shows each problem next to its field. */
+/**
+ * The error 422 for a refused form. It contains the problems of each field, by field name. The form shows each problem
+ * next to its field.
+ */
 export class FieldError extends PublicError {
   readonly fields: Record<string, Sentence[]>
 
@@ -67,7 +71,7 @@ export class FieldError extends PublicError {
   }
 }
 
-/** The cause of an error, reduced to what may be logged. */
+/** Returns those properties of an error's cause that may be logged. */
 export function describeCause(cause: unknown, { withStack = false } = {}): unknown {
   if (!(cause instanceof Error)) return cause
   const { name, message, stack } = cause

@@ -1,4 +1,4 @@
-// A bounded Map whose entries expire, and a function that shares one piece of work between several callers.
+// A Map of limited size whose entries expire, and a function with which several callers share one result.
 
 const maxEntries = 10_000
 
@@ -30,11 +30,15 @@ export class ExpiringMap<V> {
   #isLive({ setAt, lifetimeMs }: Entry<V>): boolean {
     if (lifetimeMs === Number.POSITIVE_INFINITY) return true
     const ageMs = this.#clock().getTime() - setAt
-    // If the clock was set back, the age is negative. Without this check the map would keep such an entry too long.
+    // The age is negative if the clock was set back after the entry was added. Such an entry has expired, too:
+    // otherwise the map would keep the entry too long.
     return ageMs >= 0 && ageMs < lifetimeMs
   }
 
-  /** Removes expired entries, oldest first. If the map is full, the oldest entry is removed even if it has not expired. */
+  /**
+   * Removes expired entries, oldest first. If the map is full, the oldest entry is also removed, even if it has not
+   * expired.
+   */
   #makeRoom(): void {
     for (const [key, entry] of this.#entries) {
       if (this.#isLive(entry) && this.#entries.size < maxEntries) break
@@ -44,9 +48,8 @@ export class ExpiringMap<V> {
 }
 
 /**
- * Runs `work`. If an earlier run for the same key has not ended, or has succeeded less than `shareMs` ago, returns the
- * result of that run. If the work fails, only the callers that are already waiting get the error. The next caller tries
- * again.
+ * Runs `work`, or shares an earlier run for the same key: a run that has not ended, or that has succeeded less than
+ * `shareMs` ago. If the run fails, all callers that share it get the error. The next caller starts a new run.
  */
 export async function shareWork<T>(
   results: ExpiringMap<Promise<T>>,

@@ -17,8 +17,8 @@ type Program<Product extends object> = {
 }
 
 /**
- * Ends the process if it cannot start. Tests pass another product. `isDevelopment` prints readable log lines and reads
- * templates again each time they are rendered.
+ * Starts the client with a product. Tests pass another product. If the client cannot start, the process ends. With
+ * `isDevelopment`, log lines are readable, and templates are read again each time they are rendered.
  */
 export async function start<Product extends object>(
   environment: NodeJS.ProcessEnv,
@@ -56,7 +56,7 @@ export async function start<Product extends object>(
     })
     await listen(client, host, port)
   } catch (error) {
-    // The message of a ConfigError is enough. Any other error is a bug, and its stack shows where it is.
+    // For a ConfigError, the message is enough. Any other error is a bug, and its stack shows where the bug is.
     const text =
       error instanceof Error && !(error instanceof ConfigError) ? error.stack : String((error as Error).message)
     process.stderr.write(`${text}\n`)

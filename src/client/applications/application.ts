@@ -3,14 +3,17 @@
 import { isRecord } from '../upstream.ts'
 import type { ApplicationFields, Client } from './fields.ts'
 
-/** A field that is missing from the API's answer is an empty string. */
+/** If a text field is missing from the API's answer, its value is an empty string. */
 export type Application = Omit<ApplicationFields, keyof Client> & {
   id: string
   createdAt: Date | undefined
   updatedAt: Date | undefined
-  /** Undefined if the API does not return it. Lists never contain it. */
+  /** Undefined in lists, and if the API does not return the OAuth client. */
   client: Client | undefined
-  /** When the valid client secrets were created, newest first. Undefined in lists. Empty if the API does not return it. */
+  /**
+   * When the valid client secrets were created, newest first. Undefined in lists. An empty list if the API does not
+   * return these times.
+   */
   secretTimes?: Date[]
   /** The strong ETag of this application. Undefined in lists, and if the API sends no ETag. */
   etag?: string | undefined
@@ -21,24 +24,24 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
  * in two places:
  *
  * - in a sealed cookie, until the next page has shown them or ten minutes have passed (handover.ts);
- * - in memory, so that a form that the browser sends twice gets the same response (`once` in web/forms.ts). The memory keeps
- *   the credentials for at least ten minutes. After that, the next form of this kind removes them.
+ * - in memory, so that a form that the browser sends twice gets the same response (`once` in web/forms.ts). The memory
+ *   keeps the credentials for ten minutes, and then until the process gets the next form of the same kind.
  */
 export type Credentials = {
   clientId: string
   clientSecret: string
-  /** `endsAt` is an RFC 3339 time, or missing if the API does not return it. */
+  /** `endsAt` is an RFC 3339 time. If the API does not return a lifetime, `endsAt` is missing. */
   appAccessTokens: { id: string; token: string; endsAt?: string }[]
 }
 
 export type Group = {
   id: string
   name: string
-  /** Whether the visitor made the group; undefined if the API does not return it. */
+  /** Whether the visitor created the group. Undefined if the API does not say who created the group. */
   isOwn: boolean | undefined
 }
 
-/** Whether an item of a list has an id that fits into an address. Without such an id there is no page to link to. */
+/** Whether an item of a list has an id that fits into an address. An item without such an id cannot have a page. */
 export function hasApplicationId(item: unknown): item is { '@id': string } {
   return isRecord(item) && isApplicationId(textOf(item['@id']))
 }
@@ -75,7 +78,7 @@ function readClient({ redirectUris, defaultRedirectUri, scopes, defaultScopes }:
   }
 }
 
-/** `now` is the time of the answer; the API gives lifetimes in seconds. */
+/** The API returns the lifetime of each token in seconds. `now` is the time at which the API answered. */
 export function readAppAccessTokens(tokens: unknown, now: Date): Credentials['appAccessTokens'] {
   return listOf(tokens).map(item => {
     const { id, token, expires_in: seconds } = objectOf(item)
@@ -97,7 +100,10 @@ export function byNewest(a: Application, b: Application): number {
   return (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0)
 }
 
-/** A list can contain a hundred thousand faulty records. All of them share this frozen object, to save memory. */
+/**
+ * A faulty answer can contain a hundred thousand records without data. To save memory, these records share this frozen
+ * object.
+ */
 const emptyObject: Record<string, unknown> = Object.freeze({})
 
 function objectOf(value: unknown): Record<string, unknown> {
@@ -112,7 +118,10 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** The times in a header, separated by commas. An empty list if the header is missing or comes more than once. */
+/**
+ * Reads a header that contains times, separated by commas. Returns an empty list if the header is missing, or if the
+ * answer contains the header more than once.
+ */
 export function readTimes(header: string | string[] | undefined): Date[] {
   const times = typeof header === 'string' ? header.split(',') : []
   return times.map(time => timeOf(time.trim())).filter(time => time !== undefined)

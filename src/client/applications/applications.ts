@@ -27,7 +27,7 @@ export const applications: FastifyPluginAsync<ApplicationsOptions> = async (app,
   await app.register(remove, options) //  GET and POST /applications/:id/delete
 }
 
-/** The errors of the API in the words of these pages. Every other error stays as it is. */
+/** Gives some errors of the API a message that fits these pages. Returns every other error unchanged. */
 function toApplicationError(error: unknown, texts: Texts): unknown {
   if (!(error instanceof PublicError)) return error
   if (error.code === 'api_not_found') return noSuchApplication(texts)

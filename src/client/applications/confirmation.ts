@@ -1,5 +1,5 @@
-// The page that asks for confirmation before a new secret or a removal. For this site's own application the visitor must type
-// its name.
+// The page that asks the visitor to confirm a new client secret or the removal of an application. If the application is
+// this site itself, the visitor must type the application's name.
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { FieldError } from '../errors.ts'
@@ -8,7 +8,7 @@ import type { Application } from './application.ts'
 import { toOneLine } from './fields.ts'
 import { getApplication, idOf, listLink } from './requested-application.ts'
 
-/** The data of the page. */
+/** Returns the data for the template of the page. */
 export async function loadConfirmation(
   { clientId }: Config,
   request: FastifyRequest,
@@ -38,7 +38,7 @@ export async function loadConfirmation(
 
 /**
  * Returns the application if the visitor has confirmed the action. Throws FieldError if the visitor had to type the
- * name of the application and typed another name.
+ * name of the application, but typed another name.
  */
 export async function checkConfirmation(
   { clientId }: Config,

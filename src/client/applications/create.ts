@@ -29,11 +29,12 @@ import { findOrCreateGroup, loadGroups, toChoices, toGroupNames } from './groups
 import { applicationEnvelope, applicationSchema, collectionSchema, createdApplicationSchema } from './schemas.ts'
 
 /**
- * `credentials` is missing if another process created the application, because the API returns credentials only once.
+ * `credentials` is missing if the application was created by another process, because the API returns credentials only
+ * once.
  */
 type Created = { id: string; credentials?: Credentials }
 
-/** How many applications in the list are compared with the form. Each comparison takes one call to the API. */
+/** The most applications that are compared with the form. Each comparison takes one call to the API. */
 const maxCandidates = 3
 
 export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { config, clock }) => {
@@ -81,7 +82,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         if (created.credentials) logEvent(request, 'application_created', { application: created.id })
         return { ...created, typedJson }
       })
-      // If the form was sent before, the result may come from this earlier submission with other values.
+      // If this form was sent before with other values, the result belongs to those values.
       if (result.typedJson !== typedJson) throw new FormUsed(texts => texts.applications.form.used)
       const { id, credentials } = result
       if (credentials)
@@ -92,11 +93,12 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   )
 
   /**
-   * The API has no idempotency keys, and the replicas share no memory. A process that has not seen this form before
-   * therefore first looks for the application in the list. Two replicas can still create two applications within one
-   * round trip to the API.
+   * The API has no idempotency keys, and the replicas share no memory. So if a process has not seen this form before,
+   * the process first looks for the application in the list. If two replicas get the form at almost the same time, they
+   * can still create two applications.
    *
-   * If the list cannot be read, the application is created anyway, unless an earlier try ended without an answer.
+   * If the list cannot be read, the application is created anyway. But if an earlier try ended without an answer, the
+   * visitor gets an error instead.
    */
   async function findOrCreateApplication(visitor: Visitor, token: FormToken, typed: TypedFields): Promise<Created> {
     const groupId = typed.groupId || (await findOrCreateGroup(visitor, typed.groupName))
@@ -116,7 +118,10 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     return postApplication(visitor, fields)
   }
 
-  /** The id of an application with these fields that was created after the form had been shown. */
+  /**
+   * Finds an application that has these fields, and that was created after this form was shown. Returns the id of the
+   * application.
+   */
   async function findCreated(
     { api }: Visitor,
     { shownAt }: FormToken,
@@ -147,7 +152,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       const appAccessTokens = readAppAccessTokens(tokens, clock())
       return { id, credentials: { clientId: client.clientId, clientSecret, appAccessTokens } }
     } catch (error) {
-      // The statuses 403 and 404 are about the chosen group.
+      // If the API answers 403 or 404 here, the reason is the chosen group.
       if (!(error instanceof PublicError)) throw error
       if (error.statusCode === 403)
         throw new FieldError({ groupId: [texts => texts.applications.form.problems.notAMember] })
@@ -158,13 +163,13 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   }
 }
 
-/** A name for the visitor's first group. The visitor can type another name. */
+/** Suggests a name for the visitor's first group. The visitor can type another name. */
 function suggestGroupName({ visitorIfAny, texts }: FastifyRequest): string {
   const name = visitorIfAny?.name ?? ''
   return name.length > 0 && name.length <= 100 ? texts.applications.form.groupOf(name) : ''
 }
 
-/** Whether an application has these fields, as far as the API returns them. */
+/** Whether an application has these fields. A field that the API does not return is not compared. */
 function hasSameFields({ groupId, client, ...application }: Application, fields: ApplicationFields): boolean {
   const known: Record<string, unknown> = { ...application, ...(groupId && { groupId }), ...client }
   return Object.entries(fields).every(([name, value]) => !Object.hasOwn(known, name) || known[name] === value)

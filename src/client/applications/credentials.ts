@@ -45,7 +45,7 @@ export function renderCredentials(config: Config, reply: FastifyReply, id: strin
   })
 }
 
-/** The settings of a client, in the form that `node --env-file` and Docker read. */
+/** Returns the settings of a client in the format that `node --env-file` and Docker read. */
 function toEnvFile(
   { loginUrl, apiUrl }: Config,
   credentials: NewCredentials,
@@ -56,7 +56,7 @@ function toEnvFile(
     const comment = endsAt ? `# ${validUntil(endsAt)}\n` : ''
     return `${comment}APP_ACCESS_TOKEN_${index + 1}=${token}\n`
   })
-  // Otherwise, the text after a line break in the name would become a setting.
+  // If the name contained a line break, the text after the line break would become a setting.
   const comment = toOneLine(name)
   return `# ${comment}
 LOGIN_URL=${loginUrl}

@@ -1,5 +1,5 @@
-// GET /applications/:id: one application. Right after an application was created or got a new secret, the page shows the
-// credentials instead (credentials.ts).
+// GET /applications/:id: shows one application. Right after the application was created or got a new secret, the page
+// shows only the credentials (credentials.ts).
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
@@ -17,7 +17,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
   app,
   { config, clock },
 ) => {
-  /** The last known name of a group, by visitor and group. */
+  /** The last known names of groups. The key consists of the visitor and the group. */
   const groupNames = new ExpiringMap<string>(clock)
 
   app.get('/applications/:id', (request, reply) =>
@@ -30,9 +30,10 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
 
   async function renderApplication(request: FastifyRequest, reply: FastifyReply, notice: string | undefined) {
     const { visitor } = request
-    // Checks the id now, because both calls below start at the same time.
+    // Checks the id before either of the two calls below starts.
     idOf(request)
-    // A page makes at most two calls, including a renewal. Without the groups the page shows the last known name.
+    // A page makes at most two calls, including a renewal. If the groups are not loaded, the page shows the last known
+    // name of the group.
     const [application, groups = []] = await Promise.all([
       getApplication(request),
       visitor.wasRenewalTried ? undefined : loadGroups(visitor).then(loaded => loaded.groups),
@@ -55,13 +56,16 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
       notice,
       envFile: toSettings(config, application),
       curlLine: `curl -H "Authorization: Bearer $TOKEN" ${config.apiUrl}/apps/v1/${application.id}`,
-      // Where developers read about the calls of the application API.
+      // The page where developers read about the calls of the application API.
       guideUrl: `${config.apiUrl}/apps/v1/docs`,
     })
   }
 }
 
-/** The settings of a client. The API does not return a stored client secret, so the developer must fill it in. */
+/**
+ * Returns the settings of a client, without the client secret. The API does not return a stored client secret, so the
+ * developer must fill it in.
+ */
 function toSettings({ loginUrl, apiUrl }: Config, { id, client }: Application): string {
   const redirectUri = client?.defaultRedirectUri
   const lines = [`LOGIN_URL=${loginUrl}`, `API_URL=${apiUrl}`, `CLIENT_ID=${id}`, 'CLIENT_SECRET=']

@@ -26,10 +26,13 @@ const names = [
 type Name = (typeof names)[number]
 type EditableFields = Partial<Pick<ApplicationFields, Name>>
 
-/** A field with two values. `choice` is the value to keep; undefined until the visitor has chosen. */
+/**
+ * A field whose typed value differs from its stored value. `choice` says which value to keep. It is undefined until the
+ * visitor has chosen.
+ */
 type Difference = { name: Name; typed: string; stored: string; choice: 'typed' | 'stored' | undefined }
 
-/** Nothing was saved. The visitor has to choose between the two values of each field that differs. */
+/** Nothing was saved. For each field that differs, the visitor has to choose the typed or the stored value. */
 export class EditConflict extends PublicError {
   readonly differences: Difference[]
 
@@ -42,8 +45,8 @@ export class EditConflict extends PublicError {
 /**
  * Hidden fields that record which stored values the visitor has seen.
  *
- * `etag` is empty if the API sends none. `seen` has a short hash of each field; the values themselves would double the size
- * of a draft.
+ * `etag` is empty if the API sends no ETag. `seen` contains a short hash of each stored value, because the values
+ * themselves would double the size of a draft.
  */
 export function toHiddenFields(stored: Application): { etag: string; seen: string } {
   const values = editableFields(stored)
@@ -58,7 +61,9 @@ export function withoutChoices(form: FormFields): FormFields {
   return { ...form, choosing: '', etag: '', seen: '' }
 }
 
-/** Throws EditConflict if the submission would overwrite a value that the form has not shown. */
+/**
+ * Returns the form. Throws EditConflict if the submission would overwrite a stored value that the form has not shown.
+ */
 export function refuseConflict(form: FormFields, stored: Application): FormFields {
   const differences = findDifferences(form, stored)
   const hasUnseen = differences.some(({ name, stored }) => !isSeen(form, name, stored))
@@ -67,8 +72,7 @@ export function refuseConflict(form: FormFields, stored: Application): FormField
     differences.map(difference => {
       const isStoredChanged = !isSeen(form, difference.name, difference.stored)
       const isTypedChanged = !isSeen(form, difference.name, difference.typed)
-      // If only one of the two, the visitor or the other person, has changed the field, the page selects the changed
-      // value.
+      // The page selects the changed value if only one person has changed the field: the visitor or somebody else.
       const changed = isStoredChanged ? 'stored' : 'typed'
       return { ...difference, choice: isStoredChanged && isTypedChanged ? undefined : changed }
     }),
@@ -76,8 +80,8 @@ export function refuseConflict(form: FormFields, stored: Application): FormField
 }
 
 /**
- * The differences with the visitor's choices. A choice counts only if the page has shown the stored value that it is
- * about.
+ * Returns the fields that differ, with the visitor's choices. A choice is valid only if the page has shown the value
+ * that is stored now.
  */
 export function readChoices(form: FormFields, stored: Application): Difference[] {
   return findDifferences(form, stored).map(difference => {
@@ -87,7 +91,7 @@ export function readChoices(form: FormFields, stored: Application): Difference[]
   })
 }
 
-/** The form with the values that the visitor chose. Throws EditConflict if a choice is missing. */
+/** Returns the form with the values that the visitor chose. Throws EditConflict if a choice is missing. */
 export function applyChoices(form: FormFields, stored: Application): FormFields {
   const differences = readChoices(form, stored)
   if (differences.some(({ choice }) => choice === undefined)) throw new EditConflict(differences)
@@ -98,7 +102,10 @@ export function applyChoices(form: FormFields, stored: Application): FormFields 
   return { ...form, ...Object.fromEntries(chosen), choosing: '' }
 }
 
-/** The fields whose stored value the submission would change. A field that the API does not return cannot be compared. */
+/**
+ * Finds the fields whose stored value the submission would change. A field that the API does not return cannot be
+ * compared.
+ */
 function findDifferences(form: FormFields, application: Application): Difference[] {
   const stored = editableFields(application)
   const typed = fieldsToUpdate(normalize(form), form.isClientKnown === 'yes')
@@ -111,7 +118,7 @@ function findDifferences(form: FormFields, application: Application): Difference
   return differences
 }
 
-/** The stored fields, converted to the texts that the edit form would send. */
+/** Returns the stored fields in the format that the edit form sends. */
 function editableFields({ client, ...application }: Application): EditableFields {
   const known: EditableFields = { ...application, ...client }
   const normalized = normalize(known)
@@ -123,7 +130,7 @@ function isSeen({ seen = '' }: FormFields, name: Name, value: string): boolean {
   return seen.split(',')[names.indexOf(name)] === hash(value)
 }
 
-/** Empty for a field that the API does not return. */
+/** The hash is an empty string for a field that the API does not return. */
 function hash(value: string | undefined): string {
   return value === undefined ? '' : createHash('sha256').update(value).digest('base64url').slice(0, 8)
 }

@@ -1,4 +1,5 @@
-// GET and POST /applications/:id/edit: changes an application, without overwriting changes that the form has not shown.
+// GET and POST /applications/:id/edit: changes an application. The client compares the stored values first, so that the
+// form does not overwrite a value that it has not shown.
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
@@ -77,9 +78,10 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   }
 
   /**
-   * `decide` applies the visitor's choices or refuses a conflict. In both cases, the hidden fields then record that the
-   * visitor has seen the stored values. `fields` is changed in place, because a refused form shows it again. Returns the
-   * ETag of the stored application.
+   * Reads the stored application and calls `decide`, which applies the visitor's choices or refuses a conflict.
+   * Afterwards, the hidden fields record that the visitor has seen the stored values. The function changes the object
+   * `fields` itself, because a refused form is shown again with these fields. Returns the ETag of the stored
+   * application.
    */
   async function compareWithStored(
     request: FastifyRequest,
@@ -95,12 +97,16 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     return stored.etag
   }
 
-  /** The data of the page: a new form with the stored values, a refused form, or the choices after a conflict. */
+  /**
+   * Returns the data of one of three pages: a form with the stored values, a refused form, or the choices after a
+   * conflict.
+   */
   async function fillForm(request: FastifyRequest, { fields, problem, signInHref }: FormPage) {
     if (problem instanceof EditConflict) return showChoices(request, fields, problem)
     if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
     if (!fields.choosing) return { fields }
-    // This page cannot show the choices. So the next submission is again compared with the stored values.
+    // The page with this form does not show the choices. So the choices are removed, and the next submission is
+    // compared with the stored values again.
     if (problem || signInHref) return { fields: withoutChoices(fields) }
     const stored = await getApplication(request)
     const differences = readChoices(fields, stored)
@@ -111,7 +117,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   }
 }
 
-/** Whether the API refused an update because the application no longer has this ETag. */
+/** Whether the API refused the update because somebody has changed the application since its ETag was read. */
 function isChangedSince(error: unknown): boolean {
   return error instanceof PublicError && error.code === 'api_changed'
 }
@@ -123,7 +129,10 @@ function showChoices({ texts }: FastifyRequest, fields: FormFields, problem: Edi
   return { fields, problem, differences, errors }
 }
 
-/** The stored values. `oldName` and `isClientKnown` are hidden fields, so that a refused form still has them. */
+/**
+ * Returns the stored values for the form. `oldName` and `isClientKnown` are hidden fields, so that a refused form still
+ * has them.
+ */
 function toFormFields(stored: Application): FormFields {
   const { name, description, webPageUrl, iconUrl, privacyPolicyUrl, client } = stored
   const redirectUris = splitUris(client?.redirectUris ?? '').join('\n')

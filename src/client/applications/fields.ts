@@ -9,12 +9,12 @@ type Label = (texts: Texts) => string
 type FormField = {
   /** The limit in characters, as the application API counts them. */
   maxlength: number
-  /** Checks a value that is not empty. `all` are the values of all fields. Returns sentences. */
+  /** Returns a sentence for each problem of a value that is not empty. `all` contains the values of all fields. */
   findProblems?: (value: string, all: Record<string, string>, label: Label) => Sentence[]
 }
 
 const maxUrlLength = 2_048
-/** The limit for one field, so that a page with many problems stays readable. */
+/** The most problems that are shown for one field, so that the page stays readable. */
 const maxProblems = 10
 
 const webUrlField: FormField = {
@@ -23,10 +23,13 @@ const webUrlField: FormField = {
     isWebUrl(value) ? [] : [texts => texts.applications.form.problems.webUrl(label(texts))],
 }
 
-/** The fields by their names at the API (rule create-envelope), in the order of the form. */
+/** The fields of the form, in the order of the page. Their names are the API's names (rule create-envelope). */
 const formFields = {
   groupId: { maxlength: 200 },
-  /** The name of a group that is created together with the application. This field is not sent with the application. */
+  /**
+   * The name of a group that is created before the application. The request that creates the application does not
+   * contain this field.
+   */
   groupName: { maxlength: 200 },
   name: { maxlength: 200 },
   description: { maxlength: 2_000 },
@@ -49,9 +52,9 @@ const formFields = {
 type FieldName = keyof typeof formFields
 /** The fields that a form may require. */
 type RequiredName = keyof typeof applicationsTexts.form.required
-/** The form as it was typed, after `normalize`. */
+/** The fields that the visitor typed, after `normalize`. */
 export type TypedFields = Record<FieldName, string>
-/** The fields that the API knows. `redirectUris` is a comma-separated list. */
+/** The fields that are sent to the API. `redirectUris` is a comma-separated list. */
 export type ApplicationFields = Omit<TypedFields, 'groupName'>
 /** The fields of the OAuth client. The API does not always return these fields. */
 export type Client = Pick<ApplicationFields, 'redirectUris' | 'defaultRedirectUri' | 'scopes' | 'defaultScopes'>
@@ -65,12 +68,15 @@ export function normalize(form: Record<string, string>): TypedFields {
   return { ...fields, redirectUris: splitUris(fields.redirectUris).join(',') }
 }
 
-/** Replaces line breaks and repeated spaces with one space, because a visitor cannot type them into a field of one line. */
+/**
+ * Replaces line breaks and repeated spaces with one space: pages show them as one space, and a visitor cannot type a
+ * line break into a field of one line.
+ */
 export function toOneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-/** Throws a FieldError with all problems that can be found without the API. */
+/** Throws a FieldError with all problems that the client can find itself, without a call to the API. */
 export function checkFields(fields: TypedFields, required: readonly RequiredName[]): void {
   const problems = fieldNames
     .map(name => [name, checkField(name, fields, required)] as const)
@@ -93,7 +99,7 @@ function checkField(name: FieldName, fields: TypedFields, required: readonly Req
   return findProblems(value, fields, label)
 }
 
-/** The label and the limit of each field, for the templates. */
+/** Returns the label and the maximum length of each field, for the templates. */
 export function describeFields({ applications }: Texts) {
   const { labels } = applications.form
   return Object.fromEntries(
@@ -101,7 +107,7 @@ export function describeFields({ applications }: Texts) {
   )
 }
 
-/** The problems that the API has found, with the labels of the form in place of the API's field names. */
+/** Replaces the API's field names in error messages with the labels of the form. */
 export function relabelErrors(errors: Record<string, string[]>, { applications }: Texts): Record<string, string[]> {
   const labels: Record<string, string> = applications.form.labels
   const relabel = (sentence: string) => sentence.replace(/\b[a-z]+([A-Z][a-z]+)+\b/g, word => labels[word] ?? word)
@@ -114,14 +120,16 @@ export function relabelErrors(errors: Record<string, string[]>, { applications }
  */
 export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): ApplicationFields {
   const uris = splitUris(fields.redirectUris)
-  // The API stores each URI once. Without duplicates, the sent fields can be compared with the returned fields.
+  // The API stores each URI only once. So duplicates are removed here: the fields that the client sends can then be
+  // compared with the fields that the API returns.
   const redirectUris = [...new Set(uris)].join(',')
   return { ...fields, redirectUris, defaultRedirectUri: fields.defaultRedirectUri || (uris[0] ?? '') }
 }
 
 /**
- * Leaves out the group, because it cannot be changed. If the API did not return the fields of the OAuth client, the form
- * could not show them. If such a field is empty, the result does not contain it, and the API keeps its value.
+ * Leaves out the group, because it cannot be changed. `isClientKnown` is false if the API did not return the fields of
+ * the OAuth client, so that the form could not show them. In that case, empty fields of the OAuth client are left out,
+ * and the API keeps their values.
  */
 export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)
@@ -130,13 +138,13 @@ export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Part
   return Object.fromEntries(Object.entries(all).filter(([name]) => typed[name as FieldName] || !unknown.includes(name)))
 }
 
-/** Whether the API accepts this address as a web page, and whether a page may link to it. */
+/** Whether the API accepts this address as a web page. Pages link only to such addresses. */
 export function isWebUrl(value: string): boolean {
   const url = /^https?:\/\/[^\s\\]+$/i.test(value) ? URL.parse(value) : null
   return url !== null && hasPlainHost(url)
 }
 
-/** The entries of a list, separated by line breaks, spaces or commas. */
+/** Splits a list at line breaks, spaces and commas. */
 export function splitUris(list: string): string[] {
   return list.split(/[\s,]+/).filter(Boolean)
 }
@@ -159,7 +167,7 @@ const redirectUriRules: RedirectUriRule[] = [
   },
 ]
 
-/** Returns a sentence about the first rule that the URI breaks, or an empty list. */
+/** Returns one sentence about the first rule that the URI breaks. Returns an empty list if the URI breaks no rule. */
 function findRedirectUriProblem(uri: string): Sentence[] {
   const quoted = uri.length > 100 ? `${uri.slice(0, 100)}…` : uri
   const url = /^https?:\/\//i.test(uri) ? URL.parse(uri) : null
@@ -167,7 +175,10 @@ function findRedirectUriProblem(uri: string): Sentence[] {
   return broken ? [({ applications }) => applications.form.redirectUris[broken](quoted, maxUrlLength)] : []
 }
 
-/** URL parsers accept hosts with `;`, `'` and other characters that can be misread. */
+/**
+ * Whether the host has only usual characters. URL parsers also accept `;`, `'` and other characters that people can
+ * misread.
+ */
 function hasPlainHost({ hostname }: URL): boolean {
   return /^([a-z0-9.-]+|\[[0-9a-f:.]+\])$/.test(hostname)
 }

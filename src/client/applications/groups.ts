@@ -13,8 +13,8 @@ type LoadedGroups = {
 }
 
 /**
- * The pages work without the groups, so errors are returned instead of thrown. Throws PublicError only if the visitor
- * must sign in.
+ * Returns an error as `problem`, because the pages work without the groups. Throws PublicError only if the visitor must
+ * sign in.
  */
 export async function loadGroups({ userId, api }: Visitor): Promise<LoadedGroups> {
   if (!userId)
@@ -38,7 +38,8 @@ async function createGroup({ api }: Visitor, name: string): Promise<string> {
     if (typeof id !== 'string' || id === '') throw notCreated
     return id
   } catch (error) {
-    // The API may report the problem for another field, but this form shows every problem of the group at its name.
+    // The API may report a problem for any field of the group. This form shows every problem next to the field
+    // `groupName`.
     if (error instanceof FieldError) {
       const reasons = Object.values(error.fields).flat()
       throw reasons.length > 0 ? refused(reasons) : error
@@ -49,8 +50,8 @@ async function createGroup({ api }: Visitor, name: string): Promise<string> {
 }
 
 /**
- * Returns the id of the visitor's own group with this name. Looks for an existing group first, because the form may have
- * been sent before.
+ * Returns the id of the visitor's own group with this name. If there is no such group, the function creates one. The
+ * group may exist because the same form was sent before.
  */
 export async function findOrCreateGroup(visitor: Visitor, name: string): Promise<string> {
   const { groups } = await loadGroups(visitor)
@@ -61,7 +62,8 @@ export async function findOrCreateGroup(visitor: Visitor, name: string): Promise
 type GroupChoice = { value: string; text: string; isDefault: boolean }
 
 /**
- * The choices of the form. The default is a group that the visitor made, because anybody can invite the visitor to a group.
+ * Returns the groups that the form offers. The default is a group that the visitor created, because anybody can invite
+ * the visitor to a group.
  */
 export function toChoices(groups: Group[]): GroupChoice[] {
   const firstOwn = groups.find(({ isOwn }) => isOwn)
@@ -76,8 +78,9 @@ export function toChoices(groups: Group[]): GroupChoice[] {
 const maxGroupNamesLength = 4_000
 
 /**
- * The names by id, for a hidden field. After the session has ended, the client cannot load the groups. With this field,
- * the form can then show the name of the chosen group. Leaves out the names that make the field too long.
+ * Returns the names of the groups by id, for a hidden field. If the session has ended, the client cannot load the
+ * groups, and the form reads the name of the chosen group from this field. Names that would make the field too long are
+ * left out.
  */
 export function toGroupNames(choices: GroupChoice[]): string {
   return choices.reduce((names, { value, text }) => {

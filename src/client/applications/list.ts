@@ -1,11 +1,11 @@
-// GET /applications: the visitor's applications, with a search, an order, and fifty on each page.
+// GET /applications: lists the visitor's applications, fifty on each page. The visitor can search and sort the list.
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import { type Application, byNewest, hasApplicationId, readApplication } from './application.ts'
 import type { ApplicationsOptions } from './applications.ts'
 import { collectionSchema, listQuerySchema } from './schemas.ts'
 
 const pageSize = 50
-/** A list of at most this many applications needs no search and no choice of the order. */
+/** If the list has at most this many applications, the page offers no search and no sort order. */
 const maxWithoutTools = 7
 const maxSearchLength = 200
 

@@ -1,4 +1,4 @@
-// The application that a page is about, from the id in the page's address.
+// Reads the application that a page is about. The id of the application is in the page's address.
 import type { FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
 import type { Texts } from '../texts.ts'
@@ -21,7 +21,8 @@ export async function getApplication(request: FastifyRequest): Promise<Applicati
 }
 
 /**
- * Returns the text if it is a strong ETag. Only strong ETags can be sent as If-Match (RFC 9110 13.1.1). It may be forged.
+ * Returns the text if it is a strong ETag, because only strong ETags can be sent as If-Match (RFC 9110 13.1.1). The
+ * text may be forged, because forms contain it.
  */
 export function strongEtag(text: string | undefined): string | undefined {
   return text !== undefined && /^"[\x21\x23-\x7e]{0,200}"$/.test(text) ? text : undefined
@@ -33,8 +34,8 @@ export function apiPathOf(request: FastifyRequest): string {
 }
 
 /**
- * The id in the address of the page. Throws PublicError 404 for a text that cannot be an id. Fastify has already decoded
- * %2F, so such a text could become another path of the API.
+ * The id in the address of the page. Throws PublicError 404 if the text cannot be an id. Fastify has already decoded
+ * %2F to a slash, so such a text could lead to another address of the API.
  */
 export function idOf({ params, texts }: FastifyRequest): string {
   const { id } = params as { id?: unknown }

@@ -1,27 +1,27 @@
 // The JSON Schemas of the application API's answers, as far as the pages depend on them.
 //
 // A field is required only if a page cannot work without it. For all other fields, application.ts replaces a value that
-// is missing or has the wrong type with an empty value. So one faulty record does not hide the other records of a list.
+// is missing or has the wrong type with an empty value. So a faulty record in a list does not hide the other records.
 import type { JSONSchema } from 'json-schema-to-ts'
 
 /** An id that fits into an address. */
 const id = { type: 'string', pattern: '^[\\w-]{1,100}$' } as const
 
-/** GET and PUT of one application. */
+/** The answer to a GET or a PUT of one application. */
 export const applicationSchema = {
   type: 'object',
   required: ['@id'],
   properties: { '@id': id, data: {}, metadata: {}, inLinks: {}, client: {} },
 } as const satisfies JSONSchema
 
-/** Lists of applications and of links to groups. */
+/** The answer to a GET of a list: of applications, or of links to groups. */
 export const collectionSchema = {
   type: 'object',
   required: ['ItemList'],
   properties: { ItemList: { type: 'array' } },
 } as const satisfies JSONSchema
 
-/** POST of an application. Only this answer contains the client secret. */
+/** The answer to the POST that creates an application. Only this answer contains the first client secret. */
 export const createdApplicationSchema = {
   type: 'object',
   required: ['@id', 'client'],
@@ -45,7 +45,7 @@ export const newSecretSchema = {
   properties: { clientSecret: { type: 'string' } },
 } as const satisfies JSONSchema
 
-/** No field is required, because without a usable id the form says that the group could not be created. */
+/** No field is required. If the answer has no usable id, the form says that the group could not be created. */
 export const createdGroupSchema = { type: 'object', properties: { '@id': {} } } as const satisfies JSONSchema
 
 /** The query of the list page. */

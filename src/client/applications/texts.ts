@@ -37,7 +37,7 @@ export const applicationsTexts = {
     count,
     countFound: (found: number, total: number, search: string) =>
       `${format(found)} of ${format(total)} match “${search}”`,
-    /** Shown before the names of the orders. */
+    /** The label in front of the sort orders. */
     sort: 'Sort by',
     orders: { newest: 'Newest', oldest: 'Oldest', name: 'Name' },
     created: (time: string) => `Created ${time}`,
@@ -60,9 +60,9 @@ export const applicationsTexts = {
     defaultUri: 'default',
     created: 'Created',
     lastChanged: 'Last changed',
-    /** The labels of all optional fields that are empty, in one line. */
+    /** In front of a line with the labels of all optional fields that are empty. */
     notFilledIn: 'Not filled in',
-    /** The link to the form, after the labels of the empty fields. */
+    /** A link to the edit form, after the labels of the empty fields. */
     fillIn: 'Fill in',
     client: 'OAuth client',
     about: 'About',
@@ -107,12 +107,12 @@ export const applicationsTexts = {
     download: 'Download as .env',
     nextSteps: {
       title: 'Next steps',
-      /** After an application was created. */
+      /** The next steps after an application was created. */
       ofClient: {
         settings: 'Put the credentials into the settings of your client. Keep the file out of version control.',
         start: 'Start your client and sign in.',
       },
-      /** After a new client secret was created. */
+      /** The next steps after a new client secret was created. */
       ofSecret: {
         replace: 'Replace the client secret in the settings of your client.',
         restart: 'Restart your client and sign in, to see that it works.',
@@ -137,7 +137,7 @@ export const applicationsTexts = {
       groupId: 'Group',
       groupName: 'Name of your group',
       name: 'Name',
-      /** Next to the name of a group. */
+      /** The label of `name` if the form also asks for the name of a group. */
       nameOfApplication: 'Name of the application',
       description: 'Description',
       webPageUrl: 'Web page',
@@ -153,7 +153,7 @@ export const applicationsTexts = {
         'An application belongs to a group of people who develop it. You have no group yet. This site creates one with this name.',
       groupChoice: 'Its members can change and remove the application.',
       groupId: 'The ID of one of your groups.',
-      /** The group is fixed until the visitor has signed in again. */
+      /** Shown if the session has ended: the visitor cannot choose another group before signing in again. */
       groupChosen: 'You can choose another group after you have signed in.',
       description: 'Shown to people when they are asked to allow the application.',
       iconUrl: 'The address of a picture. The login portal links to it when it asks people to allow the application.',
@@ -171,12 +171,12 @@ export const applicationsTexts = {
     /** The first choice for the default redirect URI. */
     firstRedirectUri: 'The first redirect URI',
     currentRedirectUri: 'The current one',
-    /** If the groups cannot be loaded. `problem` says why. */
+    /** Shown if the groups cannot be loaded. `problem` says why. */
     groupsNotLoaded: (problem: string, link: string) =>
       `Your groups could not be loaded. ${problem} Until then, enter the ID of your group. You find it at ${link}.`,
     portalLink: 'the login portal',
     groupsUnknown: 'The platform does not tell this site which account is yours.',
-    /** A required field is empty. */
+    /** Shown if a required field is empty. */
     required: {
       groupId: 'Choose the group that the application belongs to.',
       groupName: 'Enter a name for your group.',
@@ -193,7 +193,7 @@ export const applicationsTexts = {
       noGroup: 'There is no group with this ID.',
       groupNotCreated: 'The group could not be created. Create one at the login portal.',
     },
-    /** What is wrong with one of the redirect URIs. */
+    /** The problems that a redirect URI can have. */
     redirectUris: {
       incomplete: (uri: string) => `“${uri}” must be a complete address that begins with https://.`,
       tooLong: (uri: string, most: number) => `“${uri}” must have at most ${format(most)} characters.`,
@@ -212,7 +212,9 @@ export const applicationsTexts = {
     changedJustNow: 'Somebody else has changed the application just now. Send the form again.',
   },
 
-  /** Somebody else has changed the application while the visitor edited it. */
+  /**
+   * The page that asks which values to keep, if somebody else has changed the application while the visitor edited it.
+   */
   conflict: {
     message:
       'Nothing is saved yet, because the application has changed in the meantime. For each field, choose the value to keep. Then save.',
@@ -225,7 +227,7 @@ export const applicationsTexts = {
 
   secret: {
     title: (name: string) => `New client secret for ${name}`,
-    /** The last of the breadcrumbs. */
+    /** The name of this page in the breadcrumbs. */
     crumb: 'New client secret',
     button: 'Create new client secret',
     creating: 'Creating…',
@@ -236,7 +238,7 @@ export const applicationsTexts = {
     shownOnce: 'The new secret works at once. You will see it only once.',
     currentStays: 'The current secret stays valid, so that you can replace it without a break.',
     oldStops: 'Only the two newest secrets are valid. If there are already two, the older one stops working.',
-    /** If the API returns when the valid secrets were created. */
+    /** Shown if the API returns when the valid secrets were created. */
     previousStops: (age: string) =>
       `The previous secret, which was created ${age}, stops working. Only the two newest secrets are valid.`,
     noneStops: 'No secret stops working, because there is only one so far.',
