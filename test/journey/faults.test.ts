@@ -54,7 +54,7 @@ t.test(
     const form = hiddenFields(await browser.get(publicUrl + path), path)
     front.takeSeen()
     const after = await browser.post(publicUrl + path, { ...form, confirmation: 'Reference client' })
-    t.match(after, { status: 200, text: 'Nobody can sign in here until the operator of this site registers it again' })
+    t.match(after, { status: 200, text: 'Nobody can sign in here until the operator registers this site again' })
     t.match(await browser.follow(await browser.get(`${publicUrl}/applications`)), {
       status: 502,
       text: 'This site is not set up correctly',

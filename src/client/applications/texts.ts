@@ -21,11 +21,11 @@ export const applicationsTexts = {
     titleOfPage: (page: number) => `Your applications, page ${format(page)}`,
     titleOfSearch: (search: string) => `“${search}” in your applications`,
     titleAfterRemoval: 'Application removed',
-    removed: 'The application has been removed. Nobody can sign in with it any more.',
+    removed: 'The application has been removed. Nobody can sign in with this application any more.',
     newApplication: 'New application',
     noneYet: {
       title: 'No applications yet',
-      text: 'Register one to get a client ID and a client secret, which your own client needs to sign people in.',
+      text: 'Register an application to get a client ID and a client secret. Your own client needs both to sign people in.',
     },
     search: 'Search by name or client ID',
     searchButton: 'Search',
@@ -70,18 +70,22 @@ export const applicationsTexts = {
       title: 'Client secrets',
       current: (age: string) => `The current secret was created ${age}.`,
       previous: (age: string) => `The previous secret was created ${age} and still works.`,
-      text: 'You can see a client secret only once, when you create it. If you have lost yours, create a new one.',
+      text: 'You can see a client secret only once, when you create it. If you have lost your client secret, create a new one.',
       link: 'Create new client secret…',
     },
     nextSteps: {
       title: 'Settings and first call, for developers',
       settings: 'Settings for your client',
-      settingsText: 'Save this as .env and fill in the client secret.',
-      curl: 'A call of the application API',
-      curlText: 'Put an access token into the variable TOKEN first.',
-      guide: 'Read about all calls of the application API',
+      settingsText: 'Save these settings in a file with the name .env, and fill in the client secret.',
+      curl: 'A call to the application API',
+      curlText: 'First put an access token into the variable TOKEN.',
+      guide: 'Read about all calls to the application API',
     },
-    remove: { title: 'Remove', text: 'Ends the application for everyone who uses it.', link: 'Remove application…' },
+    remove: {
+      title: 'Remove',
+      text: 'After the removal, nobody can use the application any more.',
+      link: 'Remove application…',
+    },
   },
 
   /** The page that shows credentials once. */
@@ -89,17 +93,18 @@ export const applicationsTexts = {
     registered: (name: string) => `${name} is registered`,
     newSecret: (name: string) => `New client secret for ${name}`,
     copyNow: 'Copy these credentials now.',
-    shownOnce: 'You will not see them again once you leave or reload this page.',
+    shownOnce: 'After you leave or reload this page, you will not see these credentials again.',
     ofThisSite:
       'This site uses its previous secret until its operator changes the setting CLIENT_SECRET and restarts this site.',
     client: 'Credentials',
     clientId: 'Client ID',
     clientIdHint: 'The public name of your client.',
     clientSecret: 'Client secret',
-    firstSecretHint: 'Keep it on your server, never in a browser or an app.',
-    newSecretHint: 'It works from now on. The two newest secrets are valid: this one and the previous one.',
+    firstSecretHint: 'Keep this secret on your server, never in a browser or an app.',
+    newSecretHint:
+      'This secret works from now on. The two newest secrets are valid: this secret and the previous secret.',
     appAccessToken: (number: number) => `App access token ${format(number)}`,
-    appAccessTokenHint: 'Lets the application call the API as itself, without a person.',
+    appAccessTokenHint: 'With this token, the application can call the API for itself, without a signed-in user.',
     validUntil: (time: string) => `Valid until ${time}.`,
     tokenId: (id: string) => `Token ID: ${id}`,
     /** A comment in the downloaded file. */
@@ -109,13 +114,13 @@ export const applicationsTexts = {
       title: 'Next steps',
       /** The next steps after an application was created. */
       ofClient: {
-        settings: 'Put the credentials into the settings of your client. Keep the file out of version control.',
+        settings: 'Put the credentials into the settings file of your client. Keep this file out of version control.',
         start: 'Start your client and sign in.',
       },
       /** The next steps after a new client secret was created. */
       ofSecret: {
         replace: 'Replace the client secret in the settings of your client.',
-        restart: 'Restart your client and sign in, to see that it works.',
+        restart: 'Restart your client, and sign in to check that the new secret works.',
       },
     },
     done: 'Done',
@@ -132,7 +137,7 @@ export const applicationsTexts = {
     about: 'About the application',
     client: 'OAuth client',
     clientUnknown:
-      'The application API does not say which redirect URIs this application has. Enter all of them, because saving replaces the stored ones.',
+      'The application API does not say which redirect URIs this application has. Enter all its redirect URIs, because they replace the stored redirect URIs.',
     labels: {
       groupId: 'Group',
       groupName: 'Name of your group',
@@ -150,21 +155,22 @@ export const applicationsTexts = {
     },
     hints: {
       groupName:
-        'An application belongs to a group of people who develop it. You have no group yet. This site creates one with this name.',
-      groupChoice: 'Its members can change and remove the application.',
+        'An application belongs to a group of people who develop it. You have no group yet, so this site creates a group with this name.',
+      groupChoice: 'The members of this group can change and remove the application.',
       groupId: 'The ID of one of your groups.',
       /** Shown if the session has ended: the visitor cannot choose another group before signing in again. */
       groupChosen: 'You can choose another group after you have signed in.',
-      description: 'Shown to people when they are asked to allow the application.',
-      iconUrl: 'The address of a picture. The login portal links to it when it asks people to allow the application.',
+      description: 'The login portal shows this text when it asks people to allow the application.',
+      iconUrl:
+        'The address of a picture. The login portal shows a link to this picture when it asks people to allow the application.',
       redirectUris: (example: string) =>
-        `Where people return after signing in, one per line. Use https://, or http:// for localhost. For example: ${example}`,
-      defaultRedirectUri: 'Used if a sign-in does not name a redirect URI.',
+        `The addresses to which people return after signing in, one per line. Use https://, or http:// for localhost. For example: ${example}`,
+      defaultRedirectUri: 'The login portal uses this redirect URI if a sign-in request contains none.',
       defaultRedirectUriUnknown:
-        'The redirect URI for sign-ins that do not name one. If you leave this empty, it does not change.',
+        'The login portal uses this redirect URI if a sign-in request contains none. If you leave this field empty, the stored redirect URI does not change.',
       scopes:
-        'Names of permissions, separated by spaces, for example: orders:read orders:write. The platform stores them for your own API and does not check them. Most applications leave this empty.',
-      defaultScopes: 'The scopes for sign-ins that do not name any.',
+        'Names of permissions, separated by spaces, for example: orders:read orders:write. The platform stores these names for your own API, and does not check them. Most applications need no scopes.',
+      defaultScopes: 'The login portal uses these scopes if a sign-in request contains none.',
     },
     /** The suggested name of a visitor's first group. */
     groupOf: (name: string) => `${name}’s group`,
@@ -173,7 +179,7 @@ export const applicationsTexts = {
     currentRedirectUri: 'The current one',
     /** Shown if the groups cannot be loaded. `problem` says why. */
     groupsNotLoaded: (problem: string, link: string) =>
-      `Your groups could not be loaded. ${problem} Until then, enter the ID of your group. You find it at ${link}.`,
+      `Your groups could not be loaded. ${problem} Until then, enter the ID of your group. You find this ID at ${link}.`,
     portalLink: 'the login portal',
     groupsUnknown: 'The platform does not tell this site which account is yours.',
     /** Shown if a required field is empty. */
@@ -191,13 +197,13 @@ export const applicationsTexts = {
       notARedirectUri: 'Choose a default redirect URI that is one of the redirect URIs.',
       notAMember: 'You are not a member of this group.',
       noGroup: 'There is no group with this ID.',
-      groupNotCreated: 'The group could not be created. Create one at the login portal.',
+      groupNotCreated: 'The group could not be created. Create a group at the login portal.',
     },
     /** The problems that a redirect URI can have. */
     redirectUris: {
       incomplete: (uri: string) => `“${uri}” must be a complete address that begins with https://.`,
       tooLong: (uri: string, most: number) => `“${uri}” must have at most ${format(most)} characters.`,
-      notAscii: (uri: string) => `“${uri}” must be plain ASCII, with everything else percent-encoded.`,
+      notAscii: (uri: string) => `“${uri}” must contain only ASCII characters. Percent-encode all other characters.`,
       fragment: (uri: string) => `“${uri}” must not have a fragment (#).`,
       character: (uri: string) => `“${uri}” must not contain * or \\.`,
       password: (uri: string) => `“${uri}” must not contain a user name or password.`,
@@ -205,11 +211,11 @@ export const applicationsTexts = {
       insecure: (uri: string) =>
         `“${uri}” must begin with https://, because http:// is only for localhost, 127.0.0.1 and [::1].`,
     },
-    used: 'This form has created an application already. To create another one, send the form again.',
+    used: 'This form has already created an application. To create another application, send the form again.',
     /** `problem` says why the site cannot check this. */
     inDoubt: (problem: string) =>
-      `Your first try may have created the application. This site cannot check that now. ${problem}`,
-    changedJustNow: 'Somebody else has changed the application just now. Send the form again.',
+      `Your first try may have created the application. At the moment, this site cannot check whether the application exists. ${problem}`,
+    changedJustNow: 'Somebody else has just changed the application. Send the form again.',
   },
 
   /**
@@ -218,7 +224,7 @@ export const applicationsTexts = {
   conflict: {
     message:
       'Nothing is saved yet, because the application has changed in the meantime. For each field, choose the value to keep. Then save.',
-    preselected: 'If only one of the two values is new, it is already selected.',
+    preselected: 'If only one of the two values is new, the new value is already selected.',
     typed: 'In your form',
     stored: 'Saved now',
     empty: 'Empty',
@@ -233,15 +239,16 @@ export const applicationsTexts = {
     creating: 'Creating…',
     thisSite: 'This is the site you are using.',
     thisSiteKeeps:
-      'This site uses its current secret until its operator replaces it in the settings. If you create two new secrets before that, nobody can sign in here.',
+      'This site uses its current secret until its operator replaces it in the settings. If you create two new secrets before the operator has done this, nobody can sign in here.',
     whatHappens: 'If you create a new client secret:',
     shownOnce: 'The new secret works at once. You will see it only once.',
     currentStays: 'The current secret stays valid, so that you can replace it without a break.',
-    oldStops: 'Only the two newest secrets are valid. If there are already two, the older one stops working.',
+    oldStops:
+      'Only the two newest secrets are valid. If there are already two secrets, the older secret stops working.',
     /** Shown if the API returns when the valid secrets were created. */
     previousStops: (age: string) =>
       `The previous secret, which was created ${age}, stops working. Only the two newest secrets are valid.`,
-    noneStops: 'No secret stops working, because there is only one so far.',
+    noneStops: 'No secret stops working, because the application has only one secret so far.',
   },
 
   remove: {
@@ -250,14 +257,13 @@ export const applicationsTexts = {
     button: 'Remove application',
     removing: 'Removing…',
     thisSite: 'This is the site you are using.',
-    thisSiteStops: 'Nobody can sign in here, not even you, until the operator of this site registers it again.',
+    thisSiteStops: 'Nobody can sign in here, not even you, until the operator registers this site again.',
     atOnce: 'This takes effect at once, and you cannot undo it:',
     noSignIn: 'Nobody can sign in with this application any more.',
     secretsStop: 'Its client secrets and all its tokens stop working, including its app access tokens.',
     done: {
       title: 'This site has been removed',
-      message:
-        'Nobody can sign in here until the operator of this site registers it again and sets the new credentials.',
+      message: 'Nobody can sign in here until the operator registers this site again and sets the new credentials.',
       link: 'Go to the start page',
     },
   },
