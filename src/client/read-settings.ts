@@ -6,15 +6,18 @@ export type Setting = {
   name: string
   about: string
   /**
-   * The value of a setting that is not set. Without a default the setting is required. With an empty default the
-   * setting is optional.
+   * The value that is used if the setting is missing. A setting without a default is required. A setting with an empty
+   * default is optional.
    */
   default?: string
-  /** A secret can also be in a file that NAME_FILE names. Read it with `secret`. */
+  /** The value of a secret can also be in a file, whose path is in NAME_FILE. Read the value with `secret`. */
   isSecret?: true
 }
 
-/** The settings of a product: their list, and a function that reads them and returns `config.product`. */
+/**
+ * The settings of a product: a list of the settings, and a function that reads their values. The result of the function
+ * becomes `config.product`.
+ */
 export type ProductSettings<Product extends object> = {
   list: readonly Setting[]
   read: (reader: SettingsReader) => Product
@@ -38,14 +41,17 @@ function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|.+\.localhost|\[::1\]|127(\.\d+){3})$/.test(hostname)
 }
 
-/** True if the address is http and names another machine. Others on the network can then read everything that is sent. */
+/**
+ * Whether the address uses http and leads to another machine. Other people on the network can then read everything that
+ * is sent.
+ */
 export function isPlainHttp(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopback(url)
 }
 
 /**
- * Each problem is one line, and contains no secret value. After a problem, the functions of the reader return an empty
- * value.
+ * Returns functions that read settings. If a value is missing or wrong, they add a problem to `problems` and return an
+ * empty value. A problem is one line, and contains no secret.
  */
 export function createSettingsReader(
   list: readonly Setting[],
@@ -59,7 +65,7 @@ export function createSettingsReader(
 
   function find(name: string): Setting {
     const setting = settings.get(name)
-    if (!setting) throw new Error(`The list of settings does not have ${name}.`)
+    if (!setting) throw new Error(`The list of settings does not contain ${name}.`)
     return setting
   }
 
@@ -75,7 +81,7 @@ export function createSettingsReader(
     return environment[name]?.trim() || (fallback ?? problem(`${name} is missing.`))
   }
 
-  /** `howToGet` is a sentence that is added to the problem if the setting is missing. */
+  /** If the setting is missing, the problem ends with the sentence `howToGet`. */
   function secret(name: string, howToGet = ''): Secret {
     const setting = find(name)
     if (!setting.isSecret) throw new Error(`${name} needs isSecret in the list of settings.`)
@@ -106,8 +112,8 @@ export function createSettingsReader(
   }
 
   /**
-   * An http or https address without a slash at its end. Secure cookies and secrets need https. Plain http is allowed only
-   * for loopback addresses, as in browsers.
+   * Returns an address without a slash at its end. The address must use https, because of Secure cookies and secrets.
+   * As in browsers, plain http is allowed for loopback addresses.
    */
   function address(name: string, fallback?: string, { allowHttp = false, allowPath = true } = {}): string {
     const value = text(name, fallback)

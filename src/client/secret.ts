@@ -8,7 +8,7 @@ export class Secret {
     this.#value = value
   }
 
-  /** The value itself. Call this only where the value is used, as late as possible. */
+  /** Returns the value itself. Call this method as late as possible, only where the value is used. */
   reveal(): string {
     return this.#value
   }

@@ -3,17 +3,21 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 
-/** Browsers and proxies wait for an answer before they send the next request on the same connection. */
+/**
+ * Eight is more than browsers and proxies need: they wait for an answer before they send the next request on the same
+ * connection.
+ */
 const maxOpenRequests = 8
 
 /**
- * Classes for the server's `http` option. Node starts every request that it finds in 64 KiB of input, which can be
- * thousands. If the sender does not read the answers, each of these requests keeps a rendered page in memory.
+ * Returns classes for the server's `http` option. Node reads 64 KiB of input at once, and starts every request in this
+ * input. There can be thousands of requests. If the sender does not read the answers, each of these requests keeps a
+ * rendered page in memory.
  *
  * Closing the socket is not enough, because Node would parse the rest of the input and create all requests. 300 such
- * connections exhaust 256 MiB. Node has one way to stop parsing at a request: a CONNECT request that nobody handles. So
- * the ninth open request is made to look like a CONNECT request. The code counts response objects, because Node answers
- * some requests without the event 'request'.
+ * connections exhaust 256 MiB. Node stops parsing only if it finds a CONNECT request that nobody handles. So this code
+ * makes the ninth open request look like a CONNECT request. It counts response objects, because Node answers some
+ * requests without the event 'request'.
  */
 export function boundPipelining(log: Pick<Logger, 'warn'>) {
   const openRequests = new WeakMap<Socket, number>()
@@ -24,8 +28,7 @@ export function boundPipelining(log: Pick<Logger, 'warn'>) {
     const request = new IncomingMessage(socket)
     if (countOf(socket) < maxOpenRequests) return request
     log.warn({ event: 'pipelined_too_much' })
-    // Node sets both properties after this call. Node assigns both properties later. The empty setters ignore this, so
-    // the values stay.
+    // After this call, Node assigns values to both properties. The empty setters ignore these values.
     const constant = (value: unknown) => ({ get: () => value, set() {} })
     return Object.defineProperties(request, { upgrade: constant(true), method: constant('CONNECT') })
   }

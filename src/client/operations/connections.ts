@@ -3,12 +3,12 @@ import type { Server, Socket } from 'node:net'
 import type { Logger } from 'pino'
 
 /**
- * Sends a last answer and closes the connection within one second. `end()` is not enough: it closes only one direction,
- * and a sender that never closes the other direction would keep the connection open. If there is a 'clientError'
- * listener, Node does not close the connection itself.
+ * Sends a last answer and closes the connection within one second. `end()` is not enough: it closes only our direction,
+ * and the sender could keep the connection open. Node does not close the connection itself, because the server has a
+ * 'clientError' listener.
  */
 export function closeWith(socket: Socket, answer: string): void {
-  // Detaches the HTTP parser from the socket, so that a body that arrives after the 408 does not start a handler. The bytes
+  // Detaches the HTTP parser from the socket. So if the body arrives after the answer 408, no handler starts. The bytes
   // are still read and dropped: closing a socket with unread bytes sends a reset, which could destroy the answer.
   socket.removeAllListeners('data').on('data', () => {})
   socket.end(answer)
@@ -16,16 +16,16 @@ export function closeWith(socket: Socket, answer: string): void {
 }
 
 /**
- * Returns a function that applies the limit to a server. The connections of all these servers are counted together.
- * While `max` connections are open, new connections are closed immediately. Node's own `maxConnections` counts each
- * listening address separately.
+ * Returns a function that applies the limit to a server. If several servers share this limit, their connections are
+ * counted together. While `max` connections are open, new connections are closed immediately. Node's own
+ * `maxConnections` counts each listening address separately.
  */
 export function limitConnections(max: number, log: Pick<Logger, 'warn'>) {
   let open = 0
   let warnedAt = Number.NEGATIVE_INFINITY
 
   return (server: Server): void => {
-    // Runs before Node's own listener, which starts to read.
+    // This listener must run before Node's own listener, which starts to read from the connection.
     server.prependListener('connection', (socket: Socket) => {
       if (open < max) {
         open++
@@ -33,7 +33,7 @@ export function limitConnections(max: number, log: Pick<Logger, 'warn'>) {
         return
       }
       socket.destroy()
-      // At most one line per minute, so that a flood of connections does not fill the log.
+      // Logs at most one line per minute, so that a flood of connections does not fill the log.
       if (performance.now() - warnedAt < 60_000) return
       warnedAt = performance.now()
       log.warn({ event: 'connections_full', max })

@@ -1,15 +1,18 @@
-// How long a request may take: 15 seconds to arrive, and 25 seconds until all calls for it have ended. A route can
-// raise both limits.
+// Limits the time of a request: 15 seconds until the request has arrived, and 25 seconds until all its calls to the
+// portal and the API have ended. A route can raise both limits.
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The time at which this request must be answered, on the clock of `performance.now()`. */
+    /** When this request must be answered, as a value of `performance.now()`. */
     endsAt: number
   }
   interface FastifyContextConfig {
-    /** The time limit of this route in milliseconds, from the first byte of the body to the end of all calls. An upload needs more. */
+    /**
+     * The time limit of this route in milliseconds. It includes the time in which the body arrives, and all calls to
+     * the portal and the API. For example, raise this limit for uploads.
+     */
     deadlineMs?: number
   }
 }
@@ -21,7 +24,7 @@ type AnswerClientError = (error: NodeJS.ErrnoException, socket: Socket) => void
  * `connectionTimeout`.
  */
 export function createDeadlines(defaultMs: number) {
-  /** The requests of routes that set `deadlineMs`. */
+  /** The current request of each connection, if the route of the request sets `deadlineMs`. */
   const raised = new WeakMap<Socket, FastifyRequest>()
 
   return {
@@ -33,8 +36,8 @@ export function createDeadlines(defaultMs: number) {
         request.endsAt = performance.now() + (deadlineMs ?? defaultMs)
         if (deadlineMs !== undefined) {
           raised.set(request.raw.socket, request)
-          // No data is sent until the route has finished, so `connectionTimeout` would close the connection. Node restores
-          // that timeout for the next request.
+          // The client sends no data until the handler of the route has finished, so `connectionTimeout` could close
+          // the connection. This line raises the timeout. For the next request, Node restores `connectionTimeout`.
           if (deadlineMs > defaultMs) reply.raw.setTimeout(deadlineMs + 10_000, () => reply.raw.destroy())
         }
         done()
@@ -42,8 +45,9 @@ export function createDeadlines(defaultMs: number) {
     },
 
     /**
-     * Node's `requestTimeout` is the same for all routes. When this time has passed, Node reports an error once and
-     * does nothing else. The listener of this error therefore waits for the route's own deadline, and answers then.
+     * Returns a listener for Node's 'clientError'. Node's `requestTimeout` is the same for all routes. After this time,
+     * Node only reports an error, once. If the route has a longer deadline, the listener waits until this deadline
+     * before it answers.
      */
     afterDeadline(answer: AnswerClientError): AnswerClientError {
       return (error, socket) => {

@@ -26,9 +26,9 @@ const cannotTell = (text: string): Finding => ({ answer: 'cannot tell', text })
 const largestSkewMs = 30_000
 
 /**
- * Runs every check and returns the findings in order. No finding contains a secret. If the settings are faulty, nothing else
- * is checked. If `redirectUri` is given, the settings belong to another client. The routes and the product of that client
- * are not checked.
+ * Runs every check and returns the findings in the order of the checks. No finding contains a secret. If a setting is
+ * missing or wrong, nothing else is checked. If `redirectUri` is given, the settings belong to another client, and the
+ * checks of this client's product and routes are left out.
  */
 export async function diagnose(
   environment: Environment,
@@ -55,7 +55,10 @@ export async function diagnose(
   }
 }
 
-/** The settings of another client. COOKIE_KEYS is not needed, and the client's origin is the origin of the redirect URI. */
+/**
+ * Returns the settings of another client. Its origin is the origin of its redirect URI. COOKIE_KEYS gets a random
+ * value: readConfig requires this setting, but the other client may not have it.
+ */
 function settingsOf(redirectUri: string, environment: Environment): Environment {
   const url = URL.parse(redirectUri)
   if (!url) throw new ConfigError(['--redirect-uri must be an address: http://localhost:5000/callback'])
@@ -71,7 +74,7 @@ const checkPortal: Check = async ({ loginUrl, loginInternalUrl }, dispatcher) =>
     checkClock(date),
   ]
   if (loginUrl === loginInternalUrl) return findings
-  // If server and browser use different addresses, this machine may not know the address for browsers.
+  // If the portal has two addresses, this machine may not be able to reach the address for browsers.
   const browser = await get(`${loginUrl}/`, dispatcher)
   if (!browser.problem) return [...findings, yes(`portal: ${loginUrl}, the address for browsers, answers here too`)]
   return [...findings, cannotTell(`portal: whether ${loginUrl} answers browsers: from here it ${browser.problem}`)]
@@ -88,7 +91,7 @@ const checkApi: Check = async ({ apiInternalUrl }, dispatcher) => {
   const url = `${apiInternalUrl}/apps/v1`
   const { status, problem } = await get(url, dispatcher)
   if (problem) return no(`API: ${apiInternalUrl} ${problem}`)
-  if (status === 401) return yes(`API: ${url} answers, and asks for a token`)
+  if (status === 401) return yes(`API: ${url} answers, and requires a token`)
   return no(`API: ${url} answers ${status} to a call without a token, but 401 is expected. Check API_URL.`)
 }
 
@@ -106,7 +109,7 @@ const checkRedirectUri: Check = async (config, dispatcher) => {
 }
 
 /**
- * Sends a code that the portal never made. The answer `invalid_grant` means that the credentials are right, and
+ * Sends a made-up code to the portal. The answer `invalid_grant` means that the credentials are right, and
  * `invalid_client` means that they are wrong.
  */
 const checkCredentials: Check = async (config, dispatcher) => {
@@ -138,7 +141,9 @@ const checkProxy: Check = async ({ publicUrl, redirectUri }, dispatcher) => {
   return no('proxy: the login cookie does not come through as the client set it. The proxy must not change Set-Cookie.')
 }
 
-/** Two ports of one host share their cookies, so SameSite problems stay hidden. */
+/**
+ * If client and portal are two ports of one host, they share their cookies, so a test does not show SameSite problems.
+ */
 function checkHosts({ publicUrl, loginUrl }: Config): Finding {
   const [client, portal] = [new URL(publicUrl).hostname, new URL(loginUrl).hostname]
   if (client !== portal) return yes(`sites: ${client} and ${portal} are different hosts`)

@@ -3,15 +3,21 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 type HealthOptions = {
   cookieKeyIds: string[]
-  /** Aborted when the process receives SIGTERM or SIGINT. From then on, a load balancer should send no more requests. */
+  /**
+   * This signal is aborted when the process receives SIGTERM or SIGINT. Then a load balancer should send no more
+   * requests.
+   */
   draining: AbortSignal | undefined
-  /** Whether the pages of the product can serve requests. */
+  /** Returns whether the pages of the product can serve requests. */
   isReady?: (() => boolean) | undefined
 }
 
 export const live = async () => ({ status: 'ok' })
 
-/** Replicas must report the same key ids: otherwise each replica signs out the visitors of the other replicas. */
+/**
+ * All replicas must have the same keys. Otherwise each replica signs out visitors who signed in at another replica. So
+ * the answer contains the ids of the keys.
+ */
 export function createReady({ cookieKeyIds, draining, isReady = () => true }: HealthOptions) {
   const isProductReady = () => {
     try {

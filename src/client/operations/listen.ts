@@ -1,4 +1,5 @@
-// Listens on the address of the settings (every address of localhost), and names the setting to change if that fails.
+// Listens on the address in the setting HOST. For localhost, the client listens on every loopback address. If listening
+// fails, the error says which setting to change.
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
@@ -15,14 +16,14 @@ export async function listen(app: FastifyInstance, host: string, port: number): 
       else await listenAlso(address, taken)
       taken ??= (app.server.address() as AddressInfo).port
     } catch (error) {
-      // Some hosts files name ::1 although the machine has no IPv6.
+      // On some machines without IPv6, the hosts file still lists ::1 for localhost.
       if (host !== 'localhost' || codeOf(error) !== 'EADDRNOTAVAIL') throw explain(error, 'PORT', address, port)
     }
   }
   if (taken === undefined) throw explain(undefined, 'PORT', host, port)
 }
 
-/** Makes an error that says which setting to change if the client cannot listen on the port. */
+/** Makes an error for a port on which the client cannot listen. The error says which setting to change. */
 export function explain(error: unknown, setting: 'PORT' | 'METRICS_PORT', host: string, port: number): ConfigError {
   const code = codeOf(error) ?? 'it has no address on this machine'
   const reasons: Record<string, string> = {
@@ -40,13 +41,13 @@ async function addressesOf(host: string): Promise<string[]> {
 }
 
 /**
- * A Node server listens on one address. For each further address there is a plain listener, which passes its connections to
+ * A Node server listens on one address. Each further address gets a plain TCP listener. It passes its connections to
  * the client's HTTP server with the 'connection' event, as Node's documentation describes. So all addresses share the
  * deadlines, the limits and the shutdown of one server.
  *
- * Fastify would start a second HTTP server for the second address, and its `close()` does not wait for that server. The
- * onClose hooks would run, and close a product's database, while requests are still being answered
- * (https://github.com/fastify/fastify/issues/7043).
+ * Fastify itself would start a second HTTP server for the second address, and Fastify's `close()` does not wait for the
+ * second server. The onClose hooks, which may close a product's database, would run while the second server still
+ * answers requests (https://github.com/fastify/fastify/issues/7043).
  */
 function prepareListeners(app: FastifyInstance) {
   const listeners: Server[] = []
@@ -56,15 +57,15 @@ function prepareListeners(app: FastifyInstance) {
   app.addHook('preClose', async () => {
     closed = Promise.all(listeners.map(listener => new Promise(resolve => listener.close(resolve))))
   })
-  // The hook that was added last runs first. The onClose hooks of a product therefore run after every request has been
-  // answered.
+  // Fastify runs the onClose hook that was added last before all other onClose hooks. So when the hooks of a product
+  // run, every request has been answered.
   app.addHook('onClose', async () => {
     await closed
   })
 
   return async (address: string, port: number) => {
     const handOver = (socket: Socket) => app.server.emit('connection', socket)
-    // The options of Node's own HTTP server.
+    // Node's own HTTP server uses the same two options.
     const listener = createServer({ allowHalfOpen: true, noDelay: true }, handOver)
     await once(listener.listen(port, address), 'listening')
     listeners.push(listener)

@@ -12,7 +12,8 @@ type Log = {
 }
 
 /**
- * `isReadable` asks for readable lines. Readable lines need pino-pretty, a development package. Without it, lines are JSON.
+ * If `isReadable` is true, the lines are easy to read for people. These lines need pino-pretty, a development package.
+ * If this package is missing, the lines are JSON.
  */
 export async function openLog(level: string, version: string, isReadable: boolean): Promise<Log> {
   const options = { level, base: { app: 'client', version }, timestamp: pino.stdTimeFunctions.isoTime }
@@ -28,8 +29,9 @@ export async function openLog(level: string, version: string, isReadable: boolea
 }
 
 /**
- * Lines are written asynchronously, because otherwise a log that nobody reads would block the process. Lines that do not fit
- * into 1 MiB are lost. If the disk is full, writing is tried again until there is space.
+ * Lines are written asynchronously. Otherwise, if the log goes to a pipe that nobody reads, the process would stop. At
+ * most 1 MiB of lines can wait to be written, and further lines are lost. If the disk is full, writing is tried again
+ * until there is space.
  */
 function openOutput() {
   let isFailing = false
@@ -49,7 +51,7 @@ function openOutput() {
   return output
 }
 
-/** Undefined if pino-pretty is not installed. */
+/** Returns undefined if pino-pretty is not installed. */
 export async function openReadableLog(out: NodeJS.WritableStream): Promise<DestinationStream | undefined> {
   const pretty = await import('pino-pretty').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ERR_MODULE_NOT_FOUND') return undefined
@@ -60,8 +62,8 @@ export async function openReadableLog(out: NodeJS.WritableStream): Promise<Desti
     singleLine: true,
     translateTime: 'HH:MM:ss',
     messageFormat: ({ event, msg = '' }) => String(event ?? msg).replaceAll('\n', ' '),
-    // The readable lines do not contain these fields. They help to search a log, but at a terminal they only make the
-    // lines longer.
+    // The readable lines do not contain these fields. The fields help to search a log, but at a terminal they only make
+    // the lines longer.
     ignore: 'event,pid,hostname,app,version,reqId,visitor',
     // The cause of an error is printed with the lines of its stack.
     errorLikeObjectKeys: ['cause'],

@@ -1,4 +1,4 @@
-// Serves metrics to Prometheus on METRICS_PORT. No label contains an id.
+// Serves metrics to Prometheus on METRICS_PORT. No label of a metric contains an id.
 import { createServer, type Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
@@ -26,7 +26,7 @@ export function createMetrics() {
     observeRequests(app: FastifyInstance): void {
       app.addHook('onRequest', async (_request, reply) => {
         open.inc()
-        // The event is also emitted if the browser disconnects before the response.
+        // The event 'close' is also emitted if the browser disconnects before it gets the response.
         reply.raw.once('close', () => open.dec())
       })
       app.addHook('onResponse', async (request, reply) => {
@@ -40,7 +40,7 @@ export function createMetrics() {
       upstream.observe({ to, status }, seconds)
     },
 
-    /** Serves GET /metrics and nothing else. The port should be reachable only from the operator's network. */
+    /** Serves GET /metrics and nothing else. Let only your own network reach this port. */
     async listen(host: string, port: number): Promise<Server> {
       const server = createServer(async (request, response) => {
         const isMetrics = request.method === 'GET' && request.url === '/metrics'

@@ -9,12 +9,12 @@ declare module 'fastify' {
     countOutcome: CountOutcome
   }
   interface FastifyRequest {
-    /** Distinguishes visitors in the log without naming them. */
+    /** A hash that distinguishes visitors in the log, without their names. */
     visitorHash: string | undefined
   }
 }
 
-/** Counts logins and renewals for the metrics, at every log level. */
+/** Counts logins and renewals for the metrics. The count does not depend on the log level. */
 export type CountOutcome = (what: 'login' | 'refresh', outcome: string) => void
 
 export function logRequests(app: FastifyInstance, countOutcome: CountOutcome = () => {}): void {
@@ -27,7 +27,10 @@ export function logRequests(app: FastifyInstance, countOutcome: CountOutcome = (
   })
 }
 
-/** Uses the caller's request id if it is harmless. Several systems can then log the same id for one request. */
+/**
+ * Returns the request id that the caller sent, if it has a safe form. Several systems can then log the same id for one
+ * request.
+ */
 export function newRequestId(request: IncomingMessage): string {
   const given = request.headers['x-request-id']
   return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : randomUUID()
@@ -36,7 +39,10 @@ export function newRequestId(request: IncomingMessage): string {
 /** https://www.w3.org/TR/trace-context/ */
 const traceContext = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
-/** The data of a request that its calls to the portal and the API need. The client passes on the trace context unchanged. */
+/**
+ * Returns the data of a request that its calls to the portal and the API need. The trace context is sent with these
+ * calls unchanged.
+ */
 export function callContext(request: FastifyRequest): RequestContext {
   const { traceparent } = request.headers
   const isTrace = typeof traceparent === 'string' && traceContext.test(traceparent)
@@ -64,7 +70,7 @@ export function countLogin(request: FastifyRequest, outcome: string): void {
   request.server.countOutcome('login', outcome)
 }
 
-/** Counts a session that had to be renewed. */
+/** Counts a session that was due for renewal. */
 export function countRefresh(request: FastifyRequest, outcome: string): void {
   request.server.countOutcome('refresh', outcome)
 }

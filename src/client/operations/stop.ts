@@ -1,12 +1,12 @@
-// Stops the process: open requests get ten seconds to finish.
+// Stops the process. Open requests have ten seconds to finish.
 import type { FastifyInstance } from 'fastify'
 
 const hardStopMs = 10_000
 
 /**
- * On SIGTERM or SIGINT: `draining` makes /health/ready answer 503. The server keeps answering for `prestopDelayMs`, then it
- * closes. A second signal exits immediately. `onStopped` closes everything that does not belong to the server. SIGHUP is
- * ignored, because the client must survive the end of a terminal session.
+ * Stops the client on SIGTERM or SIGINT. First, `draining` makes /health/ready answer 503. After `prestopDelayMs`, the
+ * server closes. `onStopped` then closes everything that does not belong to the server. If a second signal arrives, the
+ * process exits immediately. SIGHUP is ignored, because the client must survive the end of a terminal session.
  */
 export function stopOnSignal(
   app: FastifyInstance,
@@ -30,7 +30,10 @@ export function stopOnSignal(
   process.on('SIGHUP', () => {})
 }
 
-/** While the server is closing, each answer ends its connection. An open connection would delay the end of the process. */
+/**
+ * While the server is closing, each answer also closes its connection, because an open connection would delay the end
+ * of the process.
+ */
 export function endConnectionsOnClose(app: FastifyInstance): void {
   let isClosing = false
   app.addHook('preClose', async () => {

@@ -1,4 +1,4 @@
-// Calls to the application API on behalf of the visitor: `request.visitor.api.get(path, schema)` and its siblings.
+// Calls to the application API on behalf of the visitor: `request.visitor.api.get(path, schema)` and similar methods.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { FieldError, PublicError } from '../errors.ts'
 import type { Sentence } from '../texts.ts'
@@ -16,7 +16,7 @@ export type CallOptions = {
   deadlineMs?: number
   /** The size of the longest response that is read. The default is 8 MiB. */
   maxBytes?: number
-  /** The ETag that the resource must still have (RFC 9110 13.1.1). Otherwise the call throws a PublicError 412. */
+  /** An ETag. If the resource no longer has this ETag (RFC 9110 13.1.1), the call throws a PublicError 412. */
   ifMatch?: string | undefined
 }
 
@@ -24,13 +24,13 @@ export type CallOptions = {
 type TypeOf<S> = S extends JSONSchema ? FromSchema<S> : unknown
 
 /**
- * Every method sends the visitor's access token. If the API refuses the token with a 401, the session is renewed and the
- * call is sent once more. The second call is safe, because the API does not carry out a refused call. The answer must
- * match `schema`, and has its type.
+ * Every method sends the visitor's access token. If the API refuses the token with status 401, the client renews the
+ * session and sends the call once more. The second call is safe, because the API does not carry out a refused call. The
+ * answer must match `schema`, and the result has the type that `schema` describes.
  *
- * All methods throw PublicError. The statuses 403, 404, 409 and 412 are the API's own. The status is 502 if the answer
- * is not usable, and 503 or 504 if the API is busy or slow. For a 422, the error is a FieldError. Catch an error to
- * change its message.
+ * All methods throw PublicError. If the API answers with 403, 404, 409 or 412, the error has the same status. If the
+ * API answers with 422, the error is a FieldError. The status is 502 if the answer is not usable, and 503 or 504 if the
+ * API is busy or slow. To change the message of an error, catch the error.
  */
 export interface Api {
   get<const S extends object>(path: string, schema: S, options?: CallOptions): Promise<TypeOf<S>>
@@ -45,8 +45,8 @@ export interface Api {
   put<const S extends object>(path: string, body: object, schema: S, options?: CallOptions): Promise<TypeOf<S>>
   delete(path: string, options?: CallOptions): Promise<void>
   /**
-   * Like `get`. The result also has the headers of the answer, by lower-case name, and the ETag for a later `put` with
-   * `ifMatch`.
+   * Like `get`. The result also contains the headers of the answer, with lower-case names, and the ETag that a later
+   * `put` can send as `ifMatch`.
    */
   getWithEtag<const S extends object>(
     path: string,
@@ -57,25 +57,25 @@ export interface Api {
 
 type ApiOptions = {
   upstream: Upstream
-  /** Where this server reaches the API, without a slash at the end. */
+  /** The address at which this server reaches the API, without a slash at the end. */
   apiUrl: string
   context: RequestContext
   /** Compiles a JSON Schema. */
   compile: (schema: Record<string, unknown>) => (value: unknown) => unknown
   accessToken: () => string
-  /**
-   * Gets a new access token after the API has refused the current access token. Throws SignInRequired if that is
-   * impossible.
-   */
+  /** Called after the API has refused the access token. Gets a new access token, or throws SignInRequired. */
   renewAccessToken: () => Promise<void>
-  /** Ends a session whose new access token is refused as well. */
+  /** Called if the API also refuses the new access token. Ends the session. */
   endSession: () => void
 }
 
 const defaultDeadlineMs = 10_000
 const defaultMaxBytes = 8 * 1024 * 1024
 
-/** Thrown when a request needs a session and has none. The signed-in scope then leads the visitor to the login. */
+/**
+ * Thrown if a request needs a session but has none. The error handler of the signed-in scope then leads the visitor to
+ * the login.
+ */
 export class SignInRequired extends PublicError {
   constructor() {
     super('sign_in_required', 401, texts => texts.signIn.signInRequired)
@@ -99,7 +99,7 @@ export function createApi(options: ApiOptions): Api {
     throw new SignInRequired()
   }
 
-  /** Throws PublicError unless the call succeeded. */
+  /** Sends the call and returns the answer. Throws PublicError if the call failed. */
   async function call(method: Call['method'], path: string, body: object | undefined, options: CallOptions = {}) {
     const { deadlineMs = defaultDeadlineMs, maxBytes = defaultMaxBytes, ifMatch } = options
     const answer = await sendWithToken({
@@ -110,15 +110,15 @@ export function createApi(options: ApiOptions): Api {
       deadlineMs,
       maxBytes,
     })
-    // Only a 200 answers a GET with the whole resource. A 202 or a 206 does not (RFC 9110 15.3).
+    // An answer to a GET contains the whole resource only if its status is 200, not 202 or 206 (RFC 9110 15.3).
     const isSuccess = method === 'GET' ? answer.status === 200 : answer.status >= 200 && answer.status < 300
     if (isSuccess) return answer
-    // A 422 is about the fields of a body. If the request had no body, a 422 makes no sense.
+    // Status 422 means that a field of the body is wrong. If the request had no body, the answer 422 makes no sense.
     const error = answer.status === 422 && !body ? undefined : errorFor(answer)
     throw error ?? upstream.unexpectedStatus(answer)
   }
 
-  /** The JSON of the answer. Throws PublicError 502 if the JSON does not match the schema. */
+  /** Returns the JSON of the answer. Throws PublicError 502 if the JSON does not match the schema. */
   function check({ json }: Answer, schema: object): unknown {
     const matches = compile(schema as Record<string, unknown>)
     if (!matches(json)) throw upstream.unexpected('an answer that does not match its schema')
@@ -139,7 +139,7 @@ export function createApi(options: ApiOptions): Api {
     async getWithEtag(path: string, schema: object, options?: CallOptions) {
       const answer = await call('GET', path, undefined, options)
       const { headers } = answer
-      // A resource has one ETag. The response may have two ETags. The client then cannot know which one is right.
+      // If the response has two ETag headers, the client cannot know which of them is right, and uses none.
       const etag = typeof headers.etag === 'string' ? headers.etag : undefined
       return { data: check(answer, schema), etag, headers }
     },
@@ -147,7 +147,7 @@ export function createApi(options: ApiOptions): Api {
   return api as Api
 }
 
-/** Undefined for a status that has no meaning for the visitor. */
+/** Returns undefined if the status tells the visitor nothing. */
 function errorFor({ status, json }: Answer): PublicError | undefined {
   switch (status) {
     case 403:
@@ -168,8 +168,8 @@ function errorFor({ status, json }: Answer): PublicError | undefined {
 const maxReasonLength = 500
 
 /**
- * The API describes a 422 field by field or in one sentence: `{"error":{"message":{field:[sentence,…]} | sentence}}`. OAuth
- * errors (RFC 6749 5.2) have the sentence in `error_description`.
+ * An answer with status 422 has a message for each field, or one sentence: `{"error":{"message":{field:[sentence,…]} |
+ * sentence}}`. OAuth errors (RFC 6749 5.2) have the sentence in `error_description`.
  */
 function toFieldError(json: unknown): FieldError {
   const { error, error_description: description } = isRecord(json) ? json : {}

@@ -1,4 +1,5 @@
-// Answers a request that needs a session and has none: leads the visitor to the login, and keeps what was typed.
+// Answers a request that needs a session but has none. Leads the visitor to the login, and keeps the text that the
+// visitor typed.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NextStep } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
@@ -12,7 +13,7 @@ import { hasSessionCookie } from './session/session-cookies.ts'
 
 type AskToSignInOptions = {
   portal: Portal
-  /** Where a login leads if the address of the request is not a local path. */
+  /** The page after the login, if the address of the request is not a local path. */
   home: string
 }
 
@@ -22,7 +23,8 @@ export async function askToSignIn(
   reply: FastifyReply,
   { portal, home }: AskToSignInOptions,
 ): Promise<FastifyReply> {
-  // The session may have ended while the handler ran. So the page must not say that somebody is signed in.
+  // If the session has ended while the handler ran, the request still has a visitor. This visitor is removed, so that
+  // the page does not say that somebody is signed in.
   request.visitorIfAny = undefined
   const texts = request.texts.signIn
   if (prefersJson(request)) {
@@ -43,22 +45,23 @@ export async function askToSignIn(
 }
 
 /**
- * True if the visitor may have followed a link on another site. The browser then did not send its Strict cookies. The
- * browser sends Strict cookies when the visitor follows a link on this site.
+ * Whether the browser may have Strict cookies that it did not send. Browsers send no Strict cookies if the visitor
+ * follows a link on another site, but send them if the visitor follows a link on this site.
  */
 export function mayWithholdCookies(request: FastifyRequest): boolean {
   return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)
 }
 
 /**
- * A login can only lead to a page, and there may be no page (GET route) for this address. The visitor has to start again.
+ * Answers a request with another method than GET. A login could not lead back to this request, so the visitor has to
+ * start again on the home page.
  */
 function sendNothingDone(reply: FastifyReply, home: string): Promise<string> {
   const { sessionEnded, signIn } = reply.request.texts.signIn
   return reply.code(401).message({ ...sessionEnded, nextStep: loginLink(home, signIn) })
 }
 
-/** The visitor has just signed in and there is no session. Another login would lead to this page again. */
+/** Answers a visitor who has just signed in, but has no session. Another login would lead to this page again. */
 function sendCouldNotStaySignedIn(request: FastifyRequest, reply: FastifyReply, path: string): Promise<string> {
   setCookies(reply, [expire(arrivedCookie.name)])
   const { couldNotStaySignedIn: texts, signIn } = request.texts.signIn
@@ -67,8 +70,8 @@ function sendCouldNotStaySignedIn(request: FastifyRequest, reply: FastifyReply, 
 }
 
 /**
- * After a sign-out, this page asks the visitor to sign in. A redirect to the login could sign the visitor in again
- * without asking.
+ * Sends a page that asks the visitor to sign in again after a sign-out. A redirect to the login is not enough, because
+ * the portal could sign the visitor in without asking.
  */
 export async function sendSignedOutPage(
   request: FastifyRequest,
@@ -89,7 +92,7 @@ export async function sendSignedOutPage(
     })
 }
 
-/** A link to a login that leads back to `path`. */
+/** Makes a link to a login. After this login, the browser opens `path`. */
 export function loginLink(path: string, text: string): NextStep {
   return { href: `/login?${new URLSearchParams({ returnTo: path })}`, text }
 }

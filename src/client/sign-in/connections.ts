@@ -1,5 +1,5 @@
-// A connection is a second set of a visitor's tokens. The product stores these tokens, for jobs that run while the
-// visitor is away.
+// A connection is a second set of a visitor's tokens. The product stores these tokens for jobs that run while the
+// visitor is not there.
 import { randomUUID } from 'node:crypto'
 import AjvCompiler from '@fastify/ajv-compiler'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -12,7 +12,7 @@ import { LoginError } from './protocol/login-error.ts'
 import { type Portal, RefreshRefused, readSubject, type Tokens } from './protocol/portal.ts'
 import type { Sessions } from './session/session.ts'
 
-/** What the product stores for one visitor. Each renewal replaces all three values. */
+/** The values that the product stores for one visitor. Each renewal replaces all three values. */
 export type ConnectionTokens = { accessToken: string; refreshToken: string; expiresAt: Date }
 
 /** `userId` is the same as `request.visitor.userId` of the connected visitor. */
@@ -21,7 +21,7 @@ export type Connection = ConnectionTokens & { userId: string }
 export type Renewal =
   /** Store the tokens at once. The portal ends the connection if the old refresh token is used again later. */
   | ({ outcome: 'renewed' } & ConnectionTokens)
-  /** The connection has ended for good, for example because the visitor has withdrawn it. Delete it. */
+  /** The connection has ended for good, for example because the visitor has withdrawn access. Delete the connection. */
   | { outcome: 'refused' }
   /** The portal could not be reached, or its answer was not usable. Keep the tokens and try again. */
   | { outcome: 'later'; retryAfterSeconds: number | undefined }
@@ -39,11 +39,13 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
   const { portal, sessions, clock, apiUrl, apiUpstream: upstream, onConnected } = options
 
   /**
-   * Gives the tokens to the product if they belong to the user who began the connection. The browser may still be signed in at the portal as somebody else. Without this check, the visitor would connect the account of this other person.
+   * Gives the tokens to the product if the tokens belong to the user who began the connection. This check is needed
+   * because somebody else may be signed in to the portal in the same browser. The visitor would then connect the
+   * account of this other person.
    *
-   * The access token came from the portal over our own connection, so its `sub` needs no signature check. The subject in
-   * the callback's address is not used, because anybody can write it. If the check or the product fails, the tokens are
-   * revoked.
+   * The access token came from the portal over our own connection, so its `sub` needs no signature check. The code does
+   * not use the `subject` in the callback's address, because anybody can make such an address. If the check or the
+   * product fails, the tokens are revoked.
    */
   async function keepConnection(request: FastifyRequest, tokens: Tokens, connectsFor: string): Promise<void> {
     try {
@@ -92,8 +94,8 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
   }
 
   /**
-   * Checks responses to calls that do not belong to a request. Values are not changed, as with
-   * `request.compileValidationSchema`.
+   * Checks responses to calls that do not belong to a request. Like `request.compileValidationSchema`, this compiler
+   * does not change the values.
    */
   const compiler = AjvCompiler()({}, { customOptions: { coerceTypes: false, removeAdditional: false } })
   const compiled = new WeakMap<object, (value: unknown) => unknown>()
@@ -115,7 +117,8 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
         context: backgroundContext(randomUUID()),
         compile,
         accessToken: () => accessToken,
-        // The job renews the tokens itself, because it has to store them.
+        // This API does not renew the tokens. The job calls `renewConnection`, because the job has to store the new
+        // tokens.
         renewAccessToken: async () => {
           throw new SignInRequired()
         },

@@ -1,4 +1,5 @@
-// Makes the visitor of a request from a session, with the visitor's calls of the application API and the product's data.
+// Makes the visitor of a request from a session. The visitor has methods that call the application API, and the
+// product's data.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callContext, countRefresh, logAsOwner, logEvent } from '../operations/request-log.ts'
 import type { Upstream } from '../upstream.ts'
@@ -25,8 +26,8 @@ export function createVisitors(options: VisitorsOptions) {
   const { sessions, sealer, apiUrl, apiUpstream: upstream, loadSessionData } = options
 
   /**
-   * Makes the visitor for a session that was loaded for this request. If the API refuses the access token, the session is
-   * renewed once.
+   * Makes the visitor for a session that was loaded for this request. If the API refuses the access token, the client
+   * renews the session once.
    */
   function createVisitor(
     request: FastifyRequest,
@@ -63,15 +64,15 @@ export function createVisitors(options: VisitorsOptions) {
       },
       endSession: () => setCookies(reply, expireSessionCookies(sealer, cookies)),
     })
-    // `event` is set only if the client asked the portal to renew the session.
+    // If `event` is set, the client has tried to renew the session.
     const wasRenewalTried = event !== undefined
     const visitor = { ...toVisitorInfo(session, cookies), api, wasRenewalTried }
     return { visitor, currentSession: () => current }
   }
 
   /**
-   * The visitor during a sign-in or a sign-out. The client does not renew this session: its tokens are new, or the
-   * client revokes them soon.
+   * Makes the visitor during a sign-in or a sign-out. The client does not renew this session: after a sign-in the
+   * tokens are new, and during a sign-out the client revokes them.
    */
   function createFixedVisitor(request: FastifyRequest, session: Session, cookies: Cookies): Visitor {
     const api = createApi({
@@ -90,8 +91,8 @@ export function createVisitors(options: VisitorsOptions) {
   }
 
   /**
-   * Loads the product's data when a session begins, and adds it to the session cookie. The product may call the API for
-   * this data, and the call may renew the session. So `currentSession` is called again afterwards.
+   * Loads the product's data when a session begins, and adds it to the session cookie. If the product calls the API for
+   * this data, the call may renew the session. So the code calls `currentSession` again after the data is loaded.
    */
   async function addSessionData(
     request: FastifyRequest,
@@ -105,7 +106,8 @@ export function createVisitors(options: VisitorsOptions) {
     try {
       setCookies(reply, sessions.sealWithData(currentSession(), data))
     } catch (error) {
-      // The session works without its data, which is then loaded for each request.
+      // The data does not fit into the cookie. The session works without the data in its cookie: the data is then
+      // loaded for each request.
       if (!(error instanceof LoginError)) throw error
       logEvent(request, 'session_data_too_long', { level: 'warn' })
     }

@@ -1,6 +1,6 @@
-// The handlers of the login routes. GET /login redirects the browser to the portal. After the visitor has signed in there,
-// the portal redirects the browser to GET /exchangeToken. If the visitor declines there, the portal redirects the browser to
-// GET /cancelled.
+// The handlers of the login routes. GET /login redirects the browser to the portal. After the visitor has signed in at
+// the portal, the portal redirects the browser to GET /exchangeToken. If the visitor declines, the portal redirects the
+// browser to GET /cancelled.
 import { hash, randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
@@ -47,16 +47,19 @@ type LoginOptions = {
   keepConnection: (request: FastifyRequest, tokens: Tokens, connectsFor: string) => Promise<void>
 }
 
-/** A short hash that shows whether two logins belong to the same user. The whole id would make the login cookie too long. */
+/**
+ * Returns a short hash of the user id, to compare the users of two logins. The id itself would make the login cookie
+ * too long.
+ */
 export function hashUserId(userId: string): string {
   return hash('sha256', userId, 'base64url').slice(0, 16)
 }
 
 export function createLogin({ portal, loginCookies, sessions, clock, home, ...hooks }: LoginOptions) {
   /**
-   * The logins whose code exchange is running or has ended within the last ten minutes, by state. A code works only
-   * once. But a browser sends the request to the callback again after a broken connection, or if the visitor reloads an
-   * error page.
+   * The running exchange of each login, by the `state` of the login. After the exchange, the value is `finished` for
+   * ten minutes. A code works only once. But browsers send the callback request again if the connection breaks, or if
+   * the visitor reloads an error page.
    */
   const exchanges = new ExpiringMap<Promise<Tokens> | 'finished'>(clock)
 
@@ -71,9 +74,9 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * Begins a login whose tokens go to the product. The visitor must be signed in, and the user id must be known. The
-   * callback does not get the session's Strict cookies. So the login cookie contains a hash of the user id, and the
-   * callback compares this hash with the user of the new tokens.
+   * Begins a login whose tokens go to the product. The visitor must be signed in, and the user id must be known. At the
+   * callback, the browser does not send the Strict cookies of the session. So the login cookie contains a hash of the
+   * user id, and the callback compares this hash with the user of the new tokens.
    */
   async function connect(request: FastifyRequest, reply: FastifyReply, { returnTo }: { returnTo: string }) {
     if (request.method === 'GET')
@@ -98,16 +101,16 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * GET /exchangeToken: the portal has redirected the browser here. The handler has all steps and checks of the callback,
-   * in order.
+   * GET /exchangeToken: the callback, to which the portal redirects the browser. This handler contains all steps and
+   * checks of the callback, in order.
    */
   async function finish(request: FastifyRequest, reply: FastifyReply) {
     const context = callContext(request)
     let login: PendingLogin | undefined
     let state = ''
     try {
-      // Anybody can make a link to this address. The client makes no call and sets no cookie until the login cookie
-      // shows that this browser began the login.
+      // Anybody can make a link to this address. So the client makes no call and sets no cookie until the login cookie
+      // has shown that this browser began the login.
       const callback = readCallback(request.query as Record<string, unknown>)
       checkState(callback)
       login = findLogin(request, callback)
@@ -127,8 +130,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       }
       const name = await portal.fetchName(tokens, context)
 
-      // The new session contains no data of an earlier session in this browser, because an attacker may have set its
-      // cookies.
+      // The new session contains no data of an earlier session in this browser, because an attacker may have set the
+      // cookies of the earlier session.
       const { session, cookies } = sessions.begin(tokens, name, request.cookies)
       setCookies(reply, [...cookies, arrivedCookie])
       if (hasSignedOut(request)) setCookies(reply, [expire(signedOutCookie.name)])
@@ -143,15 +146,15 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
       if (error instanceof PublicError) error.nextStep ??= nextStepAfter(error, request, login)
       throw error
     } finally {
-      // A state is accepted only once, even if the login failed before the exchange and the browser sends a copy of its
-      // cookie.
+      // Each `state` is accepted only once, even if the login failed before the exchange and somebody kept a copy of
+      // the login cookie.
       if (login && !exchanges.get(state)) exchanges.set(state, 'finished', loginLifetimeMs)
     }
   }
 
   /**
-   * Finds the login that this browser began with this state. Throws LoginError if there is no such login (RFC 6749
-   * 10.12).
+   * Finds the login that this browser began with this `state` value. Throws LoginError if there is no such login (RFC
+   * 6749 10.12).
    */
   function findLogin({ cookies }: FastifyRequest, { state }: Callback): PendingLogin {
     const login = loginCookies.find(cookies, state)
@@ -161,8 +164,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * Exchanges the code. If the browser sends the same callback twice at the same time, both requests share one exchange.
-   * After the exchange has finished, a further request with this callback throws LoginError.
+   * Exchanges the code. If the browser sends the same callback request twice at the same time, both requests share one
+   * exchange. If the browser sends the request again after the exchange, the function throws LoginError.
    */
   async function exchangeOnce(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Tokens> {
     const known = exchanges.get(callback.state)
@@ -184,8 +187,9 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * GET /cancelled: the visitor declined at the portal. The address may contain the state. If there is no state, the
-   * page links to the page that the visitor wanted in the newest login. This login stays open.
+   * GET /cancelled: the visitor declined at the portal. If the address contains a `state`, the login with this `state`
+   * ends. If the address contains no `state`, no login ends. The page then uses the newest login to find out which page
+   * the visitor wanted.
    */
   async function decline(request: FastifyRequest, reply: FastifyReply) {
     const { state } = request.query as { state?: unknown }
@@ -196,8 +200,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * The portal's error (RFC 6749 4.1.2.1). The text of the error comes from the address, and anybody can make a link with
-   * another text. So the page shows it as a quotation, and shortens it.
+   * Answers a callback with an error from the portal (RFC 6749 4.1.2.1). The text of the error comes from the address,
+   * and anybody can make a link with another text. So the page shows the text in quotation marks, and shortens it.
    */
   function sendPortalError(reply: FastifyReply, { error, error_description }: Callback, login: PendingLogin) {
     if (error === 'access_denied') return sendDeclinedPage(reply, login)
@@ -236,8 +240,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * Makes a link to a new login. After the new login, the browser opens the page that the failed login was for. For a
-   * connection, the link goes to the product's page, where the visitor can begin again.
+   * Makes a link to a new login, which leads to the same page as the failed login. If the failed login was for a
+   * connection, the link leads to the product's page, where the visitor can begin again.
    */
   function loginAgain({ texts }: FastifyRequest, login: PendingLogin | undefined, text: string): NextStep {
     if (login?.connectsFor) return { href: login.returnTo, text: texts.signIn.goBack }

@@ -1,5 +1,5 @@
-// Runs the functions that a product passes to buildServer for a sign-in and a sign-out. If one of these functions
-// fails, the client logs the error, and the visitor can still sign in or out.
+// Runs the hooks of a product: functions that a product passes to buildServer, and that run at a sign-in or a sign-out.
+// If a hook fails, the client logs the error, and the visitor can still sign in or out.
 import type { FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
@@ -20,7 +20,7 @@ export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData
     beforeSignOut: (visitor: Visitor | undefined, request: FastifyRequest) =>
       runHook(request, async () => beforeSignOut?.(visitor, request)),
 
-    /** Undefined if there is no hook, or if the hook failed. */
+    /** Returns undefined if there is no hook, or if the hook failed. */
     async loadSessionData(request: FastifyRequest, visitor: Visitor): Promise<SessionData | undefined> {
       if (!loadSessionData) return undefined
       return runHook(request, async () => {
@@ -35,7 +35,7 @@ export function createProductHooks({ afterSignIn, beforeSignOut, loadSessionData
   }
 }
 
-/** Runs a hook, and stops waiting for it at the deadline of the request. Errors are logged, not thrown. */
+/** Runs a hook, and waits for it until the deadline of the request at most. Errors are logged, not thrown. */
 async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
   const timeout = Promise.withResolvers<never>()
   const timeLeftMs = callContext(request).endsAt - performance.now()

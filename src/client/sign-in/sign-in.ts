@@ -1,4 +1,5 @@
-// The sign-in plugin. It adds `app.signIn`, with the handlers of the login routes, and `request.visitor`.
+// The Fastify plugin for the sign-in. It adds `app.signIn`, with the handlers of the login routes, and
+// `request.visitor`.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { NextStep } from '../errors.ts'
@@ -36,8 +37,8 @@ export type SignIn = {
   signOut: Handler
 
   /**
-   * Protects a scope. Call `protect` in the scope before registering routes. An error handler that a product sets in this
-   * scope must throw a SignInRequired error again, so that the visitor can sign in.
+   * Protects a scope. Call `protect` in the scope before registering routes. If a product sets an error handler in this
+   * scope, the handler must throw SignInRequired errors again. Otherwise the visitor cannot sign in.
    */
   protect: (scope: FastifyInstance) => void
   /** A preHandler for public pages that show the name of a signed-in visitor. Sets `request.visitorIfAny`. */
@@ -45,21 +46,24 @@ export type SignIn = {
 
   /** Whether the visitor has signed out and not yet chosen to sign in again. */
   hasSignedOut: (request: FastifyRequest) => boolean
-  /** The portal's own sign-out page; undefined if the portal has no such page. */
+  /** Returns the address of the portal's own sign-out page. Returns undefined if the portal has no such page. */
   findPortalSignOut: (request: FastifyRequest) => Promise<string | undefined>
-  /** For error pages: a link for signing in again, if the browser sent a session cookie. */
+  /**
+   * Returns a link with which the visitor can sign in again, for error pages. Returns undefined if the browser sent no
+   * session cookie.
+   */
   signInAgainLink: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
 
   /**
-   * Begins a login whose tokens go to `onConnected` and not into the cookie, for jobs that act while the visitor is away.
-   * Return the result from the handler of a POST route in the signed-in scope. After the login, the browser opens
-   * `returnTo`.
+   * Begins a login whose tokens go to `onConnected` and not into a cookie. The product uses these tokens for jobs that
+   * run while the visitor is not there. Call `connect` in the handler of a POST route in the signed-in scope, and
+   * return its result. After the login, the browser opens `returnTo`.
    */
   connect: (request: FastifyRequest, reply: FastifyReply, options: { returnTo: string }) => Promise<unknown>
   /**
-   * Renews the tokens of a connection, not of a session. Lock the stored row of the connection during the call, and
-   * store the result. Otherwise two processes could renew with the same refresh token at different times, and the
-   * portal would end the connection.
+   * Renews the tokens of a connection. During the call, lock the row of your database in which the connection is
+   * stored. Then store the result. Without a lock, two processes could renew with the same refresh token one after the
+   * other, and the portal would end the connection.
    */
   renewConnection: (refreshToken: string) => Promise<Renewal>
   /** Ends a connection at the portal, if the portal offers revocation. Never throws. */
@@ -74,23 +78,27 @@ export type SignIn = {
 export type SignInOptions = {
   registration: Registration
   portalUpstream: Upstream
-  /** Where this server reaches the application API, without a slash at the end. */
+  /** The address at which this server reaches the application API, without a slash at the end. */
   apiUrl: string
   apiUpstream: Upstream
   sealer: Sealer
   clock: () => Date
-  /** The page after a login without `returnTo`. The server does not start without this GET route. */
+  /** The page after a login without `returnTo`. If there is no GET route for this path, the server does not start. */
   home: string
   /**
-   * Stores the tokens of a visitor who has connected, in place of earlier tokens. If this function throws, the client
-   * revokes the tokens, and the visitor reads that nothing was connected.
+   * Stores the tokens of a new connection, and replaces earlier tokens of the same user. If this function throws an
+   * error, the client revokes the tokens, and the visitor reads that nothing was connected.
    */
   onConnected?: ((connection: Connection, request: FastifyRequest) => Promise<void>) | undefined
-  /** Called after each sign-in, before the answer. An error is logged and does not undo the sign-in. */
+  /**
+   * Called after each sign-in, before the client answers. If this function throws an error, the client logs it, and the
+   * visitor stays signed in.
+   */
   afterSignIn?: ((visitor: Visitor, request: FastifyRequest) => Promise<void>) | undefined
   /**
-   * Called before each sign-out. The visitor's tokens are being revoked at the same time, so the API may refuse calls.
-   * `visitor` is undefined if the session has already ended. An error is logged and does not stop the sign-out.
+   * Called before each sign-out. The client revokes the visitor's tokens at the same time, so the API may refuse calls.
+   * `visitor` is undefined if the session has already ended. If this function throws an error, the client logs it, and
+   * the sign-out continues.
    */
   beforeSignOut?: ((visitor: Visitor | undefined, request: FastifyRequest) => Promise<void>) | undefined
   /** Returns the product's own data for the session cookie. Called when a session begins. */
@@ -131,7 +139,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
         if (visitor && 'api' in visitor) return visitor
         throw new Error(
           `${this.method} ${this.routeOptions.url} read request.visitor outside the signed-in scope. ` +
-            'Register the route in the scope that app.signIn.protect protects, or read request.visitorIfAny.',
+            'Register the route in a scope that app.signIn.protect protects, or read request.visitorIfAny.',
         )
       },
     })
@@ -152,12 +160,12 @@ export const signIn = fastifyPlugin<SignInOptions>(
 
     app.addHook('onReady', async () => {
       if (!app.hasRoute({ method: 'GET', url: home }))
-        throw new Error(`A login leads to ${home}, but there is no GET ${home}. Register it, or change "home".`)
+        throw new Error(`A login leads to ${home}, but there is no GET ${home}. Register this route, or change "home".`)
       // The call is not awaited, so that the server starts even if the portal does not respond.
       void portal.readMetadata(backgroundContext('start'))
     })
 
-    /** Gives the product a visitor with the new session, before the answer of the callback is sent. */
+    /** Calls the product's hooks with a visitor who has the new session, before the client answers the callback. */
     async function afterSignIn(
       request: FastifyRequest,
       reply: FastifyReply,

@@ -23,7 +23,7 @@ export function createSignOut({ portal, sealer, loginCookies, sessions, beforeSi
     const { cookies } = request
     const session = unsealSession(sealer, cookies)
     if (session) logAsOwner(request, session.owner)
-    // Revocation starts first, because the product's hook may use up all the time that the request has.
+    // The revocation starts before the product's hook, because the hook may take all the time that this request has.
     const revoked = revokeTokens(request, session)
     await beforeSignOut(request, session)
     setCookies(reply, [
@@ -38,12 +38,13 @@ export function createSignOut({ portal, sealer, loginCookies, sessions, beforeSi
     return reply.redirect('/', 303)
   }
 
-  /** Never throws, because the sign-out must also work if the portal fails. */
+  /** Never throws an error, because the visitor must be able to sign out even if the portal fails. */
   async function revokeTokens(request: FastifyRequest, session: Session | undefined): Promise<void> {
     const refreshTokens = unsealRefreshTokens(sealer, request.cookies)
     const tokens = refreshTokens.map(({ value }) => value)
     for (const token of tokens) sessions.noteSignOut(token)
-    // Revoking a refresh token ends its access tokens. A session without a refresh token revokes its access token.
+    // If a refresh token is revoked, its access tokens end, too. If the session has no refresh token, its access token
+    // is revoked.
     const hasRefreshToken = refreshTokens.some(({ cookieName }) => cookieName === session?.refreshCookieName)
     if (session && !hasRefreshToken) tokens.push(session.accessToken)
     const context = callContext(request)

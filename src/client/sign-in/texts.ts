@@ -41,7 +41,7 @@ export const signInTexts = {
   },
   /** The title of the page that shows one of the loginErrors. */
   loginFailed: 'The sign-in did not work',
-  /** By the codes of protocol/login-error.ts. */
+  /** The keys are the error codes in protocol/login-error.ts. */
   loginErrors: {
     login_callback_invalid:
       'You are not signed in, because the address that the login portal sent you back to is not complete. Sign in again.',

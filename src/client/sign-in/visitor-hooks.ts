@@ -1,4 +1,4 @@
-// The two hooks that give a request its visitor: `protect` requires a session, `recognise` does not.
+// Two functions that set the visitor of a request: `protect` requires a session, and `recognise` does not.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { callContext } from '../operations/request-log.ts'
 import { dropBody, hasBodyOtherThanForm } from '../web/bodies.ts'
@@ -21,12 +21,13 @@ type VisitorHooksOptions = {
 
 export function createVisitorHooks({ portal, sessions, visitors, home }: VisitorHooksOptions) {
   /**
-   * Protects a scope. The routes of the scope have `request.visitor`, and visitors without a session are redirected or
-   * asked to sign in.
+   * Protects a scope. The handlers of this scope can read `request.visitor`. Visitors without a session are redirected
+   * to the login or asked to sign in.
    *
-   * A preHandler checks the session, after the body was parsed. If a form arrives without a session, the client can then keep what the visitor typed (PG-14). If any other body arrives without a session, onRequest refuses the request before the body is read. In onRequest
-   * the code only unseals the cookies: if it renewed the session and the parser then refused the body, the new cookies
-   * would be lost (RF-09).
+   * A preHandler checks the session, after the body was parsed. So if a form arrives without a session, the client can
+   * keep the text that the visitor typed (PG-14). If another kind of body arrives without a session, the onRequest hook
+   * refuses the request before the body is read. The onRequest hook only unseals the cookies, and does not renew the
+   * session: if the parser refused the body after a renewal, the new cookies would be lost (RF-09).
    */
   function protect(scope: FastifyInstance): void {
     scope.addHook('onRequest', async (request, reply) => {
@@ -49,8 +50,8 @@ export function createVisitorHooks({ portal, sessions, visitors, home }: Visitor
   }
 
   /**
-   * A preHandler for public pages: `request.visitorIfAny` is the signed-in visitor, if any. This preHandler does not call
-   * the portal.
+   * A preHandler for public pages. If a visitor is signed in, it sets `request.visitorIfAny`. It makes no call to the
+   * portal.
    */
   async function recognise(request: FastifyRequest, reply: FastifyReply) {
     if (mayWithholdCookies(request)) return reply.send(await sendContinuePage(reply, localPath(request.url) ?? '/'))

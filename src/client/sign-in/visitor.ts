@@ -1,9 +1,9 @@
-// The visitor of a request: `request.visitor` in the signed-in scope, `request.visitorIfAny` everywhere.
+// Defines the visitor of a request: `request.visitor` in the signed-in scope, and `request.visitorIfAny` everywhere.
 import type { Api } from './api.ts'
 
 /**
- * A little data of the product in the session cookie, such as a role or a language. At most 500 bytes as JSON.
- * A product adds its fields, all of them optional:
+ * Data of the product in the session cookie, such as a role or a language. The data may have at most 500 bytes as JSON.
+ * A product adds its own fields, which must be optional:
  *
  *   declare module '../sign-in/visitor.ts' {
  *     interface SessionData { role?: string }
@@ -13,16 +13,19 @@ import type { Api } from './api.ts'
 export interface SessionData {}
 
 /**
- * On a public page with `recognise`, the session is not renewed. If its access token has expired there, `userId` is
- * undefined and `data` is empty. The next page of the signed-in scope renews the session and has `userId` and `data`
- * again.
+ * On public pages with `recognise`, the client does not renew the session. If the access token has expired, `userId` is
+ * undefined and `data` is empty on these pages. On the next page of the signed-in scope, the client renews the session,
+ * and `userId` and `data` are there again.
  */
 export type VisitorInfo = {
-  /** The id of the visitor's account at the portal, from the access token. Store a visitor's data under this id. */
+  /**
+   * The id of the visitor's account at the portal, from the access token. Use this id as the key when you store a
+   * visitor's data.
+   */
   userId: string | undefined
   /**
-   * The user id, or a random id for this login if the access token does not contain a user id. Forms and drafts belong to
-   * this id. Do not store data under this id.
+   * The user id, or a random id for this login if the access token does not contain a user id. Forms and drafts belong
+   * to this id. Do not use it as a key when you store data.
    */
   sessionOwner: string
   /** The visitor's name, or an empty string if the portal does not return it. */
@@ -36,9 +39,7 @@ export type VisitorInfo = {
 export type Visitor = VisitorInfo & {
   /** Calls the application API on the visitor's behalf. */
   api: Api
-  /**
-   * True if the client asked the portal to renew the session before the handler ran. A page can then skip optional calls.
-   */
+  /** True if the client tried to renew the session before the handler ran. A page can then leave out optional calls. */
   wasRenewalTried: boolean
 }
 
@@ -47,8 +48,8 @@ declare module 'fastify' {
     /** The signed-in visitor. Throws outside the signed-in scope, because a request there may have no session. */
     readonly visitor: Visitor
     /**
-     * The visitor, if one is signed in. Templates have it as `it.visitor`. Always undefined on routes outside the signed-in
-     * scope that do not have the preHandler `app.signIn.recognise`.
+     * The signed-in visitor, or undefined. Templates read it as `it.visitor`. Outside the signed-in scope, a route has
+     * this value only if it has the preHandler `app.signIn.recognise`.
      */
     visitorIfAny: VisitorInfo | Visitor | undefined
   }

@@ -1,4 +1,5 @@
-// The browser's way to the portal and back: the authorization address, and the checks of the callback's parameters.
+// Makes the authorization address, which leads the browser to the portal, and checks the parameters with which the
+// browser comes back.
 import { hash } from 'node:crypto'
 import type { RequestContext } from '../../upstream.ts'
 import { LoginError } from './login-error.ts'
@@ -43,7 +44,7 @@ const maxParameterLength = 2048
 /** Reads the query of the callback (rule callback-required-parameters). A missing parameter is an empty string. */
 export type Callback = Record<(typeof callbackParameters)[number], string>
 
-/** Throws LoginError. No parameter of the callback may come twice (RFC 6749 3.1). */
+/** Throws LoginError if a parameter is faulty. No parameter of the callback may come twice (RFC 6749 3.1). */
 export function readCallback(query: Record<string, unknown>): Callback {
   const read = (name: string): string => {
     const value = query[name] ?? ''
@@ -56,21 +57,27 @@ export function readCallback(query: Record<string, unknown>): Callback {
   return Object.fromEntries(callbackParameters.map(name => [name, read(name)])) as Callback
 }
 
-/** Throws LoginError if there is no state. The login cookie then shows whether the state belongs to this browser. */
+/**
+ * Throws LoginError if the callback contains no `state`. Whether the `state` belongs to this browser is checked later,
+ * with the login cookie.
+ */
 export function checkState({ state }: Callback): void {
   if (!state) throw invalidCallback('no state')
 }
 
 /**
- * Throws LoginError if the answer comes from another authorization server (RFC 9207). `iss` may be missing, unless the
- * portal's metadata says that it is always sent.
+ * Throws LoginError if the callback comes from another authorization server (RFC 9207). The parameter `iss` may be
+ * missing, unless the portal's metadata says that the portal always sends it.
  */
 export async function checkIssuer({ iss }: Callback, portal: Portal, context: RequestContext): Promise<void> {
   if (iss && iss.replace(/\/+$/, '') !== portal.loginUrl) throw invalidCallback('iss')
   if (!iss && (await portal.readMetadata(context)).isIssuerRequired) throw invalidCallback('no iss')
 }
 
-/** Throws LoginError unless there are a code, a subject and our own client id (rule callback-required-parameters). */
+/**
+ * Throws LoginError if the code or the subject is missing, or if the client id is not ours (rule
+ * callback-required-parameters).
+ */
 export function checkCode({ code, subject, client_id }: Callback, portal: Portal): void {
   if (!code) throw invalidCallback('no code')
   // RFC 6749, appendix A.11: a code consists of printable ASCII characters (CL-16).

@@ -17,7 +17,7 @@ const statuses = {
 } as const
 
 export class LoginError extends PublicError {
-  /** `detail` is for the log. `detail` must not contain secrets. */
+  /** `detail` is written to the log, so it must not contain secrets. */
   constructor(code: keyof typeof statuses, detail?: string) {
     super(code, statuses[code], texts => texts.signIn.loginErrors[code], {
       cause: detail,

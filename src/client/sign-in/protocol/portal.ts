@@ -18,19 +18,19 @@ export type Registration = {
 }
 
 /**
- * What the portal's metadata document offers (RFC 8414). The client uses no address from this document, because all
- * addresses are settings.
+ * The features that the portal's metadata document lists (RFC 8414). The client uses no address from this document,
+ * because all addresses are settings.
  */
 type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; hasRevocation: boolean; hasSignOutPage: boolean }
 
 export type Tokens = {
   accessToken: string
-  /** Seconds from now: a whole number from 1 up to 400 days. */
+  /** The lifetime in seconds: a whole number, at least 1 and at most 400 days. */
   expiresIn: number
   refreshToken: string | undefined
 }
 
-/** The portal refuses this refresh token for good. The message says why, for the log. */
+/** Thrown if the portal will always refuse this refresh token. The message is written to the log. */
 export class RefreshRefused extends Error {}
 
 type Log = { info: (entry: object) => void; warn: (entry: object) => void }
@@ -38,10 +38,7 @@ type Log = { info: (entry: object) => void; warn: (entry: object) => void }
 export type Portal = ReturnType<typeof createPortal>
 
 const defaultLimits = { deadlineMs: 5_000, maxBytes: 64 * 1024 }
-/**
- * The limits of calls whose result a request does not necessarily need. The visitor waits for these calls, so they must
- * be short.
- */
+/** The limits of calls that a request can do without. The visitor waits for these calls, so they must be short. */
 const shortLimits = { ...defaultLimits, deadlineMs: 1_000 }
 
 const metadataFreshMs = 60 * 60 * 1000
@@ -54,8 +51,8 @@ const emptyMetadata: Metadata = {
 }
 
 /**
- * After one of these errors, a renewal with the same token can never succeed. unsupported_grant_type means that the
- * portal supports only the authorization_code grant.
+ * If the portal answers with one of these errors, a renewal with the same token can never succeed.
+ * unsupported_grant_type means that the portal supports only the authorization_code grant.
  */
 const finalRefreshErrors = ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client']
 const finalRefreshStatuses = [404, 405, 501]
@@ -69,7 +66,7 @@ const maxNameLength = 40
 export function createPortal(registration: Registration, upstream: Upstream, clock: () => Date, log: Log) {
   const { loginUrl, loginInternalUrl, clientId, clientSecret, redirectUri } = registration
 
-  /** The client secret goes into the body and nowhere else (RFC 6749 2.3.1). */
+  /** Sends the client secret only in the body (RFC 6749 2.3.1). */
   function post(path: string, fields: Record<string, string>, context: RequestContext, limits = defaultLimits) {
     const credentials = { client_id: clientId, client_secret: clientSecret.reveal() }
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -78,8 +75,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Exchanges a code (CL-14). The request is sent only once, even if it fails. Throws LoginError if the portal refuses the
-   * code, and PublicError if there is no usable answer.
+   * Exchanges a code for tokens (CL-14). The request is sent only once, even if it fails. Throws LoginError if the
+   * portal refuses the code, and PublicError if there is no usable answer.
    */
   async function exchangeCode(
     { code, state }: { code: string; state: string },
@@ -94,8 +91,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Renews with a refresh token (RFC 6749 6). Throws RefreshRefused if the renewal can never succeed, and LoginError or
-   * PublicError if only this attempt failed.
+   * Gets new tokens with a refresh token (RFC 6749 6). Throws RefreshRefused if this refresh token can never succeed
+   * again. Throws LoginError or PublicError if only this attempt failed.
    */
   async function refresh(refreshToken: string, context: RequestContext): Promise<Tokens> {
     const fields = { grant_type: 'refresh_token', refresh_token: refreshToken }
@@ -110,8 +107,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * Revokes a refresh token with its access tokens, or the grant of an access token (RFC 7009). Does nothing if the portal
-   * does not offer revocation.
+   * Revokes a token (RFC 7009). With a refresh token, its access tokens end, too. With an access token, the whole grant
+   * ends. If the portal does not offer revocation, this function does nothing.
    */
   async function revoke(token: string, context: RequestContext): Promise<void> {
     if (!(await readMetadata(context)).hasRevocation) return
@@ -119,7 +116,10 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     if (answer.status !== 200) throw refusal(answer)
   }
 
-  /** The visitor's name for the page header. Returns an empty string if the portal returns no name. */
+  /**
+   * Gets the visitor's name, which the header of the pages shows. Returns an empty string if the portal returns no
+   * name.
+   */
   async function fetchName({ accessToken }: Tokens, context: RequestContext): Promise<string> {
     const url = `${loginInternalUrl}/api/me`
     const headers = { authorization: `Bearer ${accessToken}` }
@@ -139,14 +139,15 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   let freshMs = 0
 
   /**
-   * Reads the metadata document once an hour. Never throws and takes at most one second.
+   * Returns the portal's metadata, which is read once an hour. Never throws. Takes at most one second.
    *
-   * If the document cannot be read, the client uses the last document that it has read, so that an outage never turns off
-   * PKCE or revocation. Until the client has read the document once, every login and sign-out tries to read it.
+   * If the document cannot be read, the client uses the document that it read last. So an outage never turns off PKCE
+   * or revocation. Until the client has read the document for the first time, every login and every sign-out tries to
+   * read it.
    */
   function readMetadata(context: RequestContext): Promise<Metadata> {
     const now = clock().getTime()
-    // If the clock was set back, the first condition is false, and the client reads the document again.
+    // The first condition is false if the clock was set back. The client then reads the document again.
     const isFresh = now >= readAt && now < readAt + freshMs
     if (!isReading && !isFresh) {
       isReading = true
@@ -160,7 +161,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
 
   async function fetchMetadata(context: RequestContext): Promise<Metadata> {
     try {
-      // RFC 8414 3.1: the path of the issuer comes after the well-known part.
+      // RFC 8414 3.1: the path of the issuer comes after `/.well-known/oauth-authorization-server`.
       const { origin, pathname } = new URL(loginInternalUrl)
       const url = `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`
       const answer = await upstream.send({ method: 'GET', url, context, ...shortLimits })
@@ -172,7 +173,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
       const { code, cause } = error as { code?: string; cause?: unknown }
       const isAnswer = code === 'portal_unexpected'
       freshMs = knownMetadata || isAnswer ? metadataRetryMs : 0
-      // The document is optional (rule metadata-optional), so a portal without one needs no warning.
+      // The document is optional (rule metadata-optional), so the client logs no warning if the portal has no document.
       const level = cause === 'status 404' && !knownMetadata ? 'info' : 'warn'
       const { requestId: reqId } = context
       log[level]({ event: 'portal_metadata_unread', reqId, reason: code, cause: describeCause(cause) })
@@ -194,7 +195,10 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     }
   }
 
-  /** Where visitors sign out of the portal itself. Undefined if the portal's metadata lists no such page. */
+  /**
+   * Returns the address of the page where visitors sign out of the portal. Returns undefined if the portal's metadata
+   * lists no such page.
+   */
   async function findSignOutPage(context: RequestContext): Promise<string | undefined> {
     return (await readMetadata(context)).hasSignOutPage ? `${loginUrl}/sign-out` : undefined
   }
@@ -208,8 +212,9 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
   }
 
   /**
-   * The token response (RFC 6749 5.1, CL-17). `state` is the state that was sent and that the response must contain. For
-   * a refresh `state` is undefined, because a refresh sends no state. Throws PublicError 502.
+   * Reads the token response (RFC 6749 5.1, CL-17). Throws PublicError 502 if a field is missing or wrong. The response
+   * must contain the same `state` as the request. For a renewal, `state` is undefined, because the request contains
+   * none.
    */
   function readTokens({ json }: Answer, state: string | undefined): Tokens {
     const invalid = (detail: string) => upstream.unexpected(`token response: ${detail}`)
@@ -230,8 +235,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
 }
 
 /**
- * The `error` of an OAuth error answer (RFC 6749 5.2). The portal uses the status 401 for a refused code as well as for
- * wrong credentials, so the status does not show the kind of error.
+ * Returns the `error` of an OAuth error answer (RFC 6749 5.2). The status is not enough: the portal answers with 401
+ * both to a wrong code and to wrong client credentials.
  */
 function oauthError({ status, json }: Answer): string | undefined {
   const isRefusal = status >= 400 && status < 500 && status !== 429
@@ -239,8 +244,9 @@ function oauthError({ status, json }: Answer): string | undefined {
 }
 
 /**
- * The `sub` of an access token; undefined if the token is not a JWT. The signature is not checked, because the token
- * came from the portal over our own connection. The id is used only to distinguish visitors and to list their groups.
+ * Returns the user id (`sub`) in an access token. Returns undefined if the token is not a JWT. The signature is not
+ * checked, because the token came from the portal over our own connection. The user id is used only to distinguish
+ * visitors and to list their groups.
  */
 export function readSubject(accessToken: string): string | undefined {
   try {

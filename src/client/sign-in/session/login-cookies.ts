@@ -1,5 +1,6 @@
-// The cookies of pending logins, one for each state, so that logins in several tabs do not disturb each other. Two more
-// cookies are at the end of the file: one marks a login that has just finished, the other marks a sign-out.
+// The cookies of pending logins. Each login has its own cookie, so that logins in several tabs do not disturb each
+// other. The end of this file defines two more cookies: one marks a sign-out, and the other marks a login that has just
+// finished.
 import type { FastifyRequest } from 'fastify'
 import { type Cookie, type Cookies, expire, limitExpired, maxExpired } from '../../web/cookies.ts'
 import type { Sealer } from '../../web/seal.ts'
@@ -9,7 +10,9 @@ export type PendingLogin = {
   returnTo: string
   /** Undefined if the portal does not support PKCE. */
   codeVerifier: string | undefined
-  /** A hash of the visitor's user id if the tokens go to the product. Undefined if the tokens begin a session. */
+  /**
+   * If the login is for a connection, this is a hash of the visitor's user id. Undefined if the login begins a session.
+   */
   connectsFor?: string | undefined
 }
 
@@ -23,9 +26,9 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
   const expireLogin = (name: string): Cookie => ({ ...expire(name), sameSite: 'lax' })
 
   /**
-   * Browsers send older cookies first (RFC 6265 5.4). If two logins began in the same second, the sequence of their
-   * cookies shows which one began first. A cookie that another program on this host has set cannot be unsealed, and
-   * counts as older than all others.
+   * Browsers send older cookies first (RFC 6265 5.4). So if two logins began in the same second, the order of their
+   * cookies shows which login began first. If another program on this host has set a cookie, the cookie cannot be
+   * unsealed, and counts as older than all others.
    */
   function newestFirst(cookies: Cookies): { state: string; endsAt: number }[] {
     return pendingStates(cookies)
@@ -36,10 +39,11 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
 
   return {
     /**
-     * The cookies that begin a login. If there are more than five logins, the oldest logins are removed.
+     * Returns the cookie of a new login. If there are more than five logins, the result also deletes the cookies of the
+     * oldest logins.
      *
-     * The cookie is Lax: browsers do not send Strict cookies with the portal's redirect. The state is part of the cookie's
-     * name and the value is sealed for this name, so only the browser that began the login can finish it.
+     * The cookie is Lax: browsers do not send Strict cookies with the portal's redirect. The `state` is part of the
+     * cookie's name, and the value is sealed for this name. So only the browser that began the login can finish it.
      */
     begin(cookies: Cookies, state: string, login: PendingLogin): Cookie[] {
       const expiresAt = new Date(clock().getTime() + loginLifetimeMs)
@@ -50,12 +54,12 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
       return [...tooMany.map(({ state }) => expireLogin(prefix + state)), cookie]
     },
 
-    /** Undefined if this browser did not begin the login of this state within the last ten minutes. */
+    /** Returns the login with this `state`, if this browser began the login within the last ten minutes. */
     find(cookies: Cookies, state: string): PendingLogin | undefined {
       return sealer.unsealCookie(prefix + state, cookies)?.payload as PendingLogin | undefined
     },
 
-    /** The pending login that this browser began last. */
+    /** Returns the pending login that this browser began last. */
     findNewest(cookies: Cookies): PendingLogin | undefined {
       const [newest] = newestFirst(cookies)
       return newest && this.find(cookies, newest.state)
@@ -70,15 +74,19 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
   }
 }
 
-/** Other programs on this host can set cookies, too. So the code uses only names that this client could have set. */
+/**
+ * Other programs on this host can set cookies, too. So this function returns only states that this client could have
+ * made.
+ */
 function pendingStates(cookies: Cookies): string[] {
   const names = Object.keys(cookies).filter(name => /^__Host-login-[\w-]{22}$/.test(name))
   return names.map(name => name.slice(prefix.length))
 }
 
 /**
- * A sign-out sets this cookie for 15 minutes, or until the visitor chooses to sign in. Without this cookie, opening a page
- * (or Back) would sign the visitor in again, because the portal has its own session.
+ * A sign-out sets this cookie for 15 minutes, or until the visitor chooses to sign in. Without this cookie, the next
+ * page that the visitor opens would redirect to the login. The portal has its own session, so it would sign the visitor
+ * in again at once.
  */
 export const signedOutCookie: Cookie = {
   name: '__Host-signed-out',
@@ -88,8 +96,8 @@ export const signedOutCookie: Cookie = {
 }
 
 /**
- * A finished login sets this cookie for 30 seconds. If a page finds this cookie but no session, it does not redirect to
- * the login, because the redirects would never end.
+ * A finished login sets this cookie for 30 seconds. If a request has this cookie but no session, the client does not
+ * redirect to the login, because the redirects would never end.
  */
 export const arrivedCookie: Cookie = { name: '__Host-arrived', value: '1', maxAgeSeconds: 30, sameSite: 'lax' }
 

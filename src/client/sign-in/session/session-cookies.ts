@@ -12,9 +12,9 @@ export type Session = {
   owner: string
   /** The visitor's name; may be empty. */
   name: string
-  /** When the session cookie and its access token expire. */
+  /** When the session cookie and the access token expire. */
   expiresAt: Date
-  /** From this time on, the access token is renewed before it is used. */
+  /** If this time has passed, the client renews the access token before it uses it. */
   renewAt: Date
   /** The name of the cookie that contains the refresh token. If this name is empty, the session ends at `expiresAt`. */
   refreshCookieName: string
@@ -24,16 +24,16 @@ export type Session = {
   data: SessionData | undefined
 }
 
-/** `signInEndsAt` is also when the refresh token's cookie expires. */
+/** A refresh token for its cookie, which expires at `signInEndsAt`. */
 export type RefreshToken = Pick<Session, 'owner' | 'name' | 'signInEndsAt'> & { value: string }
 
 /** A refresh token as the browser sent it. */
 export type SentRefreshToken = RefreshToken & { cookieName: string }
 
 /**
- * The sealed payloads. Times are in milliseconds since 1970. Change `payloadVersion` when you change a field: sessions of
- * another version are not read, and their visitors sign in again. An empty field is left out, because each byte of JSON
- * makes the longest possible token shorter.
+ * The sealed payloads. Times are in milliseconds since 1970. Change `payloadVersion` when you change a field. The
+ * client does not read sessions of another version, so their visitors have to sign in again. An empty field is left
+ * out, because every byte of JSON takes space from the access token.
  */
 const payloadVersion = 1
 type SessionPayload = {
@@ -42,7 +42,7 @@ type SessionPayload = {
   owner: string
   name?: string | undefined
   renewAt: number
-  /** The name of the cookie without its prefix. */
+  /** The name of the refresh cookie, without its prefix. */
   refreshCookie?: string | undefined
   refreshEndsAt: number
   data?: SessionData | undefined
@@ -55,7 +55,10 @@ const secondPartName = '__Host-session-2'
 const refreshPrefix = '__Host-refresh-'
 /** Browsers silently drop a cookie of more than 4,096 bytes and keep its predecessor. */
 const maxPartLength = 4_000
-/** The length of both values together. With their names, the two cookies have less than 5,000 bytes. */
+/**
+ * The most characters that the values of both session cookies may have together. With their names, the two cookies have
+ * less than 5,000 bytes.
+ */
 const maxSessionLength = 4_964
 const maxRefreshCookieLength = 300
 
@@ -86,14 +89,17 @@ export function sealSession(sealer: Sealer, session: Session): Cookie[] {
   throw new LoginError('token_too_long', `${session.accessToken.length} characters`)
 }
 
-/** The session of these cookies, and whether it should be sealed again with the newest key. */
+/**
+ * Reads the session from the cookies. If `isSealedWithOldKey` is true, the session should be sealed again with the
+ * newest key.
+ */
 export function unsealSession(
   sealer: Sealer,
   cookies: Cookies,
 ): (Session & { isSealedWithOldKey: boolean }) | undefined {
   const value = cookies[sessionName]
-  // A second part may be left over from an older session. The client uses the second part only if the first part alone
-  // cannot be unsealed.
+  // A long session has two cookies, but the second cookie may also be left over from an older session. So the client
+  // uses the second cookie only if the first cookie cannot be unsealed without it.
   const secondPart = value?.length === maxPartLength ? cookies[secondPartName] : undefined
   const unsealed =
     sealer.unseal(sessionName, value) ?? (secondPart ? sealer.unseal(sessionName, value + secondPart) : undefined)
@@ -114,7 +120,8 @@ export function unsealSession(
 }
 
 /**
- * Undefined if the refresh token is too long for its cookie; the session then ends with its access token.
+ * Returns undefined if the refresh token is too long for its cookie. The session then ends when its access token
+ * expires.
  *
  * The cookie's name contains a hash of the token. If two replicas renew at the same time, each replica deletes the
  * cookie of the old token by its name. So the slower replica cannot delete the new cookie of the faster replica.
@@ -129,8 +136,8 @@ export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date)
 }
 
 /**
- * Newest first. There can be several refresh cookies: browsers send no Strict cookies to a callback, so the callback
- * cannot delete those of an earlier visitor.
+ * Returns the refresh tokens, newest first. There can be several refresh cookies: browsers send no Strict cookies to
+ * the callback, so the callback cannot delete the cookies of an earlier visitor.
  */
 export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefreshToken[] {
   const tokens = refreshCookieNames(cookies).flatMap(cookieName => {
@@ -143,7 +150,7 @@ export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefre
   return tokens.sort((a, b) => b.at - a.at)
 }
 
-/** The refresh token of the session. Without a session, the newest refresh token. */
+/** Returns the refresh token of the session. If there is no session, returns the newest refresh token. */
 export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Session): SentRefreshToken | undefined {
   const tokens = unsealRefreshTokens(sealer, cookies)
   return session ? tokens.find(({ cookieName }) => cookieName === session.refreshCookieName) : tokens[0]
@@ -165,7 +172,7 @@ export function expireSessionCookies(sealer: Sealer, cookies: Cookies, replaceme
   ].map(expire)
 }
 
-/** Whether the browser sent a cookie of a session, even a cookie that cannot be read. */
+/** Whether the browser sent a session cookie or a refresh cookie, even if the client cannot unseal it. */
 export function hasSessionCookie(cookies: Cookies): boolean {
   return sessionCookieNames(cookies).length > 0 || refreshCookieNames(cookies).length > 0
 }
@@ -174,7 +181,10 @@ function sessionCookieNames(cookies: Cookies): string[] {
   return [sessionName, secondPartName].filter(name => name in cookies)
 }
 
-/** Other programs on this host can set cookies, too. So the code uses only names that this client could have set. */
+/**
+ * Other programs on this host can set cookies, too. So this function returns only names that this client could have
+ * used.
+ */
 function refreshCookieNames(cookies: Cookies): string[] {
   return Object.keys(cookies).filter(name => /^__Host-refresh-[\w-]{8}$/.test(name))
 }

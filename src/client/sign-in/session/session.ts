@@ -1,4 +1,4 @@
-// Begins a session after a login, loads the session of a request, renews it before it expires, and ends it.
+// Begins, loads, renews and ends sessions.
 import { randomUUID } from 'node:crypto'
 import { describeCause, PublicError } from '../../errors.ts'
 import { ExpiringMap, shareWork } from '../../expiring-map.ts'
@@ -23,7 +23,7 @@ import {
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** Without a `session` the visitor has to sign in. Always set `cookies` on the reply. */
+/** If `session` is undefined, the visitor has to sign in. Set `cookies` on the reply in every case. */
 export type LoadedSession = {
   session: Session | undefined
   cookies: Cookie[]
@@ -38,9 +38,9 @@ export type LoadedSession = {
 // Yours: after this time a visitor signs in again. Renewals do not extend this time.
 const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
-/** During this time, requests with the old refresh token get the result of the finished renewal. */
+/** For this time after a renewal, requests that still have the old refresh token get the result of this renewal. */
 const shareRenewalMs = 10_000
-/** It must be longer than the longest renewal plus the time for which its result is shared. */
+/** This time must be longer than the longest renewal and `shareRenewalMs` together. */
 const rememberSignOutMs = 60_000
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date) {
@@ -59,8 +59,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * The session of these cookies, renewed if it is due. Throws PublicError if the access token has expired and the portal
-   * cannot be reached. The cookies stay, so that a later request can renew.
+   * Loads the session from the cookies, and renews it if it is due. Throws PublicError if the access token has expired
+   * and the portal cannot be reached. In this case the cookies stay, so that a later request can renew the session.
    */
   async function load(cookies: Cookies, context: RequestContext): Promise<LoadedSession> {
     const session = unsealSession(sealer, cookies)
@@ -90,14 +90,14 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * Throws like `portal.refresh`, and RefreshRefused if the visitor has signed out in the meantime. Two callers with the same
-   * refresh token share one renewal.
+   * Gets new tokens. Two callers with the same refresh token share one renewal. Throws the errors of `portal.refresh`.
+   * Also throws RefreshRefused if the visitor has signed out in the meantime.
    */
   async function renewTokens(refreshToken: string, context: RequestContext): Promise<Tokens> {
     const tokens = await shareWork(renewals, refreshToken, shareRenewalMs, async () => {
       const renewed = await portal.refresh(refreshToken, context)
-      // The sign-out knew only the old tokens, so revoke the new tokens here. If the revocation fails, nobody uses the
-      // new tokens, and they expire.
+      // The visitor has signed out during the renewal, and the sign-out has revoked only the old tokens. So the new
+      // tokens are revoked here. If this revocation fails, nobody has the new tokens, and they expire.
       if (signOuts.get(refreshToken))
         await portal.revoke(renewed.refreshToken ?? renewed.accessToken, context).catch(() => undefined)
       return renewed
@@ -106,12 +106,15 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     return tokens
   }
 
-  /** Without this, a renewal that is still running would sign the browser in again (CK-13). */
+  /** Records a sign-out. Otherwise a renewal that is still running would sign the browser in again (CK-13). */
   function noteSignOut(refreshToken: string): void {
     signOuts.set(refreshToken, true, rememberSignOutMs)
   }
 
-  /** `fallback` is a session that still works and continues if the renewal fails. `data` goes into the new session. */
+  /**
+   * If the renewal fails, the session `fallback` continues, because its access token is still valid. `data` goes into
+   * the new session.
+   */
   async function renewWith(
     refreshToken: SentRefreshToken,
     cookies: Cookies,
@@ -125,8 +128,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     } catch (error) {
       // The session ends: the old refresh token is used up, and the new tokens are too long for the cookies.
       if (error instanceof LoginError && error.code === 'token_too_long') return end(cookies, 'session_ended')
-      // Another replica may have renewed at the same time. The refresh cookie of that replica has another name, so its
-      // session stays.
+      // Another replica may have renewed the session at the same time. The refresh cookie of the other replica has
+      // another name, so the session of the other replica stays.
       if (error instanceof RefreshRefused) {
         const outdated = [expire(refreshToken.cookieName)]
         return { session: fallback, cookies: outdated, event: 'session_ended', owner, cause: error.message }
@@ -153,7 +156,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     const refreshCookie = refreshToken && sealRefreshToken(sealer, { ...signedIn, value: refreshToken }, now)
     const tokenEndMs = now.getTime() + expiresIn * 1000
     const endMs = Math.min(tokenEndMs, signInEndsAt.getTime())
-    // A session that ends together with its refresh token cannot be renewed.
+    // If the session ends because `signInEndsAt` is reached, it cannot be renewed.
     const renewMs = endMs < tokenEndMs ? endMs : endMs - Math.min(renewBeforeMs, expiresIn * 100)
     const session: Session = {
       accessToken,
@@ -169,7 +172,10 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     return { session, cookies: [...expireSessionCookies(sealer, cookies, sealed), ...sealed] }
   }
 
-  /** A renewed access token may be longer and leave no room for the product's data. The data is then loaded again. */
+  /**
+   * A renewed access token may be longer and leave no room for the product's data. In that case, the product's data is
+   * loaded again.
+   */
   function sealWithDataIfItFits(session: Session): Cookie[] {
     try {
       return sealSession(sealer, session)
@@ -183,7 +189,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     return { session: undefined, cookies: expireSessionCookies(sealer, cookies), event }
   }
 
-  /** Reads the visitor of a public page from the cookies, without a call to the portal. */
+  /** Reads the visitor from the cookies, without a call to the portal. Used for public pages. */
   function identify(cookies: Cookies): { visitor: VisitorInfo | undefined; cookies: Cookie[] } {
     const session = unsealSession(sealer, cookies)
     if (session) {
@@ -204,12 +210,15 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     renewTokens,
     noteSignOut,
     identify,
-    /** The cookies of the session with the product's data. */
+    /** Returns the cookies of the session, with the product's data. */
     sealWithData: (session: Session, data: SessionData): Cookie[] => sealSession(sealer, { ...session, data }),
   }
 }
 
-/** `cookies` are the browser's cookies. Without the refresh cookie, the session ends when its access token expires. */
+/**
+ * `cookies` are the cookies that the browser has. If they do not include the refresh cookie, the session ends when its
+ * access token expires.
+ */
 export function toVisitorInfo(session: Session, cookies: Cookies): VisitorInfo {
   const { accessToken, owner, name, refreshCookieName, signInEndsAt, data = {} } = session
   const expiresAt = refreshCookieName in cookies ? signInEndsAt : session.expiresAt
