@@ -112,7 +112,7 @@ t.test('every redirect URI and the settings for a client can be copied', { skip 
     await copy('Settings for your client'),
     `LOGIN_URL=${portalUrl}\nAPI_URL=${apiUrl}\nCLIENT_ID=${clientId}\nCLIENT_SECRET=\nREDIRECT_URI=`,
   )
-  t.match(await copy('A call of the application API'), `Bearer $TOKEN" ${apiUrl}/apps/v1/${clientId}`)
+  t.match(await copy('A call to the application API'), `Bearer $TOKEN" ${apiUrl}/apps/v1/${clientId}`)
   t.same(troubles, [])
 })
 

@@ -330,7 +330,7 @@ t.test('if a product lists its settings wrongly, the start fails with a message 
     )
   const about = 'A setting.'
   t.throws(() => read([{ name: 'PORT', about }], 'PORT'), { message: 'Two settings have the same name: PORT.' })
-  t.throws(() => read([], 'NOTES'), { message: 'The list of settings does not have NOTES.' })
+  t.throws(() => read([], 'NOTES'), { message: 'The list of settings does not contain NOTES.' })
   t.throws(() => read([{ name: 'NOTES', about, isSecret: true }], 'NOTES'), {
     message: 'NOTES is a secret. Read it with secret().',
   })

@@ -24,7 +24,7 @@ const changes: [line: string, bare: string][] = [
       title: request.texts.start.title,
       hasSignedOut,
       portalSignOut,
-      // Where developers read about the calls of the application API.
+      // The page where developers read about the calls of the application API.
       guideUrl: \`\${config.apiUrl}/apps/v1/docs\`,
     }`,
     '{ title: request.texts.start.title, hasSignedOut, portalSignOut }',
@@ -34,9 +34,9 @@ const changes: [line: string, bare: string][] = [
 /** Lines of start-texts.ts, and their replacements in the bare client. */
 const textChanges: [line: string, bare: string][] = [
   ["  heading: 'Register and manage your applications',\n", ''],
-  ['Each application gets a client ID and a client secret, with which it can sign people in. ', ''],
+  ['Each application gets a client ID and a client secret, which it needs to sign people in. ', ''],
   [
-    'Find a client ID, edit an application, or renew a secret.',
+    'Find a client ID, edit an application, or create a new client secret.',
     'The next page asks the API of the platform how many applications you have.',
   ],
   [
@@ -45,7 +45,7 @@ const textChanges: [line: string, bare: string][] = [
   ],
   ["goHome: 'Go to your applications'", "goHome: 'Continue'"],
   [
-    "  /** The link to the description of the application API. */\n  guide: 'Read the API reference',\n  guideText: 'Each call of the application API, with an example.',\n",
+    "  /** The link to the description of the application API. */\n  guide: 'Read the API reference',\n  guideText: 'All calls to the application API, with examples.',\n",
     '',
   ],
   ['  /** A picture of credentials, next to the heading. */\n', ''],

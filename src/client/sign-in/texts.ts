@@ -14,7 +14,7 @@ export const signInTexts = {
     title: 'You could not stay signed in',
     /** The platform has refused the new session. */
     refused:
-      'You have just signed in, but the platform no longer accepts this sign-in. You may have withdrawn it. Sign in again.',
+      'You have just signed in, but the platform no longer accepts this sign-in. You may have withdrawn the access of this site. Sign in again.',
     /** The browser has sent no cookie. */
     noCookie:
       'You have just signed in, but your browser did not keep this site’s cookie. Allow cookies for this site and try again.',
@@ -37,7 +37,7 @@ export const signInTexts = {
   portalRefused: {
     title: 'The login portal did not sign you in',
     message: (reason: string) =>
-      `It said: “${reason}”. Try again. If it happens again, tell the operator of this site.`,
+      `The portal said: “${reason}”. Try again. If it happens again, tell the operator of this site.`,
   },
   /** The title of the page that shows one of the loginErrors. */
   loginFailed: 'The sign-in did not work',
@@ -48,16 +48,16 @@ export const signInTexts = {
     login_unknown:
       'This sign-in was started in another browser, has already ended, or took longer than ten minutes. Sign in again.',
     login_without_cookies:
-      'Signing in needs cookies, and your browser sent none. Allow cookies for this site and sign in again. Some browsers keep no secure cookies on http addresses: use https or another browser. If you started in another browser, continue there.',
-    login_used: 'This sign-in link has already been used. It works only once.',
+      'Signing in needs cookies, and your browser sent none. Allow cookies for this site and sign in again. Some browsers keep no secure cookies on http addresses: use https or another browser. If you started the sign-in in another browser, continue in that browser.',
+    login_used: 'This sign-in link has already been used. Each link works only once.',
     invalid_grant:
-      'The login portal no longer accepts this sign-in. It has already been used, or took too long. Sign in again.',
+      'The login portal no longer accepts this sign-in, because it has already been used or took too long. Sign in again.',
     other_user:
-      'You are signed in at the login portal with a different account than here, so nothing was connected. Sign out at the portal, then try again.',
+      'You are signed in at the login portal with a different account than on this site, so nothing was connected. Sign out at the portal, then try again.',
     user_unknown:
       'The login portal does not say who you are, so nothing can be connected. Tell the operator of this site.',
     no_refresh_token:
-      'The login portal did not give lasting access, so nothing was connected. Tell the operator of this site.',
+      'The login portal gave this site no long-term access, so nothing was connected. Tell the operator of this site.',
     not_connected: 'This site could not store the connection, so nothing was connected. Try again.',
     token_too_long:
       'The login portal gave an access token that is too long for a cookie. Tell the operator of this site.',
@@ -68,10 +68,10 @@ export const signInTexts = {
   api: {
     forbidden: 'You are not allowed to do this.',
     notFound: 'This does not exist, or it is not yours.',
-    changed: 'Somebody else has changed this in the meantime. Open it again, then try again.',
+    changed: 'Somebody else has changed this in the meantime. Open the page again, then try again.',
     /** `reason` is the API's own sentence. */
     refused: (reason: string) => `The application API did not accept this. ${reason}`,
-    refusedWithoutReason: 'The application API did not accept this. It did not give a reason.',
+    refusedWithoutReason: 'The application API did not accept this, and gave no reason.',
     fieldRefused: 'Not accepted.',
   },
 }

@@ -13,7 +13,7 @@ export const webTexts = {
     signedInUntil: (time: string) => `You are signed in until ${time}.`,
     cookie: 'Your sign-in is kept in an encrypted cookie of this browser.',
   },
-  /** Less than a minute ago, also within a sentence: “Created just now”. */
+  /** Less than a minute ago. Also used within a sentence: “Created just now”. */
   justNow: 'just now',
   /** A page that opens the next page by itself. */
   continue: {
@@ -33,13 +33,13 @@ export const webTexts = {
     nothingLost: (requestId: string) => `Nothing you typed is lost. Request ID: ${requestId}`,
     sending: 'Sending…',
     cancel: 'Cancel',
-    /** A plain form with the typed text, if the form's own page fails. */
+    /** The title of a plain form with the typed text, which is shown if the form's own page fails. */
     plainTitle: 'What you typed',
     sendAgain: 'Send again',
     fieldsRefused: 'Correct the fields that are marked.',
     tooOld: 'This page has been open for too long. Check what you typed and send it again.',
     otherVisitor: 'You are now signed in with a different account than when you opened this form, so nothing was done.',
-    openAgain: 'Open it again',
+    openAgain: 'Open the form again',
     sessionEnded: 'Your session has ended',
     nothingDone: 'Nothing was done. Sign in and try again.',
     draftKept: 'Nothing was sent. This site keeps what you typed for ten minutes and shows it in the form.',
@@ -63,19 +63,19 @@ export const webTexts = {
     requestId: (requestId: string) => `If you ask for help, quote this request ID: ${requestId}`,
   },
   errors: {
-    noPage: 'There is no page at this address. Check it for typing mistakes.',
+    noPage: 'There is no page at this address. Check the address for typing mistakes.',
     wrongMethod: 'This page does not accept this kind of request.',
     fromAnotherSite:
       'This form was not sent from a page of this site, so nothing was done. Open the page here and try again.',
     needsOwnTab: 'You can sign in only in a separate window or tab.',
-    internal: 'Something went wrong on this site, and it has been logged. Try again.',
-    /** For other errors, by status. */
+    internal: 'Something went wrong on this site. The error has been logged. Try again.',
+    /** The messages of all other errors, by status. */
     byStatus: {
       400: 'The request could not be understood.',
       404: 'There is nothing at this address.',
       408: 'The request took too long to arrive.',
-      413: 'This is too large to send at once. Send less.',
-      414: 'There is no page at this address: it is too long.',
+      413: 'You sent too much data at once. Send less.',
+      414: 'There is no page at this address, because the address is too long.',
       415: 'This content type is not accepted here.',
       429: 'There were too many requests. Wait a moment, then try again.',
       431: 'Your browser sends too many cookies to this site. Delete the cookies of this site, then open it again.',
@@ -94,8 +94,8 @@ export const webTexts = {
     copied: (name: string) => `Copied: ${name}`,
     copiedAll: 'Everything is copied.',
     selected: 'Selected',
-    notCopied: (name: string) => `Not copied, but selected: ${name}`,
-    notCopiedAll: 'Nothing was copied, but everything is selected.',
+    notCopied: (name: string) => `Copying did not work, but this is selected: ${name}`,
+    notCopiedAll: 'Copying did not work, but everything is selected.',
   },
 }
 

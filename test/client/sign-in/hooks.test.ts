@@ -163,7 +163,7 @@ t.test(
   'if there is no GET route for the home page, the client does not start, and the error names the path',
   async t => {
     await t.rejects(buildWith(t, { home: '/nowhere' }), {
-      message: 'A login leads to /nowhere, but there is no GET /nowhere. Register it, or change "home".',
+      message: 'A login leads to /nowhere, but there is no GET /nowhere. Register this route, or change "home".',
     })
   },
 )

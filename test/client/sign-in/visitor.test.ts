@@ -40,7 +40,7 @@ for (const path of ['/public', '/recognised']) {
         const errors = log.map(line => JSON.parse(line)).filter(({ event }) => event === 'internal')
         t.equal(errors.length, 1)
         t.match(errors[0].cause.stack, `GET ${path} read request.visitor outside the signed-in scope.`)
-        t.match(errors[0].cause.stack, 'Register the route in the scope that app.signIn.protect protects')
+        t.match(errors[0].cause.stack, 'Register the route in a scope that app.signIn.protect protects')
       }
     },
   )
