@@ -15,7 +15,7 @@ const keyForm = '32 random bytes each in base64url, comma-separated, newest firs
 export const clientSettings: Setting[] = [
   { name: 'LOGIN_URL', about: "The login portal's address for browsers." },
   { name: 'API_URL', about: "The application API's address, without /apps/v1." },
-  { name: 'CLIENT_ID', about: "This client's id. The platform gives it when you register the application." },
+  { name: 'CLIENT_ID', about: "This client's id. The platform shows this id when you register the application." },
   { name: 'CLIENT_SECRET', isSecret: true, about: "This client's secret." },
   { name: 'COOKIE_KEYS', isSecret: true, about: `One or more keys, ${keyForm}.` },
   { name: 'HOST', default: 'localhost', about: 'The address to listen on. localhost means every loopback address.' },
@@ -24,17 +24,26 @@ export const clientSettings: Setting[] = [
   {
     name: 'CANCEL_URL',
     default: 'PUBLIC_URL/cancelled',
-    about: 'The page that the portal opens after a visitor declines.',
+    about: 'The page to which the portal sends a visitor who declines.',
   },
   { name: 'LOGIN_INTERNAL_URL', default: 'LOGIN_URL', about: "The portal's address for this server." },
   { name: 'API_INTERNAL_URL', default: 'API_URL', about: "The API's address for this server." },
   {
     name: 'MAX_CONNECTIONS',
     default: '1000',
-    about: 'How many connections may be open, on all addresses together. Further connections are closed immediately.',
+    about:
+      'The most connections that may be open, on all addresses together. The client closes further connections immediately.',
   },
-  { name: 'METRICS_PORT', default: '', about: 'The port that serves /metrics to Prometheus. Off unless set.' },
-  { name: 'PRESTOP_DELAY', default: '0', about: 'How many seconds the client keeps serving requests after SIGTERM.' },
+  {
+    name: 'METRICS_PORT',
+    default: '',
+    about: 'The port that serves /metrics to Prometheus. If this setting is missing, there are no metrics.',
+  },
+  {
+    name: 'PRESTOP_DELAY',
+    default: '0',
+    about: 'How many seconds the client continues to serve requests after SIGTERM.',
+  },
   {
     name: 'LOG_LEVEL',
     default: 'info',
@@ -91,7 +100,7 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
   const loginUrl = address('LOGIN_URL')
   const apiUrl = address('API_URL')
 
-  const clientSecret = secret('CLIENT_SECRET', 'The platform showed it when the application was registered.')
+  const clientSecret = secret('CLIENT_SECRET', 'The platform showed this secret when the application was registered.')
   const isPlaceholder = (text: string) =>
     text.length < 12 || /^(change.?me|placeholder|your.?(client.?)?secret)/i.test(text)
   if (clientSecret.reveal() && isPlaceholder(clientSecret.reveal()))
@@ -99,11 +108,12 @@ function readClientSettings(reader: SettingsReader, environment: Environment) {
 
   const keyList = secret('COOKIE_KEYS', 'Run "npm run setup" to make a .env with a new key.').reveal()
   const cookieKeys = keyList.split(',').map(key => key.trim())
-  if (keyList && !cookieKeys.every(key => /^[\w-]{43}=?$/.test(key))) problem(`COOKIE_KEYS must be keys of ${keyForm}.`)
+  if (keyList && !cookieKeys.every(key => /^[\w-]{43}=?$/.test(key)))
+    problem(`COOKIE_KEYS must be a list of keys: ${keyForm}.`)
 
   if (environment.NODE_TLS_REJECT_UNAUTHORIZED === '0')
     problem(
-      'NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off. Set NODE_EXTRA_CA_CERTS to the file of your CA instead.',
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off. Instead, set NODE_EXTRA_CA_CERTS to the path of your CA certificate.',
     )
 
   return {

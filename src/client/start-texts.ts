@@ -15,7 +15,7 @@ export const startTexts = {
   goNew: 'New application',
   newText: 'Register an application, and get its client ID and its client secret.',
   signIn: 'Sign in',
-  /** The link to the description of the application API. */
+  /** The link to the page that describes the application API. */
   guide: 'Read the API reference',
   guideText: 'All calls to the application API, with examples.',
   /** A picture of credentials, next to the heading. */

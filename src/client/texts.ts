@@ -1,8 +1,8 @@
-// Combines the English texts with the texts that a product sets instead. Each part has its English texts in a separate file:
-// texts.ts in its folder, start-texts.ts or upstream-texts.ts.
+// Combines the English texts with the texts that a product sets instead. Each part of the client has a separate file
+// for its English texts: texts.ts in its folder, start-texts.ts or upstream-texts.ts.
 
 /**
- * The texts of one language. Each part adds its own texts:
+ * The texts of one language. Each part of the client adds its own texts:
  *
  *   declare module '../texts.ts' {
  *     interface Texts { notes: typeof notesTexts }
@@ -15,12 +15,12 @@ export interface Texts {
 
 type Text = string | ((...values: never[]) => string)
 
-/** Some of the texts, to replace the English texts. */
+/** The texts that a product sets. They replace the English texts with the same names. */
 export type SomeTexts<T = Texts> = { [Name in keyof T]?: T[Name] extends Text ? T[Name] : SomeTexts<T[Name]> }
 
 /**
- * A text, or a function that selects a text from all texts of a language. Errors hold functions, because the code that
- * throws an error may not know the request.
+ * A text, or a function that selects a text from all texts of a language. Errors contain functions, because code that
+ * throws an error may not know the language of the request.
  */
 export type Sentence = string | ((texts: Texts) => string)
 
@@ -31,15 +31,15 @@ export function say(sentence: Sentence, texts: Texts): string {
 export type TextsOf<R> = ReturnType<typeof createTexts<R>>
 
 /**
- * `replacements` is an object with texts for every request, or a function that chooses such an object for a request of
- * the type `R`.
+ * `replacements` contains the texts that replace English texts: one object for all requests, or a function that returns
+ * an object for a request of the type `R`.
  */
 export function createTexts<R>(english: Texts, replacements: SomeTexts | ((request: R) => SomeTexts) = {}) {
   let combinations = new WeakMap<SomeTexts, Texts>()
 
   /**
-   * A product returns the same object for the same language, so each object is combined with the English texts only
-   * once.
+   * Combines each object with the English texts only once, because a product returns the same object for all requests
+   * in one language.
    */
   function combine(chosen: SomeTexts): Texts {
     const known = combinations.get(chosen)
@@ -50,13 +50,13 @@ export function createTexts<R>(english: Texts, replacements: SomeTexts | ((reque
   }
 
   return {
-    /** Adds the English texts of a part. */
+    /** Adds the English texts of one part of the client. */
     add(part: Partial<Texts>): void {
       Object.assign(english, part)
       combinations = new WeakMap()
     },
     of: (request: R): Texts => combine(typeof replacements === 'function' ? replacements(request) : replacements),
-    /** The texts for a response that belongs to no request, and for an error in the product's function. */
+    /** The texts for a response without a request, and for the case that the product's function throws an error. */
     withoutRequest: (): Texts => (typeof replacements === 'function' ? english : combine(replacements)),
   }
 }
@@ -69,7 +69,7 @@ function replaceTexts<T extends object>(texts: T, replacements: SomeTexts<T>): T
   return { ...texts, ...Object.fromEntries(entries) }
 }
 
-/** The text before and after the value, for a template that puts markup around the value. */
+/** Returns the text before the value and the text after it, so that a template can put markup around the value. */
 export function around(text: (value: string) => string): [before: string, after: string] {
   const [before = '', after = ''] = text('\0').split('\0')
   return [before, after]

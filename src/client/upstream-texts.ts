@@ -1,10 +1,10 @@
 // What visitors read if the login portal or the application API does not answer as it should.
 
-/** `seconds` is the time to wait, from the header Retry-After. Undefined if the answer has no such header. */
+/** `seconds` is the time in the header Retry-After. It is undefined if the answer has no such header. */
 const soon = (seconds?: number) => (seconds ? `in ${seconds} seconds` : 'soon')
 
 export const upstreamTexts = {
-  /** The texts by the error codes of upstream.ts. */
+  /** The keys are the error codes in upstream.ts, without `portal_` and `api_`. */
   portal: {
     busy: (seconds?: number) => `The login portal is busy. Try again ${soon(seconds)}.`,
     certificate:

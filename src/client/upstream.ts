@@ -1,21 +1,22 @@
-// Calls to the login portal and to the application API. Every request that leaves this process is sent here.
+// Sends the calls to the login portal and the application API. All requests that this process sends go through this
+// file.
 import { Agent, type Dispatcher, errors, request } from 'undici'
 import { PublicError } from './errors.ts'
 import type { Texts } from './texts.ts'
 
 /**
- * The request that a call is made for. The call sends the id and the trace of the request, and ends at the deadline of
- * the request.
+ * The data of the browser's request for which a call is made. The call sends the id and the trace context of this
+ * request, and ends at the deadline of this request.
  */
 export type RequestContext = {
   requestId: string
   /** The W3C trace context of the incoming request. Calls send the same value. */
   traceparent?: string | undefined
-  /** When the whole request must be answered, on the clock of `performance.now()`. */
+  /** When the whole request must be answered, as a value of `performance.now()`. */
   endsAt: number
 }
 
-/** The context of a call that no visitor waits for. Only the call's own deadline ends the call. */
+/** The context of a call that no visitor waits for. Only the call's own deadline limits its time. */
 export const backgroundContext = (requestId: string): RequestContext => ({
   requestId,
   endsAt: Number.POSITIVE_INFINITY,
@@ -29,8 +30,8 @@ export type Call = {
   headers?: Record<string, string>
   body?: string
   /**
-   * The deadline of the whole call, including the body. undici's own timeouts start again with each piece of the body, so a
-   * slow body never reaches them.
+   * The deadline of the whole call, including the body. undici's own timeouts are not enough: they start again with
+   * each piece of the body, so a body that arrives slowly has no time limit.
    */
   deadlineMs: number
   maxBytes: number
@@ -42,29 +43,37 @@ export type Answer = {
   status: number
   /** The parsed body. Undefined if the content type is not JSON or the text cannot be parsed. */
   json: unknown
-  /** By lower-case name. A header that comes more than once is a list, unless Node joins its values. */
+  /**
+   * By lower-case name. If a header comes more than once, its value is a list, except for headers whose values Node
+   * joins.
+   */
   headers: AnswerHeaders
   retryAfterSeconds: number | undefined
 }
 
 export type Upstream = ReturnType<typeof createUpstream>
 
-/** Called when a call has ended. `status` is `failed` if there was no readable answer. */
+/** Called after each call to the portal or the API. `status` is `failed` if there was no usable answer. */
 export type CountCall = (to: string, status: string, seconds: number) => void
 
 /**
- * At most 64 calls have a connection (createDispatcher), and the other calls wait for a connection. If more calls are
- * open, the portal or the API probably hangs.
+ * At most 64 calls have a connection (createDispatcher), and all other calls wait for a connection. If this many calls
+ * are open, the portal or the API probably does not respond any more.
  */
 const maxOpenCalls = 256
-/** The limit for all responses of one upstream that are being read at the same time. */
+/** The most bytes that the client reads from one upstream at the same time, for all responses together. */
 const maxOpenBytes = 64 * 1024 * 1024
-/** Parsed JSON takes many times the memory of its bytes, so its values are counted before it is parsed. */
+/**
+ * The most values in a JSON text. The values are counted before the text is parsed, because parsed JSON takes many
+ * times more memory than the text.
+ */
 const maxJsonValues = 250_000
 const maxJsonLevels = 32
 const maxRetryAfterSeconds = 3600
 
-/** What can go wrong with a call, and the status for the visitor. The messages are in upstream-texts.ts. */
+/**
+ * What can go wrong with a call, and the status of the answer to the visitor. The messages are in upstream-texts.ts.
+ */
 const faultStatus = {
   busy: 503,
   certificate: 502,
@@ -75,18 +84,18 @@ const faultStatus = {
   unreachable: 502,
 } as const
 
-/** `name` starts the error codes: with `portal`, a timeout is `portal_timeout`. */
+/** All error codes begin with `name`. For example, the code of a timeout is `portal_timeout`. */
 export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, countCall: CountCall = () => {}) {
   let openCalls = 0
   let openBytes = 0
 
   /**
-   * Sends one request, and returns the response with any status except a redirect. Redirects are refused, because
-   * following one would send the client secret or the access token to another host. Compressed answers are refused,
-   * because a small body can decompress into a huge body.
+   * Sends one request, and returns the response with any status except a redirect. Refuses redirects, because to follow
+   * a redirect would send the client secret or the access token to another host. Refuses compressed answers, because a
+   * small compressed body can become a huge body.
    *
-   * Throws PublicError: 502 if the upstream is unreachable or the answer unusable, 503 if too many calls are open, 504 if
-   * the deadline passes.
+   * Throws PublicError. Its status is 502 if the upstream is unreachable or the answer is not usable, 503 if too many
+   * calls are open, and 504 if the deadline has passed.
    */
   async function send(call: Call): Promise<Answer> {
     if (openCalls >= maxOpenCalls) throw fault('overloaded')
@@ -123,8 +132,8 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
     try {
       return await request(url, { dispatcher, method, headers, body, signal })
     } catch (error) {
-      // The portal or the API may close an idle connection at the moment when the client uses it again. Then the client
-      // sends a GET once more. The client repeats no other request.
+      // The portal or the API may close an idle connection just when the client uses it again. If the request was a
+      // GET, the client sends it once more. The client repeats no other request.
       if (method !== 'GET' || !isConnectionLost(error)) throw error
       return await request(url, { dispatcher, method, headers, body, signal })
     }
@@ -132,7 +141,7 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
 
   async function readAnswer(response: Dispatcher.ResponseData, maxBytes: number): Promise<Answer> {
     const { statusCode: status, headers, body } = response
-    // If a body is not read, it must be destroyed. Otherwise the connection of the body stays open forever.
+    // If the client does not read a body, it must destroy the body. Otherwise the connection stays open forever.
     const refuse = (refusal: PublicError) => {
       body.on('error', () => {}).destroy()
       return refusal
@@ -167,10 +176,13 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
     }
   }
 
-  /** The error for an answer that cannot be used. `detail` is for the log and must not quote the answer. */
+  /**
+   * Returns the error for an answer that cannot be used. `detail` is written to the log, so it must not quote the
+   * answer.
+   */
   const unexpected = (detail: string) => fault('unexpected', detail)
 
-  /** The error for an answer with a status that the caller does not handle. */
+  /** Returns the error for an answer with a status that the caller does not handle. */
   function unexpectedStatus({ status, retryAfterSeconds }: Answer): PublicError {
     const cause = `status ${status}`
     if (status === 429 || status === 503) return fault('busy', cause, retryAfterSeconds)
@@ -186,7 +198,10 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
   return { send, unexpected, unexpectedStatus }
 }
 
-/** Connections to the portal and the API. Certificates are always checked; NODE_EXTRA_CA_CERTS adds an authority. */
+/**
+ * Makes the connections to the portal and the API. Certificates are always checked. To trust another authority, set
+ * NODE_EXTRA_CA_CERTS.
+ */
 export function createDispatcher(): Dispatcher {
   return new Agent({
     connect: { timeout: 2_500 },
@@ -205,8 +220,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * An AbortSignal is not enough. undici checks it only when the call has a connection, and waiting for a connection can
- * take long.
+ * Does the work before the deadline, or throws an error. An AbortSignal is not enough, because undici checks the signal
+ * only after the call has got a connection, which can take long.
  */
 async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
@@ -216,8 +231,8 @@ async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal)
     controller.abort(error)
     deadline.reject(error)
   }
-  // Node runs timers before it reads sockets. If the process was paused, read an answer that has already arrived before
-  // giving up.
+  // Node runs timers before it reads sockets. If the process was paused, an answer may have arrived in the meantime.
+  // setImmediate lets Node read this answer first.
   const timer = setTimeout(() => setImmediate(giveUp), deadlineMs)
   return Promise.race([work(controller.signal), deadline.promise]).finally(() => clearTimeout(timer))
 }
@@ -236,8 +251,8 @@ const closeBrace = 0x7d
 const space = 0x20
 
 /**
- * Counts the values and the nesting of a JSON text. This function does not check the syntax, because JSON.parse does that
- * afterwards.
+ * Whether a JSON text has few enough values and levels. This function does not check the syntax, because JSON.parse
+ * does that afterwards.
  */
 function isWithinJsonLimits(bytes: Buffer): boolean {
   let values = 1
@@ -247,7 +262,7 @@ function isWithinJsonLimits(bytes: Buffer): boolean {
     const byte = bytes[index]!
     if (byte <= space) continue
     const isClosing = byte === closeBracket || byte === closeBrace
-    // If a list or an object is not empty, it contains one value more than commas.
+    // Each comma counts as one value. A list or an object that is not empty contains one value more than commas.
     if (isAfterOpening && !isClosing) values++
     isAfterOpening = byte === openBracket || byte === openBrace
     if (byte === quote) index = findClosingQuote(bytes, index)
@@ -265,7 +280,10 @@ function findClosingQuote(bytes: Buffer, start: number): number {
   return index
 }
 
-/** The error of JSON.parse quotes the text, which would put tokens into the log. */
+/**
+ * Returns undefined if the text is not JSON. The error of JSON.parse must not be thrown: it quotes the text, so tokens
+ * could get into the log.
+ */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -274,7 +292,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** RFC 9110 10.2.3: a number of seconds or a date. */
+/** RFC 9110 10.2.3: Retry-After contains a number of seconds or a date. */
 function readRetryAfter(header: string | string[] | undefined): number | undefined {
   if (typeof header !== 'string') return undefined
   const seconds = /^\d{1,12}$/.test(header) ? Number(header) : Math.ceil((Date.parse(header) - Date.now()) / 1000)
@@ -290,7 +308,7 @@ function isTimeout(error: unknown): boolean {
   return isDeadline || /^(UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT|ETIMEDOUT)$/.test(codeOf(error))
 }
 
-/** The codes that OpenSSL and Node use for a certificate that is not trusted. */
+/** Recognizes the error codes that OpenSSL and Node use for a certificate that is not trusted. */
 function isCertificateError(error: unknown): boolean {
   return /CERT|^UNABLE_TO_VERIFY|^INVALID_CA$|^HOSTNAME_MISMATCH$/.test(codeOf(error))
 }

@@ -45,7 +45,7 @@ const textChanges: [line: string, bare: string][] = [
   ],
   ["goHome: 'Go to your applications'", "goHome: 'Continue'"],
   [
-    "  /** The link to the description of the application API. */\n  guide: 'Read the API reference',\n  guideText: 'All calls to the application API, with examples.',\n",
+    "  /** The link to the page that describes the application API. */\n  guide: 'Read the API reference',\n  guideText: 'All calls to the application API, with examples.',\n",
     '',
   ],
   ['  /** A picture of credentials, next to the heading. */\n', ''],

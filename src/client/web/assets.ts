@@ -1,4 +1,5 @@
-// Serves all files of the `assets` folders. Each address contains a hash of the content, so browsers may keep it for a year.
+// Serves all files of the `assets` folders. Each address contains a hash of the file's content, so browsers may keep
+// the file for a year.
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
@@ -22,9 +23,9 @@ const contentTypes: Record<string, string> = {
 }
 
 /**
- * Returns a function for templates: the address of a file by its name, such as `notes/live.js`. If two folders have a
- * file of the same name, the file in the earlier folder is served. With `reload`, each request reads the file again,
- * for development.
+ * Returns a function for templates. It takes the name of a file, such as `notes/live.js`, and returns the address of
+ * the file. If two folders contain a file with the same name, the file in the earlier folder is served. With `reload`,
+ * each request reads the file from disk again, for development.
  */
 export function serveAssets(app: FastifyInstance, folders: string[], reload: boolean): (name: string) => string {
   const addresses = new Map<string, string>()
@@ -37,7 +38,7 @@ export function serveAssets(app: FastifyInstance, folders: string[], reload: boo
     const type = contentTypes[extension]
     if (!type)
       throw new Error(
-        `The content type of ${path} is unknown. Serve it with a route, or add it to src/client/web/assets.ts.`,
+        `The content type of ${path} is unknown. Serve this file with a route, or add its content type to src/client/web/assets.ts.`,
       )
     const content = readFileSync(path)
     const serveAt = (address: string, cacheControl: string) =>
@@ -50,7 +51,7 @@ export function serveAssets(app: FastifyInstance, folders: string[], reload: boo
     const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
     const address = `/assets/${name.slice(0, -extension.length)}.${hash}${extension}`
     serveAt(address, reload ? 'no-store' : 'public, max-age=31536000, immutable')
-    // Browsers ask for /favicon.ico when a page names no icon.
+    // Browsers request /favicon.ico if a page names no icon.
     if (name === 'icon.svg') serveAt('/favicon.ico', 'public, max-age=86400')
     return address
   }
@@ -62,7 +63,7 @@ export function serveAssets(app: FastifyInstance, folders: string[], reload: boo
   }
 }
 
-/** The files of a folder and its subfolders, with `/` on every system. Hidden files are left out. */
+/** Lists the files of a folder and its subfolders. The names contain `/` on every system. Hidden files are left out. */
 function listFiles(folder: string): string[] {
   const files = globSync('**/*', { cwd: folder, withFileTypes: true }).filter(file => file.isFile())
   return files.map(({ parentPath, name }) => relative(folder, join(parentPath, name)).split(sep).join('/'))

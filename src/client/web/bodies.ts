@@ -1,18 +1,21 @@
-// Uses the headers of a request to refuse bodies that are too long or must not be read.
+// Refuses bodies that are too long or that must not be read. The headers of the request decide.
 import { errorCodes, type FastifyReply, type FastifyRequest, type preValidationHookHandler } from 'fastify'
 
-/** The longest form, in bytes. A route may raise its own limit with Fastify's `bodyLimit`. */
+/** The most bytes that a form may have. A route can set another limit with Fastify's `bodyLimit`. */
 export const formLimit = 32 * 1024
 
-/** Checks Content-Length. Fastify does not check this header if a parser reads the body as a stream, as for uploads. */
+/**
+ * Refuses a request if its Content-Length is above the limit. Fastify itself does not check this header if a parser
+ * reads the body as a stream, as for uploads.
+ */
 export const refuseLongBodies: preValidationHookHandler = (request, _reply, done) => {
   const isTooLong = lengthOf(request) > request.routeOptions.bodyLimit
   done(isTooLong ? new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE() : undefined)
 }
 
 /**
- * Whether the request has a body other than a form of the usual length. Without a session, the client reads only forms of
- * the usual length.
+ * Whether the request has a body that is not a form, or a form of more than `formLimit` bytes. The client reads such a
+ * body only if there is a session.
  */
 export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
   const { 'content-type': type = '', 'transfer-encoding': coding } = request.headers
@@ -22,8 +25,9 @@ export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
 }
 
 /**
- * Call this before answering a request whose body is not read. Closing the connection immediately would send a reset, which
- * could destroy the response. So the rest of the body is read and dropped, for at most a second.
+ * Call this function before you answer a request whose body is not read. The rest of the body is read and dropped, for
+ * at most one second. If the connection was closed immediately, the sender would get a reset, which could destroy the
+ * response.
  */
 export function dropBody({ raw: request }: FastifyRequest, reply: FastifyReply): void {
   reply.raw.once('finish', () => {
@@ -33,7 +37,7 @@ export function dropBody({ raw: request }: FastifyRequest, reply: FastifyReply):
   })
 }
 
-/** NaN without Content-Length. */
+/** The result is NaN if the header Content-Length is missing. */
 function lengthOf({ headers }: FastifyRequest): number {
   return Number(headers['content-length'])
 }

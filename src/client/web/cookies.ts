@@ -7,31 +7,35 @@ export type Cookie = { name: string; value: string; maxAgeSeconds: number; sameS
 /** The cookies of a request, by name. */
 export type Cookies = Record<string, string | undefined>
 
-/** The `__Host-` prefix of the names requires Secure, Path=/ and no Domain (RFC 6265bis 4.1.3.2). */
+/**
+ * All names begin with `__Host-`. Browsers accept such cookies only with Secure, with Path=/ and without Domain (RFC
+ * 6265bis 4.1.3.2).
+ */
 export function setCookies(reply: FastifyReply, cookies: Cookie[]): void {
   for (const { name, value, maxAgeSeconds, sameSite } of cookies)
     reply.setCookie(name, value, { path: '/', secure: true, httpOnly: true, sameSite, maxAge: maxAgeSeconds })
 }
 
-/** A cookie with Max-Age=0: the browser deletes its cookie of this name. */
+/** Makes a cookie with Max-Age=0, so that the browser deletes its cookie with this name. */
 export function expire(name: string): Cookie {
   return { name, value: '', maxAgeSeconds: 0, sameSite: 'strict' }
 }
 
-/** The cookies that the browser will send after it has processed `set`. */
+/** Returns the cookies that the browser will have after a response that sets the cookies `set`. */
 export function afterSetting(cookies: Cookies, set: Cookie[]): Cookies {
   const changed = Object.fromEntries(set.map(({ name, value }) => [name, value]))
   return Object.fromEntries(Object.entries({ ...cookies, ...changed }).filter(([, value]) => value !== ''))
 }
 
 /**
- * Other programs on this host can set any number of cookies, and each deleted cookie takes 100 bytes of the answer's headers.
+ * The most cookies that one response deletes. Other programs on this host can set any number of cookies, and each
+ * deletion takes 100 bytes in the headers of the response.
  */
 export const maxExpired = 10
 
 /**
- * Chooses at most ten of these cookies for this response to delete. Cookies that this client has sealed are chosen
- * before other cookies. Later responses delete the remaining cookies.
+ * Chooses at most ten cookies that this response deletes. Cookies that this client has sealed come first. Later
+ * responses delete the remaining cookies.
  */
 export function limitExpired(names: string[], cookies: Cookies, sealer: Sealer): string[] {
   if (names.length <= maxExpired) return names

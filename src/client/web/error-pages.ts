@@ -13,7 +13,7 @@ import { localPath } from './security.ts'
 type ErrorHandlerOptions = {
   /** The name of this site. */
   name: string
-  /** The page that signed-in visitors start from. */
+  /** The path of the first page for signed-in visitors. */
   home: string
   texts: TextsOf<FastifyRequest>
   /**
@@ -21,11 +21,14 @@ type ErrorHandlerOptions = {
    * decorators.
    */
   renderMessage: (request: FastifyRequest, message: Message) => string
-  /** Returns a link for signing in again if the visitor is signed in, because a faulty session may cause the error. */
+  /**
+   * If the visitor is signed in, returns a link with which the visitor can sign in again, because a faulty session may
+   * cause the error.
+   */
   signInAgain: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
 }
 
-/** The error handler of the whole application. Returns the body of the answer. */
+/** Makes the error handler of the whole application. The handler returns the body of the answer. */
 export function createErrorHandler({ name, home, texts, renderMessage, signInAgain }: ErrorHandlerOptions) {
   return async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const publicError = toPublicError(error)
@@ -47,7 +50,8 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
         title: publicError.titleIn(requestTexts) ?? titles[statusCode] ?? otherTitle,
         message,
         nextStep: publicError.nextStep ?? retry ?? { href: '/', text: goToStart },
-        // A failed login has its own link for signing in again, which leads to the page that the visitor wanted.
+        // A failed login has its own link with which the visitor can sign in again. It leads to the page that the
+        // visitor wanted.
         otherStep:
           statusCode === 404 && !publicError.nextStep ? { href: home, text: requestTexts.start.goHome } : undefined,
         signInAgain: signInLink && (publicError.nextStep ?? signInLink),
@@ -56,7 +60,7 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
       reply.type('text/html; charset=utf-8')
       return page
     } catch (renderingError) {
-      // Without this, Fastify would answer with the message of the error, which may contain a path of this machine.
+      // If this error was not caught, Fastify would answer with its message, which may contain a path of this machine.
       const internal = toPublicError(renderingError as Error)
       logError(request, internal)
       reply.code(500)
@@ -70,8 +74,9 @@ export function createErrorHandler({ name, home, texts, renderMessage, signInAga
 }
 
 /**
- * True if a script sent the request. A navigation asks for HTML, and a script usually asks for JSON or a stream of events.
- * `fetch` without an Accept header accepts any type, but browsers then send `Sec-Fetch-Dest: empty`.
+ * True if a script sent the request. A script usually accepts JSON or a stream of events, and a navigation accepts
+ * HTML. If a script calls `fetch` without an Accept header, every type is accepted. But browsers then send
+ * `Sec-Fetch-Dest: empty`.
  */
 export function prefersJson({ headers }: FastifyRequest): boolean {
   const { accept = '', 'sec-fetch-dest': dest } = headers
@@ -80,9 +85,9 @@ export function prefersJson({ headers }: FastifyRequest): boolean {
 }
 
 /**
- * The handler of requests without a route. If the address has a route for another method, the response is 405 with `Allow`
- * instead of 404 (RFC 9110 15.5.6). Addresses are matched by the router that Fastify uses, because they may contain
- * parameters, expressions and wildcards.
+ * Makes the handler of requests without a route. If the address has a route for another method, the response is 405
+ * with `Allow`, and not 404 (RFC 9110 15.5.6). To find such routes, the code uses the same router as Fastify, because
+ * addresses may contain parameters, expressions and wildcards.
  */
 export function createNotFoundHandler(app: FastifyInstance, routerOptions: { maxParamLength: number }) {
   const router = findMyWay(routerOptions)
@@ -103,8 +108,8 @@ export function createNotFoundHandler(app: FastifyInstance, routerOptions: { max
 }
 
 /**
- * Errors of Fastify and of plugins keep their status and get a fixed message, because the original message may quote
- * what was sent. The log gets the code of the error and where the validation failed.
+ * Errors of Fastify and of plugins keep their status, but get a fixed message, because the original message may quote
+ * the request. The log contains the code of the error, and the part of the request that is not valid.
  */
 function toPublicError(error: Error & Partial<FastifyError>): PublicError {
   if (error instanceof PublicError) return error
@@ -127,7 +132,7 @@ export function logError(request: FastifyRequest, { code, statusCode, cause }: P
   })
 }
 
-/** The page for errors in the templates. */
+/** The page that is shown if a template throws an error. */
 function pageWithoutTemplate(message: string, siteName: string, { lang, web }: Texts): string {
   const { otherTitle, goToStart } = web.errorPage
   return [
@@ -137,7 +142,10 @@ function pageWithoutTemplate(message: string, siteName: string, { lang, web }: T
   ].join('\n')
 }
 
-/** Answers input that Node's HTTP parser refuses, before there is a request. The answer does not repeat the input. */
+/**
+ * Answers input that Node's HTTP parser refuses. At this point there is no request yet. The answer does not repeat the
+ * input.
+ */
 export function createClientErrorHandler(texts: () => Texts) {
   return (error: NodeJS.ErrnoException, socket: Socket): void => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()

@@ -1,6 +1,6 @@
 // A Fastify plugin for pages with a form: `app.defineForm` protects against double submission, keeps drafts while the
 // visitor signs in again, and shows a refused form again with its errors. A plain app.post() works without this plugin.
-// The plugin also adds `app.handovers` and `app.notices`, which leave a value for the next page (handover.ts).
+// The plugin also adds `app.handovers` and `app.notices`, which pass a value to the next page (handover.ts).
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
@@ -26,11 +26,11 @@ export type FormPage = {
   errors: Record<string, string[]>
   /** Why the form was refused. */
   problem?: PublicError
-  /** The fields are a draft from before the session ended. */
+  /** True if the fields contain a draft, which the visitor typed before the session ended. */
   hasDraft?: boolean
   /**
-   * The session has ended and the draft fits into no cookie. `request.visitor` does not exist then. This link leads to the
-   * login.
+   * A link to the login. It is set if the session has ended and the draft does not fit into a cookie. In this case,
+   * `request.visitor` does not exist.
    */
   signInHref?: string
 }
@@ -40,7 +40,7 @@ export type FormDefinition = {
   page: string
   /** The template of the page. */
   template: string
-  /** More data for the template, such as `title`. This data overrides the fields of FormPage. */
+  /** Returns more data for the template, such as `title`. This data replaces fields of FormPage with the same name. */
   data?: (request: FastifyRequest, page: FormPage) => object | Promise<object>
   /**
    * Hidden fields that only help to show the form again, such as the names of choices. A draft does not contain these
@@ -53,8 +53,8 @@ export type Submission = {
   fields: FormFields
   token: FormToken
   /**
-   * Does the work once for this form. If this process gets the same form again within ten minutes, it returns the same
-   * result. Browsers send a form again by themselves when the connection breaks.
+   * Does the work only once for this form. If this process gets the same form again within ten minutes, `once` returns
+   * the result of the first time. Browsers send a form again by themselves when the connection breaks.
    */
   once: <T>(work: () => Promise<T>) => Promise<T>
 }
@@ -65,7 +65,7 @@ export type FormToken = {
   /** The visitor that the form was shown to. */
   sessionOwner: string
   shownAt: number
-  /** The form was sent before, and the client does not know whether the API has carried out its call. */
+  /** True if the form was sent before, and the client does not know whether the API has carried out the call. */
   mayHaveActed?: boolean
 }
 
@@ -73,9 +73,9 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown
 type SubmitHandler = (request: FastifyRequest, reply: FastifyReply, submission: Submission) => Promise<unknown>
 
 /**
- * Throw this in `submit` if the form has done its work before, with other values: a visitor went Back, changed the form and
- * sent it again. The form is shown again with the changed values and a new token, so that the next submission does the
- * work with these values.
+ * Throw this error in `submit` if the same form was sent before with other values, and its work is done. This happens
+ * if a visitor goes Back, changes the form and sends it again. The form is shown again with the changed values and a
+ * new token, so that the next submission does the work with these values.
  */
 export class FormUsed extends PublicError {
   constructor(sentence: Sentence) {
@@ -88,13 +88,18 @@ export type Form = {
   readonly route: { config: { form: Form } }
   /** The path of the form's page for this request. */
   pathOf: (request: FastifyRequest) => string
-  /** Handles the GET: shows the form, with the draft from before the session ended. */
+  /**
+   * Handles the GET: shows the form. If there is a draft from before the session ended, the form contains the draft.
+   */
   show: Handler
-  /** Makes the handler of the POST. If `work` throws a PublicError, the form is shown again with all that was typed. */
+  /**
+   * Makes the handler of the POST. If `work` throws a PublicError, the form is shown again with everything that the
+   * visitor typed.
+   */
   submit: (work: SubmitHandler) => Handler
   /**
-   * Answers a POST without a session. The client sends nothing to the API. A short draft is kept in a cookie during the
-   * login. A long draft is shown in the form with a link to the login.
+   * Answers a POST without a session, and makes no call to the API. If the draft is short, a cookie keeps it during the
+   * login. If the draft is long, the form is shown again with the draft and a link to the login.
    */
   keepDraft: (request: FastifyRequest, reply: FastifyReply, nextStep: NextStep) => Promise<string>
 }
@@ -106,7 +111,9 @@ declare module 'fastify' {
     notices: Notices
   }
   interface FastifyContextConfig {
-    /** The form that a POST belongs to. If the session has ended, the form keeps what was typed. */
+    /**
+     * The form that a POST route belongs to. If the session has ended, this form keeps the text that the visitor typed.
+     */
     form?: Form
   }
 }
@@ -130,7 +137,7 @@ export const forms = fastifyPlugin<FormsOptions>(
 function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handovers) {
   const sealToken = (token: FormToken) => sealer.seal(tokenPurpose, token, new Date(token.shownAt + tokenLifetimeMs))
 
-  /** Undefined if the token is older than a day or was not made by this client. */
+  /** Returns undefined if the token is older than a day, or if this client did not make it. */
   const unsealToken = (text: string | undefined) => sealer.unseal(tokenPurpose, text)?.payload as FormToken | undefined
 
   function createToken(sessionOwner: string): string {
@@ -149,14 +156,14 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
   }
 
   /**
-   * The token for a form that is shown again. By default the form keeps its token, so that the client still carries out
-   * the form only once. If it is undefined, the form gets a new token.
+   * Returns the token for a form that is shown again. In most cases the form keeps its token, so that the client still
+   * carries out the form only once. If the result is undefined, the form gets a new token.
    */
   function tokenAfter(error: PublicError, formToken: string | undefined): string | undefined {
     const token = unsealToken(formToken)
     if (!token || error instanceof FormUsed) return undefined
-    // The API may have carried out the request although its answer was lost. `mayHaveActed` is in the form, so every replica
-    // can read it.
+    // The API may have carried out the request, although the client got no usable answer. `mayHaveActed` is stored in
+    // the form, so that every replica can read it.
     const isInDoubt = error.statusCode === 502 || error.statusCode === 504
     return isInDoubt ? sealToken({ ...token, mayHaveActed: true }) : formToken
   }
@@ -204,7 +211,8 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         reply.code(401)
         if (Object.keys(fields).length === 0)
           return reply.message({ title: texts.sessionEnded, message: texts.nothingDone, nextStep })
-        // A draft belongs to the visitor that the form was shown to. Without a valid token that visitor is unknown.
+        // A draft belongs to the visitor to whom the form was shown. If the token is not valid, this visitor is
+        // unknown.
         const sessionOwner = unsealToken(formToken)?.sessionOwner
         const path = form.pathOf(request)
         if (sessionOwner && handovers.leave(reply, { path, sessionOwner, value: toDraft(fields) }, 'lax'))
@@ -222,7 +230,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       const errors = given.problem instanceof FieldError ? given.problem.fieldsIn(texts) : {}
       const formToken = given.formToken ?? createToken(request.visitor.sessionOwner)
       const formPage: FormPage = { action: form.pathOf(request), errors, ...given, formToken }
-      // After a session has ended, the page's title says so. The heading is still that of the form.
+      // If the session has ended, the title of the page says so, but the heading is still the heading of the form.
       const withTitle = (page: Record<string, unknown> & { title: string }) =>
         formPage.signInHref
           ? { ...page, title: texts.web.form.sessionEnded, heading: page.heading ?? (page.title || undefined) }
@@ -230,19 +238,19 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       try {
         return await reply.page(template, withTitle({ title: '', ...formPage, ...(await data(request, formPage)) }))
       } catch (error) {
-        // With `signInHref` the form itself says that the session has ended.
+        // If `signInHref` is set, the form itself says that the session has ended.
         const statusesWithOwnPage = formPage.signInHref ? [404] : [401, 404]
         const hasOwnPage = error instanceof PublicError && statusesWithOwnPage.includes(error.statusCode)
         if (request.method === 'GET' || hasOwnPage) throw error
-        // The typed text exists only in this request, so it must be shown even if the form's own page fails.
+        // Only this request contains the typed text, so the text must be shown even if the form's own page fails.
         logError(request, new PublicError('form_not_shown', 500, 'A form could not be shown.', { cause: error }))
         return reply.page(
           'form',
           withTitle({
             ...formPage,
             title: texts.web.form.plainTitle,
-            // This page must use the address of this request, because that address accepts the form. `data` may have
-            // set another `action`.
+            // This page must send the form to the address of this request, because that address accepts the form.
+            // `data` may have set another `action`.
             action: request.url,
             inputs: plainInputs(toDraft(formPage.fields)),
             button: texts.web.form.sendAgain,
@@ -255,21 +263,24 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
   }
 }
 
-/** Some errors replace the form: a missing page, a session that has ended, and a form of another visitor. */
+/**
+ * Whether the form is shown again with this error. Three errors have their own page: a missing page, a session that has
+ * ended, and a form that was shown to another visitor.
+ */
 function isShownInForm(error: unknown): error is PublicError {
   return error instanceof PublicError && ![401, 404].includes(error.statusCode) && error.code !== 'other_visitor'
 }
 
 /**
- * Plain inputs, labelled with the names of the fields. The sender can choose any names, so the page leaves out unusual
- * names.
+ * Makes plain inputs, which have the names of the fields as labels. The sender of a request can choose any names, so
+ * unusual names are left out.
  */
 function plainInputs(fields: FormFields): object[] {
   const names = Object.keys(fields).filter(name => /^[\w.-]{1,100}$/.test(name))
   return names.map(name => ({ name, label: name, rows: 3 }))
 }
 
-/** The text fields of a body. A field that comes twice is left out, because it has no single value. */
+/** Returns the text fields of a body. If a field comes twice, it is left out, because it has more than one value. */
 function textFields(body: unknown): FormFields {
   const entries = Object.entries(typeof body === 'object' && body !== null ? body : {})
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))

@@ -1,9 +1,12 @@
-// Leaves a value for the next page in a sealed cookie: a draft, credentials that are shown once, or a notice.
+// Stores a value for the next page in a sealed cookie. The value is a draft, credentials that are shown once, or a
+// notice.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Cookie, type Cookies, expire, setCookies } from './cookies.ts'
 import type { Sealer } from './seal.ts'
 
-/** `value` is JSON for the page at `path`. Only the visitor with this `sessionOwner` gets the value. */
+/**
+ * `value` is a JSON value for the page at `path`. The page gets this value only if its visitor has this `sessionOwner`.
+ */
 type Handover = { path: string; sessionOwner: string; value: unknown }
 
 export type Handovers = ReturnType<typeof createHandovers>
@@ -13,15 +16,16 @@ const handoverName = '__Host-handover'
 const noticeName = '__Host-notice'
 const lifetimeMs = 10 * 60 * 1000
 const maxHandoverBytes = 3_500
-/** For all cookies of this client together. Node accepts 16 KiB for all headers of a request. */
+/** The limit for all cookies of this client together, because Node accepts at most 16 KiB of headers in a request. */
 const maxCookieBytes = 8 * 1024
 
 /** For drafts and credentials. */
 export function createHandovers(sealer: Sealer, clock: () => Date) {
   return {
     /**
-     * Returns false if the cookie, or all cookies of this site together, would be too long. Then the current answer must show
-     * the value. Use `lax` for a value that waits for a login, because the browser then comes from another site.
+     * Stores a value in a cookie for the next page. Returns false if the cookie, or all cookies of this site together,
+     * would be too long. In this case, the answer to the current request must show the value. Use `lax` if a login
+     * comes between, because the browser then comes from another site.
      */
     leave(reply: FastifyReply, handover: Handover, sameSite: Cookie['sameSite'] = 'strict'): boolean {
       const cookie = sealer.sealCookie(handoverName, handover, endOfLife(clock), sameSite)
@@ -32,33 +36,35 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
       return true
     },
 
-    /** Renders a page with the value that was left for it, or with undefined. */
+    /** Renders a page with the value that is stored for this page, or with undefined. */
     take: (request: FastifyRequest, reply: FastifyReply, render: (value: unknown) => Promise<string>) =>
       takeFrom(handoverName, sealer, request, reply, render),
   }
 }
 
 /**
- * For a sentence that a page shows once, such as "Your changes are saved." The cookie contains only the name of the
- * notice; the template has the text. The name is not in the address: anybody could put it into a link, and a reload would
- * show the notice again.
+ * Notices are sentences that a page shows once, such as "Your changes are saved." The cookie contains only the name of
+ * the notice, and the template contains the text. The name is not in the address, because anybody could make a link
+ * with such an address, and a reload would show the notice again.
  */
 export function createNotices(sealer: Sealer, clock: () => Date) {
   return {
-    /** Call this before redirecting to `path`. A later notice replaces an earlier notice that no page has shown yet. */
+    /**
+     * Call this before redirecting to `path`. If no page has shown an earlier notice yet, the new notice replaces it.
+     */
     leave(reply: FastifyReply, path: string, notice: string): void {
       const { sessionOwner } = reply.request.visitor
       const handover: Handover = { path, sessionOwner, value: notice }
       setCookies(reply, [sealer.sealCookie(noticeName, handover, endOfLife(clock), 'strict')])
     },
 
-    /** Renders a page with the notice that was left for it, or with undefined. */
+    /** Renders a page with the notice that is stored for this page, or with undefined. */
     take: (request: FastifyRequest, reply: FastifyReply, render: (notice: string | undefined) => Promise<string>) =>
       takeFrom(noticeName, sealer, request, reply, value => render(typeof value === 'string' ? value : undefined)),
   }
 }
 
-/** The cookie is deleted only after the page has been rendered, so that an error loses nothing. */
+/** The cookie is deleted only after the page has been rendered. So if an error occurs, the value is not lost. */
 async function takeFrom(
   cookieName: string,
   sealer: Sealer,
@@ -74,7 +80,7 @@ async function takeFrom(
   return page
 }
 
-/** Deletes everything that no page has shown yet. */
+/** Deletes the cookies with values and notices that no page has shown yet. */
 export function expireHandovers(cookies: Cookies): Cookie[] {
   return [handoverName, noticeName].filter(name => name in cookies).map(expire)
 }

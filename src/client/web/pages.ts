@@ -15,17 +15,20 @@ const folder = fileURLToPath(new URL('../../../views/client', import.meta.url))
 export type PagesOptions = {
   /** The name of this site, in the header and in every title. */
   name: string
-  /** The page that signed-in visitors start from. */
+  /** The path of the first page for signed-in visitors. */
   home: string
-  /** A page where visitors create something. The start page links to this page. */
+  /** The path of a page where visitors create something. The start page has a link to it. */
   newPage?: string
-  /** Returns the links in the header. The links may depend on the visitor, whose `data` may be empty on a public page. */
+  /**
+   * Returns the links in the header. They can depend on the visitor. On a public page, `data` of the visitor may be
+   * empty.
+   */
   links: (visitor: VisitorInfo, texts: Texts) => NextStep[]
   texts: TextsOf<FastifyRequest>
   clock: () => Date
   /**
-   * A folder with more templates, and with more files in its `assets`. A file here hides the one of the same name in
-   * views/client.
+   * A folder with more templates, and with more files in its subfolder `assets`. A file in this folder replaces the
+   * file with the same name in views/client.
    */
   views?: string
   /** Reads a template again each time it is rendered, for development. */
@@ -41,11 +44,11 @@ export type Message = {
   otherStep?: NextStep | undefined
   /** A link for signing in again, shown next to a sign-out button. */
   signInAgain?: NextStep | undefined
-  /** Adds that the visitor may still be signed in at the login portal. */
+  /** If true, the page adds that the visitor may still be signed in at the login portal. */
   hasSignedOut?: boolean
-  /** The portal's own sign-out page. Undefined if the portal has no such page. */
+  /** The address of the portal's own sign-out page. Undefined if the portal has no such page. */
   portalSignOut?: string | undefined
-  /** Shows the request id, so that the operator can find the error in the log. */
+  /** If true, the page shows the request id, so that the operator can find the error in the log. */
   isError?: boolean
 }
 
@@ -57,7 +60,7 @@ declare module 'fastify' {
     addTexts(part: Partial<Texts>): void
   }
   interface FastifyRequest {
-    /** The texts in the language of this request. Templates have them as `it.texts`. */
+    /** The texts in the language of this request. Templates read them as `it.texts`. */
     readonly texts: Texts
   }
   interface FastifyReply {
@@ -78,7 +81,8 @@ export const pages = fastifyPlugin<PagesOptions>(
       if (!found) throw new Error(`There is no template ${name} in ${folders.join(' or ')}.`)
       return readFileSync(found, 'utf8')
     }
-    // All templates are read now, so that there is an error page even when no file can be opened any more.
+    // All templates are read when the server starts. So the error page can be rendered even if the process cannot open
+    // any more files.
     for (const path of folders.flatMap(cwd => globSync('**/*.eta', { cwd })))
       eta.loadTemplate(join(folder, path), eta.readFile(join(folder, path)))
     const asset = serveAssets(
@@ -130,12 +134,13 @@ type TimeFormats = { exact: Intl.DateTimeFormat; relative: Intl.RelativeTimeForm
 
 const knownTimeFormats = new Map<string, TimeFormats>()
 
-/** The formats are made once for each language, because making them takes longer than rendering a page. */
+/** Makes the time formats only once for each language, because this takes longer than to render a page. */
 function timeFormats(lang: string): TimeFormats {
   const known = knownTimeFormats.get(lang)
   if (known) return known
   const formats = {
-    // In UTC, because the server does not know the visitor's time zone. A script shows the visitor's own time.
+    // The server does not know the visitor's time zone, so it uses UTC. In the browser, a script shows the visitor's
+    // own time.
     exact: new Intl.DateTimeFormat(lang, {
       year: 'numeric',
       month: 'short',
@@ -151,7 +156,7 @@ function timeFormats(lang: string): TimeFormats {
   return formats
 }
 
-/** In seconds, the longest first. */
+/** The lengths of the units in seconds, longest first. */
 const timeUnits = [
   ['year', 365 * 24 * 60 * 60],
   ['month', 30 * 24 * 60 * 60],
@@ -160,23 +165,26 @@ const timeUnits = [
   ['minute', 60],
 ] as const
 
-/** How long ago a time was: "3 days ago". Undefined if less than a minute has passed. */
+/** Returns how long ago a time was, such as "3 days ago". Returns undefined if less than a minute has passed. */
 function formatAge(format: Intl.RelativeTimeFormat, time: Date, now: Date): string | undefined {
   const seconds = (time.getTime() - now.getTime()) / 1000
   const unit = timeUnits.find(([, length]) => Math.abs(seconds) >= length)
   return unit && format.format(Math.trunc(seconds / unit[1]), unit[0])
 }
 
-/** The path of the page, without the query. The header marks the link to this path. */
+/**
+ * Returns the path of the page, without the query. If the header has a link to this path, the link is marked as the
+ * current page.
+ */
 function pathOf({ url }: FastifyRequest): string {
   return url.replace(/\?.*$/s, '')
 }
 
 /**
- * Renders a page that goes to `path` by itself (meta refresh).
+ * Renders a page that opens `path` by itself (meta refresh).
  *
- * A redirect does not work here: after a redirect that began on another site, browsers do not send Strict cookies. They
- * do not even send the Strict cookies that this answer sets (RFC 6265bis 5.2).
+ * A redirect does not work here: after a redirect that began on another site, browsers do not send Strict cookies. This
+ * is also true for the Strict cookies that the redirect itself sets (RFC 6265bis 5.2).
  */
 export function sendContinuePage(reply: FastifyReply, path: string): Promise<string> {
   reply.code(200).headers({

@@ -1,11 +1,12 @@
-// Seals values for the browser with AES-256-GCM: nobody else can read, change or reuse them for another purpose.
+// Seals values for the browser with AES-256-GCM. Nobody else can read or change a sealed value, or use it for another
+// purpose.
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from 'node:crypto'
 import type { Secret } from '../secret.ts'
 import type { Cookie, Cookies } from './cookies.ts'
 
 export type Sealer = ReturnType<typeof createSealer>
 
-/** `payload` has the type that was sealed for the same purpose. */
+/** `payload` has the same type as the value that was sealed for this purpose. */
 type Unsealed = { payload: unknown; expiresAt: Date; isSealedWithOldKey: boolean }
 
 // The sealed bytes: header | ciphertext | tag. The header: version (1 byte), key id (4), expiry in seconds (4), nonce (12).
@@ -17,23 +18,27 @@ const headerLength = 21
 const tagLength = 16
 
 /**
- * `secrets` are keys of 32 bytes in base64url. The first key seals and all keys unseal, so that keys can be rotated.
- * `context` names this client's registration: a value that was sealed for another registration cannot be unsealed.
+ * `secrets` are keys of 32 bytes in base64url. The first key seals, and each of the keys can unseal, so that keys can
+ * be replaced one after the other. `context` identifies this client's registration. A value that was sealed for another
+ * registration cannot be unsealed.
  */
 export function createSealer(secrets: Secret[], context: string, clock: () => Date) {
   const keys = secrets.map(secret => {
     const bytes = Buffer.from(secret.reveal(), 'base64url')
     const id = createHash('sha256').update('key id').update(bytes).digest().subarray(0, 4)
-    // Sealing with a KeyObject is four times as fast as sealing with raw bytes.
+    // With a KeyObject, sealing is four times as fast as with raw bytes.
     return { id, secret: createSecretKey(bytes) }
   })
   const newest = keys[0]!
 
-  /** GCM authenticates these bytes as well, so a value with another header, purpose or registration cannot be unsealed. */
+  /**
+   * GCM also authenticates these bytes. So a value with another header, another purpose or another registration cannot
+   * be unsealed.
+   */
   const authenticatedData = (purpose: string, header: Buffer) =>
     Buffer.concat([header, Buffer.from(`${purpose}\n${context}`)])
 
-  /** Returns base64url text. With n bytes of JSON, the text has 4/3 × (n + 37) characters. */
+  /** Returns base64url text. If the payload has n bytes of JSON, the text has 4/3 × (n + 37) characters. */
   function seal(purpose: string, payload: unknown, expiresAt: Date): string {
     const header = Buffer.alloc(headerLength)
     header[0] = version
@@ -46,7 +51,7 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     return Buffer.concat([header, ciphertext, cipher.getAuthTag()]).toString('base64url')
   }
 
-  /** Undefined unless the value was sealed for this purpose and has not expired. Never throws. */
+  /** Returns undefined if the value was not sealed for this purpose, or if it has expired. Never throws. */
   function unseal(purpose: string, value: string | undefined): Unsealed | undefined {
     const bytes = Buffer.from(value ?? '', 'base64url')
     if (bytes.length < headerLength + tagLength || bytes[0] !== version) return undefined
@@ -54,7 +59,8 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     if (bytes.toString('base64url') !== value) return undefined
     const header = bytes.subarray(0, headerLength)
     const key = keys.find(key => key.id.equals(header.subarray(keyIdAt, expiryAt)))
-    // Max-Age deletes a cookie only in a browser. With the sealed time, a stolen copy of the cookie expires, too.
+    // The header contains the time, because Max-Age works only in browsers: a stolen copy of the cookie must expire,
+    // too.
     const expiresAt = new Date(header.readUInt32BE(expiryAt) * 1000)
     if (!key || expiresAt <= clock()) return undefined
     const decipher = createDecipheriv('aes-256-gcm', key.secret, header.subarray(nonceAt), { authTagLength: tagLength })

@@ -5,7 +5,7 @@ import { PublicError } from '../errors.ts'
 /** The headers of every answer. `loginUrl` is the portal's public address. */
 export function securityHeaders(config: { publicUrl: string; loginUrl: string }): Record<string, string> {
   const headers: Record<string, string> = {
-    // Chromium applies form-action to the redirect that answers a form, and such a redirect may lead to the portal.
+    // After a form was sent, the client may redirect to the portal. Chromium applies form-action to this redirect, too.
     'content-security-policy':
       "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; object-src 'none'; " +
       `base-uri 'none'; frame-ancestors 'none'; form-action 'self' ${new URL(config.loginUrl).origin}`,
@@ -18,19 +18,20 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
     'referrer-policy': 'same-origin',
     'cache-control': 'no-store',
   }
-  // includeSubDomains is not set, because subdomains of this host may not have https.
+  // The header does not contain includeSubDomains, because subdomains of this host may have no https.
   if (config.publicUrl.startsWith('https:')) headers['strict-transport-security'] = 'max-age=31536000'
   return headers
 }
 
 /**
- * The cross-site guard. This hook sets the security headers. If a request with an
- * unsafe method does not come from a page of this origin, the hook refuses it, whatever the body of the request is. The
- * hook also refuses requests without a Host header.
+ * The cross-site guard. This hook sets the security headers. It refuses a request with an unsafe method if the request
+ * does not come from a page of this origin. The body of the request does not matter. The hook also refuses requests
+ * without a Host header.
  *
- * Browsers say in Sec-Fetch-Site whether the request comes from this origin. Old browsers, and pages without https on
- * another host than localhost, send only Origin. `same-site` is refused as well, because pages of a sibling host send our
- * Strict cookies along. The Host header is not used: the sender chooses it.
+ * Browsers say in Sec-Fetch-Site whether the request comes from this origin. Old browsers do not send this header, and
+ * no browser sends it to a plain http address, except a loopback address. In these cases, the hook checks Origin. The
+ * hook also refuses `same-site`, because requests from a page on a sibling host contain our Strict cookies. The hook
+ * does not use the Host header, because the sender chooses its value.
  */
 export function guardRequests(publicUrl: string, headers: Record<string, string>): onRequestHookHandler {
   const { origin } = new URL(publicUrl)
@@ -45,12 +46,12 @@ export function guardRequests(publicUrl: string, headers: Record<string, string>
   }
 }
 
-/** Whether the visitor followed a link of this site or typed the address. `publicUrl` is any URL of this site. */
+/** Whether the visitor followed a link on this site or typed the address. `publicUrl` is any URL of this site. */
 export function isOwnNavigation(request: FastifyRequest, publicUrl: string): boolean {
   return isFromThisSite(request, URL.parse(request.headers.referer ?? '')?.origin === new URL(publicUrl).origin)
 }
 
-/** `fallback` is the result for browsers that do not send Sec-Fetch-Site. */
+/** If the browser does not send Sec-Fetch-Site, the result is `fallback`. */
 function isFromThisSite(request: FastifyRequest, fallback: boolean): boolean {
   const site = request.headers['sec-fetch-site']
   return site === undefined ? fallback : site === 'same-origin' || site === 'none'
@@ -64,10 +65,7 @@ export const navigationsOnly: onRequestHookHandler = (request, _reply, done) => 
   done(new PublicError('not_a_navigation', 403, texts => texts.web.errors.needsOwnTab))
 }
 
-/**
- * Whether another site led the visitor here. In that case the browser sends no Strict cookies, although it may have
- * Strict cookies.
- */
+/** Whether the visitor comes from another site. In this case the browser does not send its Strict cookies. */
 export function isFromAnotherSite(request: FastifyRequest): boolean {
   return request.headers['sec-fetch-site'] === 'cross-site' && (request.method === 'GET' || request.method === 'HEAD')
 }
@@ -75,11 +73,11 @@ export function isFromAnotherSite(request: FastifyRequest): boolean {
 const maxPathLength = 200
 
 /**
- * The value as a path of this site, for example for `returnTo`; undefined if it could lead to another site. The result
- * starts with exactly one slash.
+ * Returns the value as a path of this site, for example for `returnTo`. The result starts with exactly one slash.
+ * Returns undefined if the value could lead to another site.
  *
- * The first check allows only some characters, because browsers drop tabs and treat backslashes as slashes. The second check
- * compares the origin that the standard URL parser finds.
+ * The first check allows only some characters, because browsers drop tabs and treat backslashes as slashes. The second
+ * check compares the origin that the standard URL parser finds.
  */
 export function localPath(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
