@@ -1,4 +1,5 @@
-// Terminates TLS in front of the demo's plain listeners, with a certificate that the demo makes for itself.
+// Accepts https for the demo, with a certificate that the demo makes itself. The client and the sandbox behind it
+// listen on plain http.
 import { X509Certificate } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
@@ -12,12 +13,12 @@ import { createServer, getCACertificates, type Server, setDefaultCACertificates 
 export type Certificate = { cert: string; key: string }
 
 const day = 24 * 60 * 60 * 1000
-// Apple's programs refuse certificates of more than 825 days.
+// Apple's programs refuse certificates that are valid for more than 825 days.
 const lifetimeDays = 397
 
 /**
- * The certificate in this folder. Makes a new certificate if there is none, or if the old one expires within a day. The
- * demo keeps the certificate, because browsers ask about each new one.
+ * Reads the certificate from this folder. Makes a new certificate if the folder has none, or if the old certificate
+ * expires within a day. The demo keeps its certificate, because browsers warn about each new certificate.
  */
 export async function keepCertificate(folder: string): Promise<Certificate & { certFile: string }> {
   const [certFile, keyFile] = [join(folder, 'demo-certificate.pem'), join(folder, 'demo-certificate-key.pem')]
@@ -32,11 +33,12 @@ export async function keepCertificate(folder: string): Promise<Certificate & { c
   return { ...made, certFile }
 }
 
-/** It is safe to trust this certificate: it names only this machine, and cannot sign other certificates. */
+/** Makes a certificate that is safe to trust: it names only this machine, and cannot sign other certificates. */
 async function makeCertificate(): Promise<Certificate> {
-  // This package is loaded only if it is needed, because loading it takes long.
+  // The package selfsigned takes long to load, so it is loaded only if a certificate is made.
   const { generate } = await import('selfsigned')
-  // If several trusted certificates have the same name, OpenSSL takes the first one.
+  // The name contains the time, so that each certificate has another name. If several trusted certificates have the
+  // same name, OpenSSL uses only the first certificate.
   const name = `The demo on this machine ${new Date().toISOString()}`
   const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
     keyType: 'ec',
@@ -66,8 +68,8 @@ export function trust({ cert }: Pick<Certificate, 'cert'>): void {
 }
 
 /**
- * Accepts https connections on this port of every loopback address, and passes their content to the plain listener at
- * `plainPort`. Rejects if the port is in use. `close` ends all connections.
+ * Accepts https connections on this port, on every loopback address. Passes their decrypted content to the plain
+ * listener at `plainPort`. Rejects if the port is in use. `close` ends all connections.
  */
 export async function listenWithTls(certificate: Certificate, port: number, plainPort: number) {
   const servers: Server[] = []
@@ -81,20 +83,20 @@ export async function listenWithTls(certificate: Certificate, port: number, plai
   for (const address of new Set(['127.0.0.1', ...addresses.map(({ address }) => address)])) {
     const server = createServer(certificate, socket => {
       const plain = connect({ port: plainPort, host: 'localhost', noDelay: true })
-      // Each side may close the connection at any time. Then pipeline closes the other side, too.
+      // If one side closes the connection, `pipeline` closes the other side, too.
       pipeline(socket, plain, socket, () => {})
     })
     server.on('connection', (socket: Socket) => {
       open.add(socket)
       socket.once('close', () => open.delete(socket))
     })
-    // A browser that does not trust the certificate closes the connection.
+    // If a browser does not trust the certificate, it closes the connection. This is not an error of the demo.
     server.on('tlsClientError', () => {})
     try {
       await once(server.listen(port, address), 'listening')
       servers.push(server)
     } catch (error) {
-      // Some hosts files name ::1 although the machine has no IPv6.
+      // On some machines without IPv6, the hosts file still lists ::1 for localhost.
       if ((error as NodeJS.ErrnoException).code === 'EADDRNOTAVAIL') continue
       await close()
       throw error

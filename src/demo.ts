@@ -1,4 +1,5 @@
-// Starts the client and the sandbox in one process, with generated secrets. No other file in src imports both.
+// Starts the client and the sandbox in one process, with generated secrets. No other file in src imports both the
+// client and the sandbox.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
@@ -51,14 +52,15 @@ try {
   const clientLogger = pino({ level: LOG_LEVEL, base: { app: 'client' } })
   const certificate = isHttps ? await keepCertificate(folder) : undefined
   if (certificate) trust(certificate)
-  // The client does not use 127.0.0.1, the host of the sandbox. Two ports of one host are one site, which hides SameSite
-  // problems.
+  // The client uses another host than the sandbox, which uses 127.0.0.1. Two ports of one host count as one site, so a
+  // test would not show SameSite problems.
   const publicUrl = originOf(isHttps ? 'https' : 'http', 'localhost', PORT)
 
   const settings = readSandboxConfig({
     ...(isHttps
       ? {
-          // The plain listeners use any free ports. Browsers and the client reach them through TLS.
+          // The sandbox listens on any free ports with plain http. Browsers and the client connect to the https ports
+          // below.
           PORTAL_PORT: '0',
           API_PORT: '0',
           LAB_PORT: '0',
@@ -70,7 +72,7 @@ try {
     DATABASE_URL: `sqlite:${folder}/demo.db`,
     SEED_CLIENT_ID: secrets.clientId,
     SEED_CLIENT_SECRET: secrets.clientSecret,
-    // Register the redirect URIs for http and for https. The seeded client is then the same with and without `--https`.
+    // The client is registered with redirect URIs for http and for https, so that it works with and without `--https`.
     SEED_REDIRECT_URIS: ['http', 'https'].map(scheme => `${originOf(scheme, 'localhost', PORT)}/exchangeToken`).join(),
     SEED_USER_EMAIL: email,
     SEED_USER_PASSWORD: secrets.password,
@@ -108,10 +110,11 @@ try {
   await listen(client, clientConfig.host, clientConfig.port)
   if (certificate) await listenWithTls(certificate, Number(PORT), (client.server.address() as AddressInfo).port)
 
-  // Do this before the first line is printed, because a program that reads the line may stop the demo immediately.
+  // These listeners must be set before the first line is printed, because a program that reads this line may stop the
+  // demo immediately.
   const stop = async () => {
     setTimeout(() => process.exit(0), 2_000).unref()
-    // The client may still be calling the portal.
+    // The client is closed first, because it may still call the portal.
     await client.close()
     await sandbox.close()
     process.exit(0)
@@ -122,9 +125,9 @@ try {
   console.log(`Open: ${publicUrl}\nE-mail: ${email}\nPassword: ${secrets.password}\nLab: ${labUrl}`)
   if (certificate)
     console.log(
-      `Your browser warns you about the certificate, because the demo has made it (${certificate.certFile}). Accept the certificate once for each address.`,
+      `Your browser warns you about the certificate, because the demo has made the certificate itself (${certificate.certFile}). Accept the certificate once for each address.`,
     )
-  // If the password or the client was changed, signing in with the values above may fail.
+  // If somebody has changed the password or the client, nobody may be able to sign in with the values above.
   const changes = sandbox.seedReport?.outdated ?? []
   if (changes.length > 0)
     console.log(`Since the first start of the demo, ${changes.join(', ')}. To undo this: npm run demo -- --seed`)
@@ -133,13 +136,16 @@ try {
   process.exit(1)
 }
 
-/** Reads only the product's settings. The client's settings in .env are for a real platform, and the demo has its own. */
+/**
+ * Reads only the product's settings. The client's settings in .env are for a real platform, so the demo does not use
+ * them.
+ */
 function readProductEnvironment(): NodeJS.ProcessEnv {
   const names = productSettings.list.flatMap(({ name }) => [name, `${name}_FILE`])
   return Object.fromEntries(names.map(name => [name, process.env[name]]))
 }
 
-/** The origin has no port if it is the default port of the scheme. */
+/** Returns an origin. If the port is the default port of the scheme, the origin does not contain it. */
 function originOf(scheme: string, host: string, port: string): string {
   return new URL(`${scheme}://${host}:${port}`).origin
 }
@@ -156,8 +162,9 @@ function keepSecrets(): Secrets {
 }
 
 /**
- * Writes lines of LOG_LEVEL or above. If a login goes wrong, it prints the laboratory's sentence about it at every LOG_LEVEL.
- * The laboratory logs that sentence at the level `info`, so the logger must have this level even if LOG_LEVEL is higher.
+ * Makes a logger that writes the lines of LOG_LEVEL or above. If a login fails, the laboratory logs a sentence about
+ * the failure at the level `info`. The demo prints this sentence at every LOG_LEVEL, so the level of the logger is
+ * `info` or lower.
  */
 function createSandboxLogger(): Logger {
   const level = LOG_LEVEL === 'trace' || LOG_LEVEL === 'debug' ? LOG_LEVEL : 'info'
@@ -170,10 +177,11 @@ function createSandboxLogger(): Logger {
 
 function printVerdict(line: string): void {
   const { code, kind, sentence, fix, url } = JSON.parse(line) as Record<string, string | undefined>
-  // A page that the portal refuses is not the client's mistake. Browsers ask for such pages on their own, too.
+  // If the portal refuses a request for a page, this is not the client's mistake. Browsers also request such pages by
+  // themselves.
   if (code !== 'lab-verdict' || kind === 'page') return
   const text = [sentence, fix, url].filter(Boolean).join('\n  ')
-  // The sentence can contain what somebody sent. Control characters could change what the terminal shows.
+  // The sentence can quote text from a request. Control characters in this text could change what the terminal shows.
   console.log(text.replaceAll(/[^\P{Cc}\n]/gu, '\ufffd'))
 }
 
@@ -182,8 +190,8 @@ function whyNot(error: unknown): string {
   const { code, port } = cause as NodeJS.ErrnoException & { port?: number }
   if (code !== 'EADDRINUSE') return `The demo did not start: ${message}`
   return (
-    `Port ${port} is in use. Stop the program that uses it, or choose other ports, for example:\n` +
+    `Port ${port} is in use. Stop the program that uses this port, or choose other ports, for example:\n` +
     '  PORT=3100 PORTAL_PORT=4100 API_PORT=4101 LAB_PORT=4102 npm run demo\n' +
-    'To use these ports always, put them into .env.'
+    'To keep these ports, put them into .env.'
   )
 }

@@ -1,4 +1,5 @@
-// The commands of the "npm pack" archive in an empty folder. npm installs their packages, from its cache if possible.
+// Runs the commands of the archive that "npm pack" makes, in an empty folder. npm installs the packages that the
+// archive needs, from its cache if possible.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
@@ -9,7 +10,8 @@ import { findFreePort } from './support/free-port.ts'
 
 t.setTimeout(300_000)
 
-// The folder is outside the repository, because npm treats a parent folder with node_modules as the project.
+// The folder is outside the repository. Otherwise npm would treat the repository as the project, because the repository
+// contains node_modules.
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'archive-')))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 const environment = { ...process.env, LAB_PORT: undefined }
@@ -26,20 +28,21 @@ function start(...options: string[]): { child: ChildProcess; output: () => strin
   const parts: string[] = []
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', part => parts.push(String(part)))
   t.teardown(() => {
-    // npx does not always forward a signal. The process group contains npx and the program.
+    // The signal goes to the process group, which contains npx and the program, because npx does not always forward
+    // signals.
     if (child.exitCode === null && child.signalCode === null && child.pid) process.kill(-child.pid, 'SIGKILL')
   })
   return { child, output: () => parts.join('') }
 }
 
-t.test('the archive contains the suite and the sandbox, and no file of the client', async t => {
+t.test('the archive contains the conformance suite and the sandbox, and no file of the client', async t => {
   const names = String(execFileSync('tar', ['-tzf', join(folder, archive)]))
   for (const path of ['bin/application.mjs', 'src/conformance/main.ts', 'src/sandbox/main.ts', 'views/sandbox/'])
     t.ok(names.includes(`package/${path}`), path)
   t.notMatch(names, /src\/client|\/test\/|\.env/)
 })
 
-t.test('conformance judges a client from an empty folder', async t => {
+t.test('the conformance suite in the archive can be started in an empty folder, and checks a client', async t => {
   const port = await findFreePort()
   const client = `${process.execPath} ${resolve('test/conformance/clients/main.ts')}`
   const { child, output } = start(
@@ -50,7 +53,7 @@ t.test('conformance judges a client from an empty folder', async t => {
   t.match(output(), /1 passed, 0 failed/)
 })
 
-t.test('the command that repeats a failed check can be copied', async t => {
+t.test('if a check fails, the conformance suite in the archive prints a command that repeats the check', async t => {
   const port = await findFreePort()
   const client = `${process.execPath} -e "require('http').createServer((_, r) => r.end()).listen(${port})"`
   const { child, output } = start(
@@ -61,14 +64,17 @@ t.test('the command that repeats a failed check can be copied', async t => {
   t.match(output(), `npx ./${archive} conformance --client`)
 })
 
-t.test('if playwright-core is missing, --browser says how to install it', async t => {
-  const { child, output } = start('conformance', '--client', 'http://localhost:1', '--browser', 'chromium')
-  const [code] = await once(child, 'close')
-  t.equal(code, 2, output())
-  t.match(output(), 'Install it where you run this: npm install --no-save playwright-core')
-})
+t.test(
+  'if playwright-core is missing, the option --browser of the archive says how to install playwright-core',
+  async t => {
+    const { child, output } = start('conformance', '--client', 'http://localhost:1', '--browser', 'chromium')
+    const [code] = await once(child, 'close')
+    t.equal(code, 2, output())
+    t.match(output(), 'Install it where you run this: npm install --no-save playwright-core')
+  },
+)
 
-t.test('the sandbox starts in an empty folder and keeps its data there', async t => {
+t.test('the sandbox in the archive starts in an empty folder and stores its data in this folder', async t => {
   const { child, output } = start('sandbox')
   while (!output().includes('the sandbox is ready') && child.exitCode === null)
     await Promise.race([once(child.stdout!, 'data'), once(child, 'close')])
@@ -76,7 +82,7 @@ t.test('the sandbox starts in an empty folder and keeps its data there', async t
   t.ok(readdirSync(folder).includes('data'), 'the database is in data/')
 })
 
-t.test('without the name of a program, the command lists the programs', async t => {
+t.test('if the command of the archive gets no program name, it lists the programs', async t => {
   const { child, output } = start()
   const [code] = await once(child, 'close')
   t.equal(code, 1)

@@ -1,4 +1,4 @@
-// Every page with assistive technology, on a small screen and with large text.
+// Checks every page for assistive technology, on a small screen and with large text.
 import t from 'tap'
 import { findViolations, ofColours } from '../support/find-violations.ts'
 import { skip } from '../support/launch-chromium.ts'
@@ -9,12 +9,11 @@ import { tooWide } from './support/too-wide.ts'
 import { longestWords, visitEveryPage } from './support/visit-every-page.ts'
 
 const isPage = (path: string) => !/^\/(assets\/|health\/|favicon\.ico)/.test(path)
-/** With the rule for targets of 24 px, which axe does not check by default. */
+/** Turns on the rule that buttons and links must have 24 px. By default, axe does not check this rule. */
 const withTargets = { rules: { 'target-size': { enabled: true } } }
 
 /**
- * Runs in the page at each width. Returns how many pixels the page is too wide, with usual text and with text twice as
- * large.
+ * Runs in the page. Returns how many pixels the page is too wide, with text of the usual size and of twice the size.
  */
 const look = `(() => {
   const { style } = document.documentElement
@@ -27,7 +26,7 @@ const look = `(() => {
 type Look = { tooWide: { usual: number; large: number }; headings: string[]; title: string }
 
 t.test(
-  'PG-11: axe finds no problem on any page, no page scrolls sideways with the longest words, and the browser stores no page',
+  'PG-11: axe finds no problem on any page, no page is too wide even with the longest words, and the browser stores no page',
   { skip },
   async t => {
     const { both, page, clients, front, log, troubles } = await startVisit(t)

@@ -1,4 +1,4 @@
-// Connections between browser and client break, and visitors stop requests.
+// Tests what happens if connections between browser and client break, and if visitors stop requests.
 import { EventEmitter, once } from 'node:events'
 import type { Page } from 'playwright-core'
 import t from 'tap'
@@ -11,8 +11,8 @@ const isCallback = ({ seen }: Exchange) => seen.url.startsWith('/exchangeToken')
 const isCreation = ({ seen }: Exchange) => seen.method === 'POST' && seen.url === '/applications'
 
 /**
- * Breaks the connections of the first matching requests: before a request reaches the client, or with `after`, after the
- * client has answered.
+ * Breaks the connections of the first matching requests, before the request reaches the client. With `after`, breaks
+ * them after the client has answered.
  */
 function cutFirst(front: Front, fits: (exchange: Exchange) => boolean, { times = 1, after = false } = {}): void {
   let cuts = 0
@@ -23,7 +23,7 @@ function cutFirst(front: Front, fits: (exchange: Exchange) => boolean, { times =
   }
 }
 
-/** Holds answers back until the test releases them. */
+/** Holds back the answers to matching requests until the test releases them. */
 function holdAnswers(front: Front, fits: (exchange: Exchange) => boolean) {
   const news = new EventEmitter()
   const released = Promise.withResolvers<void>()
@@ -64,7 +64,7 @@ t.test(
     const { page, front, publicUrl, person } = await startVisit(t, { browser: { isWhole: true } })
     await page.goto(`${publicUrl}/login`)
     await enterPassword(page, person)
-    // The browser repeats the callback at once, and a second time from its own error page.
+    // The browser repeats the callback at once. It repeats the callback a second time when it shows its own error page.
     cutFirst(front, isCallback, { times: 2 })
     await allow(page)
     await page.getByRole('heading', { name: 'Your applications' }).waitFor()
@@ -74,7 +74,7 @@ t.test(
 )
 
 t.test(
-  'F-22: if the answer to a callback is lost, the visitor gets a page that says so, and the client makes only one exchange',
+  'F-22: if the answer to a callback is lost, the visitor can sign in again, and the client exchanges the code only once',
   { skip },
   async t => {
     const { page, front, publicUrl, person, log } = await startVisit(t)
@@ -100,7 +100,7 @@ t.test(
 )
 
 t.test(
-  'PG-15: if the answer to a form is lost, the browser sends the form again, and one application is created',
+  'PG-15: if the answer to a form is lost, the browser sends the form again, and the client creates only one application',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
@@ -115,7 +115,7 @@ t.test(
 )
 
 t.test(
-  'F-28: if the browser repeats a form to another replica, that replica finds the created application',
+  'F-28: if the browser sends a form again and another replica gets it, the other replica finds the created application',
   { skip },
   async t => {
     const { page, front, publicUrl } = await startVisit(t, { at: '/applications', replicas: 2 })
@@ -147,7 +147,7 @@ t.test('F-40: if the tab is closed during the exchange, nobody is signed in', { 
 })
 
 t.test(
-  'F-40: if the visitor presses Stop while a form is sent, the list shows whether the application was created',
+  'F-40: if the visitor presses Stop while the browser sends a form, the list shows whether the application was created',
   { skip },
   async t => {
     const { page, context, front, publicUrl } = await startVisit(t, { at: '/applications' })
@@ -169,7 +169,7 @@ t.test(
 )
 
 t.test(
-  'F-41: without JavaScript, a form that is sent twice before the answer arrives creates one application',
+  'F-41: without JavaScript, if the visitor sends a form twice before the answer arrives, only one application is created',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, {
@@ -180,7 +180,7 @@ t.test(
     const { reach, release } = holdAnswers(front, isCreation)
     await page.getByRole('button', { name: 'Create application' }).click({ noWaitAfter: true })
     await reach(1)
-    // The button still has the focus.
+    // The Enter key presses the button again, because the button still has the focus.
     await page.keyboard.press('Enter')
     await reach(2)
     release()

@@ -15,13 +15,13 @@ type Sites = { client: Site; portal: Site; local: Site }
 type Site = {
   url: string
   seen: Seen[]
-  /** The answers of the site by path. */
+  /** The pages of the site, by path. */
   pages: Record<string, Answer>
-  /** The last request to this path. */
+  /** Returns the last request to this path. */
   last(path: string): Seen | undefined
 }
 
-/** A site on plain http, like a client during development. */
+/** Starts a site on plain http, like a client during development. */
 async function startSite(t: Test, host: string): Promise<Site> {
   const site: Site = { url: '', seen: [], pages: {}, last: path => site.seen.findLast(one => one.path === path) }
   const server = createServer((request, response) => {
@@ -52,7 +52,9 @@ const redirect =
   (_request, response) =>
     response.writeHead(303, { ...headers, location }).end()
 
-/** Sends the form of the portal's page. The answer redirects to the client's callback, as in a login. */
+/**
+ * Sets up pages for a login: the client links to the portal, and the portal's form redirects to the client's callback.
+ */
 function makeLogin({ client, portal }: Sites): void {
   client.pages['/'] = page(`Home <a href="${portal.url}/start">Go</a>`)
   portal.pages['/start'] = page('Portal <form method="post" action="/allow"><button>Allow</button></form>')
@@ -154,7 +156,8 @@ const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
     portal.pages['/arrived'] = page('Arrived')
     await tab.goto(`${client.url}/form`)
     await tab.click('button', 'Send')
-    // A browser that blocks the redirect shows no error. When it loads another page, it has already sent the form.
+    // If the browser blocks the redirect, it shows no error. So the test opens another page: when this page has loaded,
+    // the browser has followed or blocked the redirect.
     await waitFor(() => client.last('/send') !== undefined)
     client.pages['/later'] = page('Later')
     const other = await tab.newTab()
@@ -205,10 +208,10 @@ async function waitFor(isDone: () => boolean): Promise<void> {
 const table: Record<string, string[]> = Object.fromEntries(Object.keys(questions).map(question => [question, []]))
 
 for (const engine of engines)
-  t.test(`what ${engine} does`, { skip: skipEngine(engine) }, async t => {
+  t.test(`${engine} gives an answer to every question about browsers`, { skip: skipEngine(engine) }, async t => {
     const tab = await launchBrowser(t, engine)
     for (const [index, [question, measure]] of Object.entries(questions).entries()) {
-      // Each question has its own hosts, because browsers keep cookies by host.
+      // Each question has its own hosts, because browsers store cookies by host.
       const sites = {
         client: await startSite(t, `127.0.0.${index + 10}`),
         portal: await startSite(t, `127.0.1.${index + 10}`),
@@ -221,7 +224,7 @@ for (const engine of engines)
   })
 
 t.test(
-  'docs/browsers.md has the table with the measured values',
+  'the table in docs/browsers.md contains the measured values',
   { skip: engines.map(skipEngine).find(Boolean) ?? false },
   async t => {
     const lines = [`| | ${engines.join(' | ')} |`, '|---|---|---|---|']

@@ -1,4 +1,4 @@
-// Pages with zoom, in print, in dark colours, and with reduced motion.
+// Tests pages with zoom, in print, with forced colours and with reduced motion.
 import t from 'tap'
 import { skip } from '../support/launch-chromium.ts'
 import { startVisit } from './support/start-visit.ts'

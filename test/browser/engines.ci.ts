@@ -1,5 +1,5 @@
-// Ten journeys in Chromium, Firefox and WebKit, with the portal on another site than the client. `npm test` runs these
-// journeys, and many more, in Chromium only.
+// Runs ten journeys in Chromium, Firefox and WebKit. The client and the portal are on different sites. `npm test` runs
+// these journeys, and many more, only in Chromium.
 import t, { type Test } from 'tap'
 import { type Both, startBoth } from '../journey/support/start-both.ts'
 import { type Engine, launchBrowser, skipEngine, type Tab } from '../support/launch-browser.ts'
@@ -8,8 +8,8 @@ t.setTimeout(900_000)
 
 type Scheme = 'http' | 'https'
 /**
- * With one scheme, each engine runs all journeys. With the other scheme it runs only the first journey, because no other
- * journey depends on the scheme.
+ * Each engine runs all journeys with one scheme. Only the first journey depends on the scheme, so with the other scheme
+ * the engine runs only the first journey.
  */
 const ways: { engine: Engine; scheme: Scheme; isWhole: boolean }[] = [
   { engine: 'Chromium', scheme: 'http', isWhole: true },
@@ -18,7 +18,7 @@ const ways: { engine: Engine; scheme: Scheme; isWhole: boolean }[] = [
   { engine: 'Firefox', scheme: 'https', isWhole: false },
   { engine: 'WebKit', scheme: 'https', isWhole: true },
 ]
-/** Why WebKit over http is left out. */
+/** Says why the tests do not run WebKit over http. */
 const leftOut =
   'WebKit, http: left out. It keeps no Secure cookie on plain http, not even on loopback (WebKit bug 281149), so nobody ' +
   'can sign in. The portal explains it.'
@@ -63,8 +63,8 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
   async Back(t, visit) {
     const { tab, publicUrl, front, log } = visit
     await signIn(visit)
-    // Where Back leads depends on the engine: see docs/browsers.md. If Back is redirected to another site,
-    // WebKitWebDriver no longer answers for the tab, so the test continues in another tab.
+    // The page that Back shows depends on the engine: see docs/browsers.md. If Back leads to a redirect to another
+    // site, WebKitWebDriver no longer controls the tab. So the test continues in another tab.
     const other = await tab.newTab()
     await tab.back()
     await other.goto(`${publicUrl}/applications`)
@@ -176,13 +176,14 @@ const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
   async 'the live list of the laboratory'(t, visit) {
     const { tab, labUrl } = visit
     const second = await tab.newTab()
-    // Firefox shows a new tab, and WebKit hides it. A hidden page of the laboratory does not listen to events.
+    // Firefox shows the new tab, and WebKit shows the old tab. The list must be in the visible tab, because a hidden
+    // page of the laboratory does not listen to events.
     const [list, visitor] = (await second.evaluate('document.hidden')) ? [tab, second] : [second, tab]
     await list.goto(labUrl)
     await list.see('Pause')
     await list.evaluate('document.body.dataset.opened = "once"')
     await signIn({ ...visit, tab: visitor })
-    // The list was empty. A new row moves no other row, so the page shows the login at once.
+    // The list was empty, so a new row moves no other row. In this case, the page shows the new login at once.
     await list.see('Signed in at step')
     t.equal(await list.evaluate('document.body.dataset.opened'), 'once', 'the page must not be reloaded')
   },
@@ -214,7 +215,7 @@ async function create(tab: Tab): Promise<void> {
   await tab.see('Weather station is registered')
 }
 
-/** The results by journey, and then by engine and scheme. */
+/** The results: for each journey, the result for each engine and scheme. */
 const results: Record<string, Record<string, string>> = {}
 
 for (const { engine, scheme, isWhole } of ways)
@@ -223,23 +224,27 @@ for (const { engine, scheme, isWhole } of ways)
     results[journey][`${engine}, ${scheme}`] = isWhole || index === 0 ? 'failed' : 'not run'
     if (!isWhole && index > 0) continue
     const skip = skipEngine(engine)
-    t.test(`${journey}, in ${engine} over ${scheme}`, { skip }, async t => {
+    t.test(`the journey “${journey}” works in ${engine} over ${scheme}`, { skip }, async t => {
       const both = await startBoth(t, { hasLab: true, isHttps: scheme === 'https' })
       await travel(t, { ...both, tab: await launchBrowser(t, engine) })
       if (t.passing()) results[journey]![`${engine}, ${scheme}`] = 'passed'
     })
   }
 
-t.test('WebKit over http: the portal explains why nobody can sign in', { skip: skipEngine('WebKit') }, async t => {
-  const both = await startBoth(t)
-  const tab = await launchBrowser(t, 'WebKit')
-  await tab.goto(both.publicUrl)
-  await tab.click('link', 'Sign in')
-  await enterPassword(tab, both.person)
-  await tab.see('You are not signed in: your browser blocked a cookie')
-  await tab.see('This portal runs on plain http')
-  t.ok((await tab.url()).startsWith(both.portalUrl))
-})
+t.test(
+  'in WebKit over http, nobody can sign in, and the portal explains the reason',
+  { skip: skipEngine('WebKit') },
+  async t => {
+    const both = await startBoth(t)
+    const tab = await launchBrowser(t, 'WebKit')
+    await tab.goto(both.publicUrl)
+    await tab.click('link', 'Sign in')
+    await enterPassword(tab, both.person)
+    await tab.see('You are not signed in: your browser blocked a cookie')
+    await tab.see('This portal runs on plain http')
+    t.ok((await tab.url()).startsWith(both.portalUrl))
+  },
+)
 
 t.test('the output contains a table of journeys and engines', async t => {
   const names = ways.map(({ engine, scheme }) => `${engine}, ${scheme}`)

@@ -1,4 +1,4 @@
-// Forms whose session ends, and Reload and Back after a form was sent.
+// Tests forms whose session ends, and the buttons Reload and Back after a form was sent.
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { skip } from '../support/launch-chromium.ts'
@@ -22,7 +22,7 @@ async function type(page: Page, words: Record<string, string> = typed): Promise<
 async function read(page: Page): Promise<Record<string, string>> {
   const texts = Object.keys(typed).map(async label => [
     label,
-    // A filled-in field outside of the folded part says itself that it is optional.
+    // If an optional field is filled in, it is not in the folded part, and its label contains the word “optional”.
     await page.getByLabel(new RegExp(`^${label}( optional)?$`)).inputValue(),
   ])
   return Object.fromEntries(await Promise.all(texts))
@@ -34,7 +34,7 @@ const forgetSession = (page: Page) => page.context().clearCookies({ name: /^__Ho
 const send = (page: Page) => page.getByRole('button', { name: 'Create application' }).click()
 
 t.test(
-  'PG-08, PG-14: if the session ends before a form is sent, the form is shown again with its text after the login',
+  'PG-08, PG-14: if the session ends before the visitor sends a form, the form is shown again with its text after the login',
   { skip },
   async t => {
     const { context, page, person, portalUrl, log, troubles } = await startVisit(t, { at: '/applications/new' })
@@ -92,7 +92,7 @@ t.test(
 )
 
 t.test(
-  'PG-16: after an application was created, a reload neither sends the form nor shows the secret again',
+  'PG-16: after an application was created, a reload of the page does not send the form again, and does not show the secret again',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
@@ -115,7 +115,7 @@ t.test(
 )
 
 t.test(
-  'PG-16: a form with a problem is shown again with the problem next to its field and all typed values',
+  'PG-16: if a field has a problem, the form is shown again with all typed values, and the problem is next to the field',
   { skip },
   async t => {
     const { page, front, troubles } = await startVisit(t, { at: '/applications/new' })
@@ -147,7 +147,7 @@ t.test('F-41: from the page of a new application, Back leads to an empty form an
 })
 
 t.test(
-  'PG-14: a visitor who follows a link away from a form and presses Back finds the typed text',
+  'PG-14: if a visitor follows a link away from a form and presses Back, the form still contains the typed text',
   { skip },
   async t => {
     const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { isWhole: true } })
@@ -162,7 +162,7 @@ t.test(
 )
 
 t.test(
-  'for an empty form, the page shows a list of problems with links to the fields, and the browser shows no messages of its own',
+  'if the visitor sends an empty form, the page lists the problems with links to the fields, and the browser shows no messages of its own',
   { skip },
   async t => {
     const { page, troubles } = await startVisit(t, { at: '/applications/new' })

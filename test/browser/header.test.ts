@@ -1,4 +1,4 @@
-// The header of every page, for a product with several links.
+// Tests the header of the pages, for a product with several links.
 import t from 'tap'
 import { buildTestClient, signIn } from '../client/support/build-test-client.ts'
 import { smallProduct } from '../client/support/small-product.ts'

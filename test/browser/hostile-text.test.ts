@@ -1,4 +1,4 @@
-// Texts with markup, which the real application API stores, on every page that shows them.
+// The application API stores texts with markup. Tests every page that shows such texts.
 import t from 'tap'
 import { addApplication } from '../journey/support/add-person.ts'
 import { skip } from '../support/launch-chromium.ts'
@@ -12,7 +12,7 @@ const vectors = [
   '</title><script>alert(1)</script>',
   '</textarea><script>alert(1)</script>',
   '{{7*7}}',
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: it must not be a template anywhere
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: no program may treat this text as a template
   '${7*7}',
   '<%= 7*7 %>',
   'a\u2028b',
@@ -52,21 +52,25 @@ t.test('PG-07: names and descriptions with markup are shown as text on every pag
   t.same(troubles, [], 'no dialog, no violation of the policy')
 })
 
-t.test('PG-06: a value from the API that is not a web address is shown as text without a link', { skip }, async t => {
-  const { both, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
-  const urls = [
-    'javascript:alert(1)',
-    'JaVaScRiPt:alert(1)',
-    ' javascript:alert(1)',
-    'java\nscript:alert(1)',
-    'vbscript:msgbox(1)',
-    'data:text/html,<script>alert(1)</script>',
-  ]
-  for (const webPageUrl of urls) {
-    const fields = { webPageUrl, iconUrl: webPageUrl, privacyPolicyUrl: webPageUrl }
-    await page.goto(`${publicUrl}/applications/${await addApplication(both, { name: 'Hostile', ...fields })}`)
-    t.equal(await page.locator('dt:text-is("Web page") + dd').textContent(), webPageUrl)
-    t.equal(await page.locator('dl.facts a:not([href^="/"])').count(), 0)
-  }
-  t.same(troubles, [])
-})
+t.test(
+  'PG-06: if a value from the API is not a web address, the page shows the value as text without a link',
+  { skip },
+  async t => {
+    const { both, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+    const urls = [
+      'javascript:alert(1)',
+      'JaVaScRiPt:alert(1)',
+      ' javascript:alert(1)',
+      'java\nscript:alert(1)',
+      'vbscript:msgbox(1)',
+      'data:text/html,<script>alert(1)</script>',
+    ]
+    for (const webPageUrl of urls) {
+      const fields = { webPageUrl, iconUrl: webPageUrl, privacyPolicyUrl: webPageUrl }
+      await page.goto(`${publicUrl}/applications/${await addApplication(both, { name: 'Hostile', ...fields })}`)
+      t.equal(await page.locator('dt:text-is("Web page") + dd').textContent(), webPageUrl)
+      t.equal(await page.locator('dl.facts a:not([href^="/"])').count(), 0)
+    }
+    t.same(troubles, [])
+  },
+)

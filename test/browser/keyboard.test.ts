@@ -1,4 +1,4 @@
-// Every flow with only the keyboard, always with a visible focus.
+// Does every task with only the keyboard. The focus must always be visible.
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { addApplication, changeApplication } from '../journey/support/add-person.ts'
@@ -20,7 +20,10 @@ const focused = `(() => {
 })()`
 type Focused = { name: string; id: string; tag: string; isInView: boolean; hasOutline: boolean }
 
-/** Presses Tab until the element with this name has the focus. Each focused element on the way must be visible. */
+/**
+ * Presses Tab until the element with this name has the focus. Each element that gets the focus on the way must be
+ * visible.
+ */
 async function tabTo(t: Test, page: Page, name: string | RegExp): Promise<void> {
   for (let steps = 0; steps < 60; steps++) {
     await page.keyboard.press('Tab')
@@ -39,7 +42,7 @@ async function press(t: Test, page: Page, name: string | RegExp): Promise<void> 
 }
 
 t.test(
-  'with only the keyboard, a person can sign in, create, edit and remove an application, renew its secret, and sign out',
+  'with only the keyboard, a person can sign in, create, edit and remove an application, create a new secret, and sign out',
   { skip },
   async t => {
     const { page, publicUrl, person, troubles } = await startVisit(t)
@@ -105,53 +108,69 @@ t.test(
   },
 )
 
-t.test('the choices after a conflict can be made with only the keyboard', { skip }, async t => {
-  const { both, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
-  const id = await addApplication(both, { name: 'Weather', description: 'Of today' })
-  await page.goto(`${publicUrl}/applications/${id}/edit`)
-  await changeApplication(both, id, { description: 'Of tomorrow' })
-  await page.getByLabel('Name', { exact: true }).fill('Tides')
-  await page.getByLabel('Description').fill('Of the sea')
-  await page.keyboard.press('Tab')
-  await press(t, page, 'Save changes')
-  await page.getByRole('alert').waitFor()
-  t.match(await page.evaluate(focused), { id: 'problem', hasOutline: true }, 'the list of problems must have the focus')
-  await press(t, page, 'Description: Choose one of the two values.')
-  t.match(await page.evaluate(focused), { id: 'description' }, 'the link must lead to the choice')
-  await page.keyboard.press('ArrowDown')
-  t.match(await page.evaluate(focused), { name: /Saved now\s+Of tomorrow/, hasOutline: true, isInView: true })
-  await press(t, page, 'Save changes')
-  await page.getByText('Your changes are saved.').waitFor()
-  await page.getByText('Of tomorrow').waitFor()
-  t.same(troubles, [])
-})
+t.test(
+  'if somebody else has changed the application, the visitor can choose the values to keep with only the keyboard',
+  { skip },
+  async t => {
+    const { both, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+    const id = await addApplication(both, { name: 'Weather', description: 'Of today' })
+    await page.goto(`${publicUrl}/applications/${id}/edit`)
+    await changeApplication(both, id, { description: 'Of tomorrow' })
+    await page.getByLabel('Name', { exact: true }).fill('Tides')
+    await page.getByLabel('Description').fill('Of the sea')
+    await page.keyboard.press('Tab')
+    await press(t, page, 'Save changes')
+    await page.getByRole('alert').waitFor()
+    t.match(
+      await page.evaluate(focused),
+      { id: 'problem', hasOutline: true },
+      'the list of problems must have the focus',
+    )
+    await press(t, page, 'Description: Choose one of the two values.')
+    t.match(await page.evaluate(focused), { id: 'description' }, 'the link must lead to the choice')
+    await page.keyboard.press('ArrowDown')
+    t.match(await page.evaluate(focused), { name: /Saved now\s+Of tomorrow/, hasOutline: true, isInView: true })
+    await press(t, page, 'Save changes')
+    await page.getByText('Your changes are saved.').waitFor()
+    await page.getByText('Of tomorrow').waitFor()
+    t.same(troubles, [])
+  },
+)
 
-t.test('the first press of Tab leads to a link that skips to the content', { skip }, async t => {
-  const { page, troubles } = await startVisit(t, { at: '/applications' })
-  await page.reload()
-  await page.keyboard.press('Tab')
-  t.match(await page.evaluate(focused), { name: 'Skip to the content', isInView: true, hasOutline: true })
-  await page.keyboard.press('Enter')
-  t.match(await page.evaluate(focused), { id: 'main' })
-  await page.keyboard.press('Tab')
-  t.match(await page.evaluate(focused), { name: 'New application' })
-  t.same(troubles, [])
-})
+t.test(
+  'if the visitor presses Tab once on a page, a link that skips to the content gets the focus',
+  { skip },
+  async t => {
+    const { page, troubles } = await startVisit(t, { at: '/applications' })
+    await page.reload()
+    await page.keyboard.press('Tab')
+    t.match(await page.evaluate(focused), { name: 'Skip to the content', isInView: true, hasOutline: true })
+    await page.keyboard.press('Enter')
+    t.match(await page.evaluate(focused), { id: 'main' })
+    await page.keyboard.press('Tab')
+    t.match(await page.evaluate(focused), { name: 'New application' })
+    t.same(troubles, [])
+  },
+)
 
-t.test('a field with a problem is marked as invalid, and refers to the text of the problem', { skip }, async t => {
-  const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { javaScriptEnabled: false } })
-  await page.getByLabel('Name', { exact: true }).fill('Weather station')
-  await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')
-  await page.getByRole('button', { name: 'Create application' }).click()
-  await page.getByRole('alert').waitFor()
-  t.match(await page.title(), /^Error: /, 'the title must begin with Error')
-  const field = page.getByLabel('Redirect URIs')
-  t.equal(await field.getAttribute('aria-invalid'), 'true')
-  const described = ((await field.getAttribute('aria-describedby')) ?? '').split(' ')
-  const texts = await Promise.all(described.map(id => page.locator(`[id="${id}"]`).innerText()))
-  t.match(texts.join(' '), '“http://example.test/not-https” must begin with https://')
-  t.equal(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid'), null)
-  const link = page.getByRole('alert').getByRole('link')
-  t.equal(await link.getAttribute('href'), `#${await field.getAttribute('id')}`)
-  t.same(troubles, [])
-})
+t.test(
+  'if a field has a problem, the field is marked as invalid, and refers to the text of the problem',
+  { skip },
+  async t => {
+    const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { javaScriptEnabled: false } })
+    await page.getByLabel('Name', { exact: true }).fill('Weather station')
+    await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')
+    await page.getByRole('button', { name: 'Create application' }).click()
+    await page.getByRole('alert').waitFor()
+    t.match(await page.title(), /^Error: /, 'the title must begin with Error')
+    const field = page.getByLabel('Redirect URIs')
+    t.equal(await field.getAttribute('aria-invalid'), 'true')
+    const described = ((await field.getAttribute('aria-describedby')) ?? '').split(' ')
+    const texts = await Promise.all(described.map(id => page.locator(`[id="${id}"]`).innerText()))
+    t.match(texts.join(' '), '“http://example.test/not-https” must begin with https://')
+    t.equal(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid'), null)
+    const link = page.getByRole('alert').getByRole('link')
+    t.equal(await link.getAttribute('href'), `#${await field.getAttribute('id')}`)
+    t.same(troubles, [])
+  },
+)

@@ -1,4 +1,4 @@
-// Links from other sites, links to other sites, and the resources of a page.
+// Tests links from other sites, links to other sites, and the files that a page loads.
 import t from 'tap'
 import { addApplication } from '../journey/support/add-person.ts'
 import { skip } from '../support/launch-chromium.ts'
@@ -8,24 +8,28 @@ import { startVisit } from './support/start-visit.ts'
 
 const pagesOnly = (requests: string[]) => requests.filter(request => !/\/(assets|favicon)/.test(request))
 
-t.test('PG-12: a link on another site leads a signed-in visitor to the page after two requests', { skip }, async t => {
-  const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
-  const elsewhere = await startElsewhere(t)
-  elsewhere.linksTo = `${publicUrl}/applications?q=client`
-  await page.goto(elsewhere.url)
-  front.takeSeen()
-  await page.getByRole('link', { name: 'A link in a mail' }).click()
-  await page.getByRole('link', { name: 'Reference client' }).waitFor()
-  t.same(pagesOnly(front.takeSeen()), ['GET /applications?q=client', 'GET /applications?q=client'])
-  t.equal(page.url(), elsewhere.linksTo)
-  await page.reload()
-  await page.getByRole('link', { name: 'Reference client' }).waitFor()
-  t.same(pagesOnly(front.takeSeen()), ['GET /applications?q=client'], 'a reload must make one more request')
-  t.same(troubles, [])
-})
+t.test(
+  'PG-12: if a signed-in visitor follows a link on another site, the browser shows the page after two requests',
+  { skip },
+  async t => {
+    const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+    const elsewhere = await startElsewhere(t)
+    elsewhere.linksTo = `${publicUrl}/applications?q=client`
+    await page.goto(elsewhere.url)
+    front.takeSeen()
+    await page.getByRole('link', { name: 'A link in a mail' }).click()
+    await page.getByRole('link', { name: 'Reference client' }).waitFor()
+    t.same(pagesOnly(front.takeSeen()), ['GET /applications?q=client', 'GET /applications?q=client'])
+    t.equal(page.url(), elsewhere.linksTo)
+    await page.reload()
+    await page.getByRole('link', { name: 'Reference client' }).waitFor()
+    t.same(pagesOnly(front.takeSeen()), ['GET /applications?q=client'], 'a reload must make one more request')
+    t.same(troubles, [])
+  },
+)
 
 t.test(
-  'PG-12: a link on another site leads a visitor without a session to the login after three requests',
+  'PG-12: if a visitor without a session follows a link on another site, the browser shows the portal after three requests',
   { skip },
   async t => {
     const { page, front, publicUrl, portalUrl, troubles } = await startVisit(t)
@@ -45,7 +49,7 @@ t.test(
 )
 
 t.test(
-  'PG-13: if the portal asks nothing, the visitor returns signed in without an additional page',
+  'PG-13: if the portal does not ask the visitor anything, a login needs only three requests to the client',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
@@ -58,7 +62,7 @@ t.test(
   },
 )
 
-t.test('PG-04: an application’s link that redirects back to this site changes nothing', { skip }, async t => {
+t.test('PG-04: if a link of an application redirects back to this site, nothing is changed', { skip }, async t => {
   const visit = await startVisit(t, { at: '/applications' })
   const { both, page, front, publicUrl, log, troubles } = visit
   const elsewhere = await startElsewhere(t)
@@ -92,7 +96,7 @@ t.test('PG-04: an application’s link that redirects back to this site changes 
 })
 
 t.test(
-  'PG-05, PG-22: pages load resources only from this site, and never load the icon of an application',
+  'PG-05, PG-22: pages load files only from this site, and never load the icon of an application',
   { skip },
   async t => {
     const { both, context, page, publicUrl, portalUrl, troubles } = await startVisit(t)
@@ -123,12 +127,12 @@ t.test(
 )
 
 t.test(
-  'PG-03: with forms of this site, the browser sends the address of this site as Origin, and the client needs no other header',
+  'PG-03: if a form is sent from this site, the browser sends this site as Origin, and the client needs no other header',
   { skip },
   async t => {
     const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
-    // Older browsers do not send Sec-Fetch-Site, and newer browsers send this header only to https and loopback
-    // addresses.
+    // This code removes the Sec-Fetch headers, because not every request has them: older browsers do not send these
+    // headers, and newer browsers send them only to https and loopback addresses.
     front.handle = async exchange => {
       exchange.pass(await exchange.forward(/^sec-fetch-/))
     }

@@ -1,4 +1,5 @@
-// The live page of the example product in Chromium: fetch, server-sent events and an upload work under the policy.
+// Tests the live page of the example product in Chromium. Its Content-Security-Policy must allow fetch, server-sent
+// events and an upload.
 import { join } from 'node:path'
 import t from 'tap'
 import { buildClient } from '../client/example/app.ts'
@@ -6,7 +7,7 @@ import { skip } from '../support/launch-chromium.ts'
 import { startVisit } from './support/start-visit.ts'
 
 t.test(
-  'the script of the live page saves and uploads notes, gets every new note, and notices the end of the session',
+  'the script of the live page saves and uploads notes, shows every new note, and offers a new login after the session has ended',
   { skip },
   async t => {
     const file = join(t.testdir(), 'notes.db')
@@ -38,7 +39,7 @@ t.test(
       'the field must keep the typed text',
     )
 
-    // The next stream of events gets a 401, too.
+    // A new stream of events also gets the status 401.
     await other.evaluate('listen()')
     await other.getByRole('link', { name: 'Sign in again' }).waitFor()
   },

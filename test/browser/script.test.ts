@@ -1,4 +1,4 @@
-// The client's script, and the client without JavaScript or without permission to copy.
+// Tests the client's script. Also tests the client without JavaScript, and without the permission to copy.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Locator } from 'playwright-core'
 import t from 'tap'
@@ -9,7 +9,7 @@ import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 
 t.test(
-  'CL-27: without JavaScript a person can sign in, create, edit and remove an application, and sign out',
+  'CL-27: without JavaScript, a person can sign in, create, edit and remove an application, and sign out',
   { skip },
   async t => {
     const { both, page, publicUrl, troubles } = await startVisit(t, { browser: { javaScriptEnabled: false } })
@@ -69,13 +69,13 @@ t.test(
 )
 
 t.test(
-  'times are shown in the visitor’s time zone, and a relative time has the exact time as its title',
+  'a page shows times in the visitor’s time zone, and a time such as “5 minutes ago” has the exact time as its title',
   { skip },
   async t => {
     const there = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
     const { page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications', browser: there })
     await page.goto(`${publicUrl}/applications/${clientId}`)
-    // The texts are in English, like the page.
+    // The page is in English, so its times are in English, too.
     const format = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' })
     const exactOf = async (time: Locator) => format.format(new Date((await time.getAttribute('datetime')) ?? ''))
     const ages = await page.locator('main time').all()
@@ -94,7 +94,7 @@ t.test(
   },
 )
 
-t.test('every redirect URI and the settings for a client can be copied', { skip }, async t => {
+t.test('the visitor can copy every redirect URI, and the settings for a client', { skip }, async t => {
   const { context, page, clientId, publicUrl, portalUrl, apiUrl, troubles } = await startVisit(t, {
     at: '/applications',
   })
@@ -116,60 +116,72 @@ t.test('every redirect URI and the settings for a client can be copied', { skip 
   t.same(troubles, [])
 })
 
-t.test('the visitor chooses the default redirect URI from the entered redirect URIs', { skip }, async t => {
-  const { page, troubles } = await startVisit(t, { at: '/applications/new' })
-  await openOptionalFields(page)
-  const choices = page.getByLabel('Default redirect URI')
-  t.same(await choices.locator('option').allInnerTexts(), ['The first redirect URI'])
-  await page.getByLabel('Name', { exact: true }).fill('Weather station')
-  const entered = ['https://weather.example.test/back', 'http://localhost:5000/exchangeToken']
-  await page.getByLabel('Redirect URIs').fill(entered.join('\n'))
-  t.same(await choices.locator('option').allInnerTexts(), ['The first redirect URI', ...entered])
-  await choices.selectOption(entered[1]!)
-  await page.getByLabel('Redirect URIs').fill(`${entered[1]}, ${entered[0]}`)
-  t.equal(await choices.inputValue(), entered[1], 'the choice stays when the list changes')
-  await page.getByRole('button', { name: 'Create application' }).click()
-  await page.getByRole('link', { name: 'Done' }).click()
-  await page.getByText(`${entered[1]} default`).waitFor()
-  t.same(troubles, [])
-})
+t.test(
+  'the visitor chooses the default redirect URI from a list of the redirect URIs in the form',
+  { skip },
+  async t => {
+    const { page, troubles } = await startVisit(t, { at: '/applications/new' })
+    await openOptionalFields(page)
+    const choices = page.getByLabel('Default redirect URI')
+    t.same(await choices.locator('option').allInnerTexts(), ['The first redirect URI'])
+    await page.getByLabel('Name', { exact: true }).fill('Weather station')
+    const entered = ['https://weather.example.test/back', 'http://localhost:5000/exchangeToken']
+    await page.getByLabel('Redirect URIs').fill(entered.join('\n'))
+    t.same(await choices.locator('option').allInnerTexts(), ['The first redirect URI', ...entered])
+    await choices.selectOption(entered[1]!)
+    await page.getByLabel('Redirect URIs').fill(`${entered[1]}, ${entered[0]}`)
+    t.equal(await choices.inputValue(), entered[1], 'the choice stays when the list changes')
+    await page.getByRole('button', { name: 'Create application' }).click()
+    await page.getByRole('link', { name: 'Done' }).click()
+    await page.getByText(`${entered[1]} default`).waitFor()
+    t.same(troubles, [])
+  },
+)
 
-t.test('a form is sent once, and after three seconds the page says that the answer takes long', { skip }, async t => {
-  const { context, page, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
-  let posts = 0
-  await context.route(`${publicUrl}/applications`, async route => {
-    if (route.request().method() === 'POST') {
-      posts++
-      await wait(4_000)
-    }
-    await route.continue()
-  })
-  await page.getByLabel('Name', { exact: true }).fill('Weather station')
-  await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
-  // The test cannot read the page during a navigation. So a script in the page records its text, and presses the button
-  // again.
-  await page.evaluate(`
+t.test(
+  'if the visitor presses a button twice, the form is sent once, and after three seconds the page says that it is still waiting',
+  { skip },
+  async t => {
+    const { context, page, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
+    let posts = 0
+    await context.route(`${publicUrl}/applications`, async route => {
+      if (route.request().method() === 'POST') {
+        posts++
+        await wait(4_000)
+      }
+      await route.continue()
+    })
+    await page.getByLabel('Name', { exact: true }).fill('Weather station')
+    await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
+    // The test cannot read the page during a navigation. So a script in the page records the text, and presses the button
+    // a second time.
+    await page.evaluate(`
     const form = document.querySelector('main form')
     new MutationObserver(() => sessionStorage.setItem('waiting', form.querySelector('.waiting').textContent))
       .observe(form, { subtree: true, childList: true, characterData: true })
     form.addEventListener('submit', () => setTimeout(() => form.querySelector('button').click(), 500), { once: true })`)
-  await page.getByRole('button', { name: 'Create application' }).click()
-  await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
-  t.equal(posts, 1)
-  t.equal(await page.evaluate("sessionStorage.getItem('waiting')"), webTexts.waiting)
-  t.same(troubles, [])
-})
+    await page.getByRole('button', { name: 'Create application' }).click()
+    await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
+    t.equal(posts, 1)
+    t.equal(await page.evaluate("sessionStorage.getItem('waiting')"), webTexts.waiting)
+    t.same(troubles, [])
+  },
+)
 
-t.test('the button “Copy” copies the credential, and the page says so, also to screen readers', { skip }, async t => {
-  const { context, page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
-  await page.goto(`${publicUrl}/applications/${clientId}`)
-  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: publicUrl })
-  await page.getByRole('button', { name: 'Copy: Client ID' }).click()
-  await page.getByText('Copied', { exact: true }).waitFor()
-  t.equal(await page.evaluate('navigator.clipboard.readText()'), clientId)
-  t.equal(await page.locator('main > [role=status]').last().innerText(), 'Copied: Client ID')
-  t.same(troubles, [])
-})
+t.test(
+  'the button “Copy” copies a credential, and the page tells visitors and screen readers that it is copied',
+  { skip },
+  async t => {
+    const { context, page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+    await page.goto(`${publicUrl}/applications/${clientId}`)
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: publicUrl })
+    await page.getByRole('button', { name: 'Copy: Client ID' }).click()
+    await page.getByText('Copied', { exact: true }).waitFor()
+    t.equal(await page.evaluate('navigator.clipboard.readText()'), clientId)
+    t.equal(await page.locator('main > [role=status]').last().innerText(), 'Copied: Client ID')
+    t.same(troubles, [])
+  },
+)
 
 t.test('if the browser refuses to copy, the credential is selected instead', { skip }, async t => {
   const { context, page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
@@ -195,49 +207,58 @@ t.test('the button “Copy all” copies the same text that “Download as .env�
   t.same(troubles, [])
 })
 
-t.test('a pressed button says that the request is under way, and Back restores the button', { skip }, async t => {
-  const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { isWhole: true } })
-  await page.getByLabel('Name', { exact: true }).fill('Weather station')
-  await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
-  // The test cannot read the page during a navigation. So a script in the page stores the text for the next page.
-  await page.evaluate(`addEventListener('submit', ({ submitter }) =>
+t.test(
+  'after a click, the text of the button says that the form is being sent, and Back restores the text',
+  { skip },
+  async t => {
+    const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { isWhole: true } })
+    await page.getByLabel('Name', { exact: true }).fill('Weather station')
+    await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
+    // The test cannot read the page during a navigation. So a script in the page stores the text for the next page.
+    await page.evaluate(`addEventListener('submit', ({ submitter }) =>
     sessionStorage.setItem('button', submitter.textContent + ' ' + submitter.ariaBusy))`)
-  await page.getByRole('button', { name: 'Create application' }).click()
-  await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
-  t.equal(await page.evaluate("sessionStorage.getItem('button')"), 'Creating… true')
-  await page.goBack({ waitUntil: 'commit' })
-  await page.getByRole('button', { name: 'Create application', exact: true }).waitFor()
-  t.same(troubles, [])
-})
+    await page.getByRole('button', { name: 'Create application' }).click()
+    await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
+    t.equal(await page.evaluate("sessionStorage.getItem('button')"), 'Creating… true')
+    await page.goBack({ waitUntil: 'commit' })
+    await page.getByRole('button', { name: 'Create application', exact: true }).waitFor()
+    t.same(troubles, [])
+  },
+)
 
-t.test('the browser asks for confirmation only before the visitor leaves a form with changes', { skip }, async t => {
-  const { context, page, publicUrl } = await startVisit(t, { at: '/applications/new' })
-  context.removeAllListeners('dialog')
-  let questions = 0
-  page.on('dialog', async dialog => {
-    questions++
-    t.equal(dialog.type(), 'beforeunload')
-    // The visitor stays.
-    await dialog.dismiss()
-  })
-  const cancel = () => page.getByRole('link', { name: 'Cancel' }).click({ noWaitAfter: true })
+t.test(
+  'if the visitor leaves a form with changes, the browser asks for confirmation, and otherwise it does not ask',
+  { skip },
+  async t => {
+    const { context, page, publicUrl } = await startVisit(t, { at: '/applications/new' })
+    context.removeAllListeners('dialog')
+    let questions = 0
+    page.on('dialog', async dialog => {
+      questions++
+      t.equal(dialog.type(), 'beforeunload')
+      // The visitor stays.
+      await dialog.dismiss()
+    })
+    const cancel = () => page.getByRole('link', { name: 'Cancel' }).click({ noWaitAfter: true })
 
-  await cancel()
-  await page.waitForURL(`${publicUrl}/applications`)
-  t.equal(questions, 0, 'nothing was typed')
+    await cancel()
+    await page.waitForURL(`${publicUrl}/applications`)
+    t.equal(questions, 0, 'nothing was typed')
 
-  await page.goto(`${publicUrl}/applications/new`)
-  // Browsers ask only if the visitor has really pressed a key or a button.
-  await page.getByLabel('Name', { exact: true }).pressSequentially('Weather station')
-  await Promise.all([page.waitForEvent('dialog'), cancel()])
-  t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Weather station', 'the visitor stayed')
+    await page.goto(`${publicUrl}/applications/new`)
+    // The test types with key presses, because browsers ask for confirmation only if the visitor has pressed a key or a
+    // button.
+    await page.getByLabel('Name', { exact: true }).pressSequentially('Weather station')
+    await Promise.all([page.waitForEvent('dialog'), cancel()])
+    t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Weather station', 'the visitor stayed')
 
-  await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')
-  await page.getByRole('button', { name: 'Create application' }).click()
-  await page.getByRole('alert').waitFor()
-  t.equal(questions, 1, 'sending the form asks nothing')
+    await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')
+    await page.getByRole('button', { name: 'Create application' }).click()
+    await page.getByRole('alert').waitFor()
+    t.equal(questions, 1, 'sending the form asks nothing')
 
-  await page.getByLabel('Name', { exact: true }).click()
-  await Promise.all([page.waitForEvent('dialog'), cancel()])
-  t.equal(questions, 2, 'the text of a refused form exists only on this page')
-})
+    await page.getByLabel('Name', { exact: true }).click()
+    await Promise.all([page.waitForEvent('dialog'), cancel()])
+    t.equal(questions, 2, 'the text of a refused form exists only on this page')
+  },
+)

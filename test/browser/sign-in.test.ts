@@ -5,7 +5,7 @@ import { skip } from '../support/launch-chromium.ts'
 import { openPage } from '../support/open-page.ts'
 import { allow, enterPassword, signIn } from './support/sign-in.ts'
 
-/** The addresses in the history of this tab. */
+/** Returns the addresses in the history of this tab. */
 async function historyOf(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page)
   const { entries } = await session.send('Page.getNavigationHistory')
@@ -13,7 +13,7 @@ async function historyOf(page: Page): Promise<string[]> {
 }
 
 t.test(
-  'CL-26, CL-30: after signing in at a portal on another site, the first request to the client is signed in',
+  'CL-26, CL-30: if the portal is on another site, the first page after the login is already signed in',
   { skip },
   async t => {
     const both = await startBoth(t)
@@ -43,7 +43,7 @@ t.test(
 )
 
 t.test(
-  'CL-27: the browser sends neither the code nor the state to another address after the callback',
+  'CL-27: after the callback, the browser sends neither the code nor the state to any address',
   { skip },
   async t => {
     const both = await startBoth(t)
@@ -76,7 +76,7 @@ t.test(
 )
 
 t.test(
-  'CL-28: no entry of the history contains the code, and neither Back nor Reload uses the code again',
+  'CL-28: the browser history does not contain the code, and neither Back nor Reload sends the code again',
   { skip },
   async t => {
     const both = await startBoth(t)

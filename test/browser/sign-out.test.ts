@@ -1,4 +1,4 @@
-// Signing out, and Back afterwards.
+// Tests the sign-out, and the button Back after a sign-out.
 import t from 'tap'
 import { skip } from '../support/launch-chromium.ts'
 import { signIn } from './support/sign-in.ts'
@@ -57,7 +57,7 @@ t.test('if the visitor also signs out of the portal, the next login asks for the
 })
 
 t.test(
-  'CK-14, CK-16: a client and a portal on one host do not change each other’s cookies, even at a sign-out',
+  'CK-14, CK-16: if the client and the portal are on one host, they do not change each other’s cookies, even at a sign-out',
   { skip },
   async t => {
     const { context, page, both, publicUrl, portalUrl, troubles } = await startVisit(t, { portalHost: 'localhost' })
@@ -70,7 +70,7 @@ t.test(
     const before = await context.cookies(publicUrl)
     t.equal(new Set(before.map(({ name }) => name)).size, before.length, 'no two cookies may have the same name')
 
-    // The visitor is still signed in at the portal, because the portal does not ask for the password.
+    // The portal does not ask for the password, so the visitor must still be signed in at the portal.
     await page.goto(`${publicUrl}/login?returnTo=/applications/new`)
     await page.waitForURL(`${publicUrl}/applications/new`)
     await page.getByRole('button', { name: 'Sign out' }).click()

@@ -1,5 +1,5 @@
-// Several tabs of one browser share their cookies: simultaneous logins, two people, and a session that ends in another
-// tab.
+// Several tabs of one browser share their cookies. Tests logins at the same time, two people, and a session that ends
+// in another tab.
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { webTexts } from '../../src/client/web/texts.ts'
@@ -14,7 +14,7 @@ import { startVisit } from './support/start-visit.ts'
 const isSignedIn = (page: Page) => page.getByRole('button', { name: 'Sign out' }).waitFor()
 
 for (const order of ['first to last', 'last to first'] as const)
-  t.test(`CL-06: two logins in two tabs both succeed if they are finished from ${order}`, { skip }, async t => {
+  t.test(`CL-06: if two tabs begin a login each, both logins succeed (finished from ${order})`, { skip }, async t => {
     const { context, page, publicUrl, person, troubles } = await startVisit(t)
     const tabs = [page, await context.newPage()]
     const paths = ['/applications?q=one', '/applications?q=two']
@@ -33,11 +33,12 @@ for (const order of ['first to last', 'last to first'] as const)
   })
 
 t.test(
-  'CL-07: after fifty unfinished logins the browser has five login cookies and its session, and the last login works',
+  'CL-07: after fifty unfinished logins, the browser still has its session and only five login cookies, and the next login works',
   { skip },
   async t => {
     const { context, page, publicUrl, front, troubles } = await startVisit(t, { at: '/applications' })
-    // If the visitor were signed in at the portal, each login would finish immediately.
+    // The visitor is signed in at the portal, so each login would finish immediately. To keep the logins unfinished,
+    // the test does not forward the callbacks to the client.
     front.handle = async exchange => {
       if (exchange.seen.url.startsWith('/exchangeToken')) exchange.pass({ status: 204, headers: {}, body: Buffer.of() })
       else exchange.pass(await exchange.forward())
@@ -80,7 +81,7 @@ t.test(
 )
 
 t.test(
-  'F-42: after a sign-out in another tab, a form changes nothing, and its page asks the visitor to sign in',
+  'F-42: if the visitor signs out in another tab and then sends a form, nothing is changed, and a page says that the session has ended',
   { skip },
   async t => {
     const { context, page, publicUrl, log, troubles } = await startVisit(t, { at: '/applications/new' })
@@ -98,32 +99,36 @@ t.test(
   },
 )
 
-t.test('F-42: a form that was shown to an earlier visitor does nothing for the next visitor', { skip }, async t => {
-  const visit = await startVisit(t, { at: '/applications/new' })
-  const { both, context, page, portalUrl, publicUrl, log, troubles } = visit
-  await page.getByLabel('Name', { exact: true }).fill('Weather station')
-  await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
+t.test(
+  'F-42: if a form was shown to an earlier visitor and the next visitor sends it, the client does nothing',
+  { skip },
+  async t => {
+    const visit = await startVisit(t, { at: '/applications/new' })
+    const { both, context, page, portalUrl, publicUrl, log, troubles } = visit
+    await page.getByLabel('Name', { exact: true }).fill('Weather station')
+    await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
 
-  const another = await addPerson(both, 'another@example.test')
-  const other = await context.newPage()
-  await other.goto(publicUrl)
-  await other.getByRole('button', { name: 'Sign out' }).click()
-  await other.getByText('You are signed out.').waitFor()
-  await context.clearCookies({ domain: new URL(portalUrl).hostname })
-  await signIn(other, both, '/applications', another)
-  await other.getByText('No applications yet').waitFor()
+    const another = await addPerson(both, 'another@example.test')
+    const other = await context.newPage()
+    await other.goto(publicUrl)
+    await other.getByRole('button', { name: 'Sign out' }).click()
+    await other.getByText('You are signed out.').waitFor()
+    await context.clearCookies({ domain: new URL(portalUrl).hostname })
+    await signIn(other, both, '/applications', another)
+    await other.getByText('No applications yet').waitFor()
 
-  await page.getByRole('button', { name: 'Create application' }).click()
-  await page.getByText(webTexts.form.otherVisitor).waitFor()
-  t.notOk(log.some(line => line.includes('application_created')))
-  await other.reload()
-  await other.getByText('No applications yet').waitFor()
-  t.same(troubles, [])
-})
+    await page.getByRole('button', { name: 'Create application' }).click()
+    await page.getByText(webTexts.form.otherVisitor).waitFor()
+    t.notOk(log.some(line => line.includes('application_created')))
+    await other.reload()
+    await other.getByText('No applications yet').waitFor()
+    t.same(troubles, [])
+  },
+)
 
 for (const javaScriptEnabled of [true, false])
   t.test(
-    `two tabs that edit one application lose neither change, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`,
+    `if two tabs edit the same application, no change is lost, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`,
     { skip },
     async t => {
       const browser = { javaScriptEnabled }

@@ -1,4 +1,4 @@
-// Opens the folded optional fields of a form.
+// Unfolds the optional fields of a form.
 import type { Page } from 'playwright-core'
 
 export async function openOptionalFields(page: Page): Promise<void> {

@@ -1,4 +1,4 @@
-// Signs a person in at the login portal, and follows the login from the client and back.
+// Signs a person in: begins the login at the client, fills in the portal's pages, and returns to the client.
 import type { Page } from 'playwright-core'
 import type { Both, Person } from '../../journey/support/start-both.ts'
 
@@ -13,12 +13,12 @@ export async function allow(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Allow' }).click()
 }
 
-/** Opens a page of the client without a session, signs in at the portal, and returns to the page. */
+/** Begins a login for a page of the client, signs in at the portal, and waits for the page. */
 export async function signIn(page: Page, both: Both, path = '/applications', person = both.person): Promise<void> {
   await page.goto(`${both.publicUrl}/login?${new URLSearchParams({ returnTo: path })}`)
   await enterPassword(page, person)
   const isBack = page.getByRole('button', { name: 'Sign out' })
-  // Allows the application. The portal asks only once for each person and application.
+  // Allows the application, if the portal asks. The portal asks each person only once for each application.
   const button = page.getByRole('button', { name: 'Allow' })
   await button.or(isBack).first().waitFor()
   if (await button.isVisible()) await button.click()

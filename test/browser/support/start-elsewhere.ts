@@ -1,11 +1,14 @@
-// A site other than the site of the client. The site records its requests, and links or redirects to the address that a
-// test gives.
+// Starts another site than the client's site. The other site records its requests, and links or redirects to the
+// address that a test sets.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Teardown } from '../../support/teardown.ts'
 
-/** `/bounce?to=…` redirects to the given address. Any other address is a page with the link of `linksTo`. */
+/**
+ * The address `/bounce?to=…` redirects to the address in `to`. Every other address shows a page with a link to
+ * `linksTo`.
+ */
 export async function startElsewhere(t: Teardown) {
   const seen: string[] = []
   const elsewhere = { seen, linksTo: '', url: '' }

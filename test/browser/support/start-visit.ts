@@ -8,7 +8,7 @@ import { type Both, startBoth } from '../../journey/support/start-both.ts'
 import { openPage, type PageSettings } from '../../support/open-page.ts'
 
 type Settings = NonNullable<Parameters<typeof startBoth>[1]> & {
-  /** The page that the signed-in visitor has open. If this is undefined, no page is open, and nobody is signed in. */
+  /** Signs the visitor in and opens this page. If `at` is undefined, no page is opened, and nobody is signed in. */
   at?: string
   browser?: PageSettings
 }
@@ -24,7 +24,10 @@ export async function startVisit(t: Test, { at, browser: options = {}, ...settin
   return { ...both, both, context, page, troubles }
 }
 
-/** The browser gets the cookies of a login over HTTP, because a login with pages would take most of a test's time. */
+/**
+ * Makes a login over HTTP without pages, and gives its cookies to the browser. A login with pages would take most of
+ * the time of a test.
+ */
 async function rememberLogin(context: BrowserContext, both: Both): Promise<void> {
   const browser = createBrowser()
   await logIn(new HttpBrowser(undefined, browser), both)

@@ -1,4 +1,4 @@
-// Leads a visitor to every page of the client, in every state that looks different.
+// Opens every page of the client. If a page has several states that look different, opens the page in each state.
 import type { Page } from 'playwright-core'
 import { addApplication, addGroup, addPerson, changeApplication } from '../../journey/support/add-person.ts'
 import type { Both } from '../../journey/support/start-both.ts'
@@ -16,7 +16,7 @@ export const usualWords = {
 
 const unbroken = (begin: string, length: number) => begin.padEnd(length, 'Wetterstationsdatenverarbeitung')
 
-/** As long as the application API allows, and without spaces. */
+/** Very long values that the application API accepts. They contain almost no spaces. */
 export const longestWords: typeof usualWords = {
   name: unbroken('', 200),
   description: `${unbroken('', 1_000)} ${unbroken('', 900)}`,
@@ -26,8 +26,8 @@ export const longestWords: typeof usualWords = {
 }
 
 /**
- * Calls `look` on each page, with a name for it. The visitor begins without a session, and signs out at the end. The
- * application API has stopped by then. Addresses that only lead elsewhere have no page.
+ * Opens each page, and calls `look` with a name for the page. The visitor begins without a session. The last page is
+ * the error page that appears if the application API does not respond.
  */
 export async function visitEveryPage(
   page: Page,
@@ -42,7 +42,7 @@ export async function visitEveryPage(
   }
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
   const follow = (name: string) => page.getByRole('link', { name, exact: true }).click()
-  /** The address of the application whose page is open. */
+  /** Returns the path of the page that is open. */
   const here = () => new URL(page.url()).pathname
 
   await visit('home', '/')
@@ -54,7 +54,8 @@ export async function visitEveryPage(
   await visit('not-found', '/nowhere')
   await visit('unreadable-address', '/applications/%E0%A4%A')
 
-  // The page after the callback continues by itself. That page stays open if its target answers 204.
+  // The page after the callback opens the next page by itself. If the next page answers 204, the browser stays on the
+  // page after the callback.
   await page.route('**/applications', route => route.fulfill({ status: 204 }))
   await page.goto(`${publicUrl}/login`)
   await press('Allow')
@@ -84,7 +85,7 @@ export async function visitEveryPage(
   await follow('Done')
   await look('application')
   const application = here()
-  // The answer is lost after the application was created, so the visitor sends the form again.
+  // The application is created, but the answer is lost, so the visitor sends the form again.
   await page.goto(`${publicUrl}/applications/new`)
   await fill(page, { ...words, name: `${words.name.slice(0, 190)} again` })
   await lab.order('create-reset-after')
