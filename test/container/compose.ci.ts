@@ -1,4 +1,4 @@
-// The compose files, started with Docker Compose: signing in, stopping, starting again, and containers that die.
+// Runs the compose files with Docker Compose. Tests a login, a stop, a second start, and containers that die.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
@@ -24,18 +24,21 @@ import {
 const skip = whyNoCompose() ?? false
 if (skip && process.env.CI) throw new Error(`The compose files are not run: ${skip}`)
 if (skip) t.comment(`the compose files are not run: ${skip}`)
-// The build takes long, because it installs all packages from the lock file.
+// The time limit is long, because the build installs all packages from the lock file.
 t.setTimeout(600_000)
 
 let standIns: Promise<StandIns> | undefined
-/** The images are built once for all tests of this file. Resolves to the compose files of the replacement images. */
+/**
+ * Builds the images once for all tests of this file. Resolves to the compose files that use the replacement images of
+ * these services.
+ */
 async function build(...services: string[]): Promise<string[]> {
   standIns ??= buildImages(t)
   const files = await standIns
   return services.flatMap(service => files[service] ?? [])
 }
 
-/** The values that make-secrets has printed, by their labels. */
+/** Reads the values that the container make-secrets has printed. */
 async function readSecrets({ logOf }: Setup) {
   const log = await logOf('make-secrets')
   const printed = (label: string) => new RegExp(`^${label}: (.*)$`, 'm').exec(log)?.[1]?.trim() ?? ''
@@ -56,7 +59,7 @@ async function fillApplication(page: Page, name: string): Promise<void> {
 
 const pressCreate = (page: Page) => page.getByRole('button', { name: 'Create application' }).click()
 
-/** The names of all applications, from the page that lists them. */
+/** Reads the names of all applications from the list page. */
 async function listNames(page: Page, publicUrl: string): Promise<string[]> {
   await page.goto(`${publicUrl}/applications`)
   await page.getByRole('heading', { name: 'Your applications' }).waitFor()
@@ -64,7 +67,7 @@ async function listNames(page: Page, publicUrl: string): Promise<string[]> {
 }
 
 t.test(
-  'compose.yaml: a person signs in, all containers stop with status 0, and start again with the data',
+  'compose.yaml: a person signs in, all containers stop with status 0, and after a second start all data is still there',
   { skip },
   async t => {
     const files = ['compose.yaml', ...(await build('database'))]
@@ -134,7 +137,7 @@ async function reachDatabaseFrom({ compose, addressOf }: Setup, service: string)
 }
 
 t.test(
-  'compose.sandbox.yaml: the sandbox without the client serves a client in another language',
+  'compose.sandbox.yaml: the sandbox runs without the client, so that a client in another language can use it',
   { skip },
   async t => {
     await build()
@@ -168,13 +171,13 @@ t.test(
   async t => {
     const files = ['compose.yaml', 'compose.scale.yaml', ...(await build('database', 'proxy'))]
     const HTTPS_PORT = String(await findFreePort())
-    // Docker itself uses networks in 172.16.0.0/12 and 192.168.0.0/16.
+    // Docker's own networks are in 172.16.0.0/12 and 192.168.0.0/16, so this network cannot overlap with them.
     const PROXY_NETWORK = `10.213.${process.pid % 250}`
     const setup = openSetup(t, files, { HTTPS_PORT, PROXY_NETWORK })
     await setup.up()
     const { publicUrl, person } = await readSecrets(setup)
     t.equal(publicUrl, `https://client.localhost:${HTTPS_PORT}`)
-    // The browser does not trust the new authority of the proxy's certificate.
+    // The proxy makes its own certification authority, which the browser does not trust.
     const { page, context } = await openPage(t, { ignoreHTTPSErrors: true })
 
     const balanced = () =>
@@ -185,38 +188,41 @@ t.test(
         return true
       })
     await balanced()
-    // Chromium stops loading a page if a network interface is added or removed.
+    // If Docker adds or removes a network interface, Chromium stops loading a page. So the test tries again.
     await until('Chromium loads pages', async () => (await page.goto(publicUrl))?.status() === 200)
 
-    await t.test('CK-12: a login continues although a client and a sandbox die in the middle of it', async () => {
-      await page.getByRole('link', { name: 'Sign in' }).click()
-      await page.getByLabel('E-mail').first().waitFor()
-      const began = await setup.containerThatLogged('client', '"route":"/login"')
-      await docker(['kill', began])
-      const [sandbox] = await setup.containersOf('sandbox')
-      await docker(['kill', sandbox!])
-      await balanced()
-      await enterPassword(page, person)
-      await allow(page)
-      await page.waitForURL(`${publicUrl}/applications`)
-      await page.getByRole('heading', { name: 'Your applications' }).waitFor()
-      await docker(['start', began, sandbox!])
-      await setup.healthy('client')
-      await setup.healthy('sandbox')
-      await balanced()
-    })
+    await t.test(
+      'CK-12: if one of two clients and one of two sandboxes die during a login, the login continues',
+      async () => {
+        await page.getByRole('link', { name: 'Sign in' }).click()
+        await page.getByLabel('E-mail').first().waitFor()
+        const began = await setup.containerThatLogged('client', '"route":"/login"')
+        await docker(['kill', began])
+        const [sandbox] = await setup.containersOf('sandbox')
+        await docker(['kill', sandbox!])
+        await balanced()
+        await enterPassword(page, person)
+        await allow(page)
+        await page.waitForURL(`${publicUrl}/applications`)
+        await page.getByRole('heading', { name: 'Your applications' }).waitFor()
+        await docker(['start', began, sandbox!])
+        await setup.healthy('client')
+        await setup.healthy('sandbox')
+        await balanced()
+      },
+    )
 
     const names = await listNames(page, publicUrl)
 
     await t.test(
-      'PG-15: if a client dies while it creates an application, sending the form again creates no second application',
+      'PG-15: if a client dies while it creates an application and the form is sent again, there is only one application',
       async t => {
         await page.getByRole('link', { name: 'New application' }).click()
         await fillApplication(page, 'Weather station')
         const clients = await setup.clientProcesses()
         const applications = await setup.holdWrites('applications')
         const answered = page.waitForResponse(response => response.request().method() === 'POST')
-        // The promise resolves only with the answer, which does not arrive yet.
+        // The test does not wait for this promise yet, because it resolves only when the answer has arrived.
         const pressed = pressCreate(page)
         await applications.somebodyWaits()
         process.kill(findBusy(clients), 'SIGKILL')
@@ -225,10 +231,10 @@ t.test(
         await applications.letGo()
         const other = await context.newPage()
         await until('the application is there', async () => (await listNames(other, publicUrl)).length > names.length)
-        // Docker starts the client again. Until the client listens, the balancer may answer a form with 502.
+        // Docker starts the client again. Until the client listens, the balancer may answer with 502.
         await setup.healthy('client')
         await balanced()
-        // The browser sends the same fields again, to the client that has not received them before.
+        // The browser sends the same fields again. This time, the other client gets them.
         const sent = [...new URLSearchParams((await answered).request().postData() ?? '')]
         await other.evaluate(`{
           const form = Object.assign(document.createElement('form'), { method: 'post', action: '/applications' })
@@ -248,10 +254,11 @@ t.test(
     )
 
     await t.test(
-      'RF-02: if a client dies while it renews a session, the other client continues the session',
+      'RF-02: if one of two clients dies while it renews a session, the visitor stays signed in at the other client',
       async t => {
         for (const round of ['once', 'and once more']) {
-          // Deletes the session cookie, as the browser does when the access token expires. The refresh token stays.
+          // Deletes the session cookie. The browser does the same when the access token expires. The refresh token
+          // stays.
           await context.clearCookies({ name: /^__Host-session/ })
           const clients = await setup.clientProcesses()
           const tokens = await setup.holdWrites('spent_refresh_tokens')
@@ -267,26 +274,33 @@ t.test(
       },
     )
 
-    await t.test('while the database is down, pages say so, and afterwards everything works', async t => {
-      const visitor = await openPage(t, { ignoreHTTPSErrors: true })
-      await visitor.page.goto(publicUrl)
-      await visitor.page.getByRole('link', { name: 'Sign in' }).click()
-      await visitor.page.getByLabel('E-mail').first().waitFor()
+    await t.test(
+      'while the database is stopped, pages and logins are answered with 503, and after its start everything works again',
+      async t => {
+        const visitor = await openPage(t, { ignoreHTTPSErrors: true })
+        await visitor.page.goto(publicUrl)
+        await visitor.page.getByRole('link', { name: 'Sign in' }).click()
+        await visitor.page.getByLabel('E-mail').first().waitFor()
 
-      await setup.compose('stop', 'database')
-      const refused = await page.goto(`${publicUrl}/applications`)
-      t.match(refused?.status(), 503)
-      const login = visitor.page.waitForResponse(response => response.request().method() === 'POST')
-      await enterPassword(visitor.page, person)
-      t.equal((await login).status(), 503, 'the portal cannot check the password')
+        await setup.compose('stop', 'database')
+        const refused = await page.goto(`${publicUrl}/applications`)
+        t.match(refused?.status(), 503)
+        const login = visitor.page.waitForResponse(response => response.request().method() === 'POST')
+        await enterPassword(visitor.page, person)
+        t.equal((await login).status(), 503, 'the portal cannot check the password')
 
-      await setup.compose('start', 'database')
-      await until('the list is shown again', async () => (await page.reload())?.status() === 200)
-      t.same(await listNames(page, publicUrl), [...names, 'Weather station'].sort())
-      await visitor.page.reload()
-      await visitor.page.waitForURL(`${publicUrl}/applications`)
-      t.same(await listNames(visitor.page, publicUrl), [...names, 'Weather station'].sort(), 'the login must continue')
-    })
+        await setup.compose('start', 'database')
+        await until('the list is shown again', async () => (await page.reload())?.status() === 200)
+        t.same(await listNames(page, publicUrl), [...names, 'Weather station'].sort())
+        await visitor.page.reload()
+        await visitor.page.waitForURL(`${publicUrl}/applications`)
+        t.same(
+          await listNames(visitor.page, publicUrl),
+          [...names, 'Weather station'].sort(),
+          'the login must continue',
+        )
+      },
+    )
 
     const reused = await setup.query('select count(*) from grants where revoked_at is not null')
     t.equal(reused, '0', 'the portal has ended no session')
@@ -294,8 +308,8 @@ t.test(
 )
 
 /**
- * Sends a POST without a body, because not every version of the proxy repeats a POST. Browsers send such a form.
- * Resolves with the status.
+ * Sends a POST without a body, and resolves with the status. The request is a POST, like a form of a browser, because
+ * not every version of the proxy repeats a POST.
  */
 async function post(port: string, servername: string, path: string): Promise<number> {
   const headers = { host: `${servername}:${port}`, connection: 'close' }

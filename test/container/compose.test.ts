@@ -1,4 +1,4 @@
-// The compose files must be valid and hardened, and both applications must accept their settings.
+// Checks that the compose files are valid and hardened, and that the client and the sandbox accept their settings.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,10 +14,10 @@ const scaled = readCompose('compose.yaml', 'compose.scale.yaml')
 const alone = readCompose('compose.sandbox.yaml')
 const setups = { 'compose.yaml': single, 'compose.yaml with compose.scale.yaml': scaled }
 
-/** Volumes of a service as [name, folder, mode]. */
+/** Returns the volumes of a service, each as [name, folder, mode]. */
 const mountsOf = (service: Service) => (service.volumes ?? []).map(volume => volume.split(':'))
 
-/** Makes the secrets of a first start in a new folder. */
+/** Makes the secrets in a new folder, as at a first start. */
 function newSecrets(t: Test) {
   const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -26,7 +26,7 @@ function newSecrets(t: Test) {
   return { folder, read, ...makeSecrets(folder) }
 }
 
-/** The environment of a container of the service, with the secrets in `folder`. */
+/** Returns the environment variables of a service. The paths of secrets lead to `folder`. */
 function environmentOf({ environment = {} }: Service, folder: string) {
   return Object.fromEntries(
     Object.entries(environment).map(([name, value]) => [name, value.replace(/^\/secrets\//, `${folder}/`)]),
@@ -46,7 +46,7 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
 
   t.test(`${name} is valid according to the schema of the Compose Specification`, async t => {
     const schema = readFileSync('test/container/compose-spec.schema.json', 'utf8')
-    // Removes "id" and "$schema" from the schema, because Ajv refuses those of this old draft.
+    // Removes "id" and "$schema" from the schema, because it uses an old draft, whose "id" and "$schema" Ajv refuses.
     const withoutIds = JSON.parse(schema, (key, value) =>
       /^(id|\$schema)$/.test(key) && typeof value === 'string' ? undefined : value,
     )
@@ -56,15 +56,18 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
     t.notOk(validate({ ...setup, services: { client: { ports: 3000 } } }), 'the schema must refuse wrong files')
   })
 
-  t.test(`CT-01, CT-04: in ${name} each service runs as nobody, on a read-only disk, with limits`, async t => {
-    for (const [service, settings] of services) {
-      t.match(settings.user, /^[1-9]\d*:[1-9]\d*$/, service)
-      t.match(settings, { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] }, service)
-      t.ok(settings.mem_limit && settings.cpus && settings.pids_limit, `${service} has limits`)
-      t.notOk(settings.privileged)
-      if (service !== 'proxy') t.notOk(settings.cap_add, `${service} is given nothing back`)
-    }
-  })
+  t.test(
+    `CT-01, CT-04: in ${name} each service runs without root rights, on a read-only disk, with limits on memory, CPU and processes`,
+    async t => {
+      for (const [service, settings] of services) {
+        t.match(settings.user, /^[1-9]\d*:[1-9]\d*$/, service)
+        t.match(settings, { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] }, service)
+        t.ok(settings.mem_limit && settings.cpus && settings.pids_limit, `${service} has limits`)
+        t.notOk(settings.privileged)
+        if (service !== 'proxy') t.notOk(settings.cap_add, `${service} is given nothing back`)
+      }
+    },
+  )
 
   t.test(`in ${name} no service is reachable from outside this machine`, async t => {
     const ports = services.flatMap(([, { ports = [] }]) => ports)
@@ -72,16 +75,19 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
     for (const port of ports) t.match(port, /^127\.0\.0\.1:\d+:\d+$/)
   })
 
-  t.test(`SC-07: in ${name} images from a registry are pinned by digest, and our own images are built`, async t => {
-    for (const [service, { image, build }] of services)
-      t.ok(build ?? /@sha256:[0-9a-f]{64}$/.test(image ?? ''), `${service}: ${image}`)
-  })
+  t.test(
+    `SC-07: in ${name} each image either comes from a registry and is pinned by digest, or is built from this repository`,
+    async t => {
+      for (const [service, { image, build }] of services)
+        t.ok(build ?? /@sha256:[0-9a-f]{64}$/.test(image ?? ''), `${service}: ${image}`)
+    },
+  )
 }
 
 for (const [name, setup] of Object.entries(setups)) {
   const services = Object.entries(setup.services)
 
-  t.test(`in ${name} only the sandbox reaches the database, which is PostgreSQL 18`, async t => {
+  t.test(`in ${name} the database is PostgreSQL 18, and only the sandbox can connect to it`, async t => {
     t.same(setup.services.database?.networks, ['store'])
     t.match(setup.networks, { store: { internal: true } })
     t.match(setup.services.database?.image, /postgres:18@/)
@@ -102,7 +108,7 @@ for (const [name, setup] of Object.entries(setups)) {
         secrets.map(([volume, folder]) => [volume, folder]),
         [[`${service}-secrets`, `/secrets/${service}`]],
       )
-      // The proxy may write, because it stores the certification authority that it makes.
+      // Only the proxy may write to its volume, because it stores its own certification authority there.
       if (service !== 'proxy') t.equal(secrets[0]?.[2], 'ro', service)
     }
     t.same(setup.services['make-secrets']?.network_mode, 'none')
@@ -118,7 +124,7 @@ for (const [name, setup] of Object.entries(setups)) {
   })
 
   t.test(
-    `in ${name} the client and the sandbox accept their settings, and their common settings are the same`,
+    `in ${name} the client and the sandbox accept their settings, and settings that both have are equal`,
     async t => {
       const { client, sandbox } = configsOf(t, setup)
       t.equal(client.clientId, sandbox.seed?.clientId)
@@ -138,7 +144,7 @@ for (const [name, setup] of Object.entries(setups)) {
 }
 
 t.test(
-  'the sandbox without the client starts empty and keeps no data, and LAB_TOKEN must be set in the environment',
+  'compose.sandbox.yaml starts an empty sandbox that keeps no data after a stop, and requires LAB_TOKEN',
   async t => {
     t.strictSame(Object.keys(alone.services), ['sandbox'])
     const { environment, ports, tmpfs, volumes, restart } = alone.services.sandbox!
@@ -148,19 +154,19 @@ t.test(
     t.equal(config.lab?.token?.reveal(), 'value-of-LAB_TOKEN-in-the-environment')
     t.throws(() => readSandboxConfig({ ...environment, LAB_TOKEN: '' }), /LAB_TOKEN is missing/)
     t.equal(config.databaseUrl.reveal(), 'sqlite::memory:')
-    // The file of an in-memory database is in the folder for temporary files. The rest of the disk is read-only.
+    // The in-memory database has its file in /tmp, the folder for temporary files. The rest of the disk is read-only.
     t.strictSame([tmpfs, volumes, restart], [['/tmp'], undefined, undefined])
     for (const url of [config.portalUrl, config.apiUrl, config.lab?.urls[0] ?? ''])
       t.ok(ports?.includes(`127.0.0.1:${new URL(url).port}:${new URL(url).port}`), url)
   },
 )
 
-t.test('PS-06: the sandbox accepts the visitor’s address only from the proxy', t => {
+t.test('PS-06: in compose.scale.yaml, the sandbox accepts the visitor’s address only from the proxy', t => {
   const { sandbox, proxy, ...others } = scaled.services
   const address = proxy?.networks && !Array.isArray(proxy.networks) && proxy.networks.default?.ipv4_address
   t.match(address, /^\d+\.\d+\.\d+\.2$/)
   t.strictSame(configsOf(t, scaled).sandbox.trustedProxies, [address])
-  // The range of the default network keeps other containers from getting the proxy's address.
+  // The default network gives addresses only from this range, so no other container can get the address of the proxy.
   t.match(scaled.networks?.default, { ipam: { config: [{ subnet: /\.0\/24$/, ip_range: /\.128\/25$/ }] } })
   t.match(sandbox?.networks, ['default', 'store'])
   for (const [name, { networks }] of Object.entries(others)) t.ok(!networks || Array.isArray(networks), name)
@@ -169,7 +175,7 @@ t.test('PS-06: the sandbox accepts the visitor’s address only from the proxy',
 })
 
 t.test(
-  'the second file runs two clients and two sandboxes behind a proxy with TLS, and publishes only the proxy',
+  'compose.scale.yaml runs two clients and two sandboxes behind a proxy with TLS, and publishes only the port of the proxy',
   async t => {
     const { client, sandbox, proxy } = scaled.services
     t.match([client, sandbox], [{ scale: 2 }, { scale: 2 }])
@@ -197,7 +203,7 @@ t.test(
   },
 )
 
-t.test('each secret is random, is made once, and is readable only for its owner', async t => {
+t.test('make-secrets makes each secret only once, each secret is random, and only its owner can read it', async t => {
   const { folder, read, password, labToken } = newSecrets(t)
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
@@ -225,7 +231,7 @@ t.test('each secret is random, is made once, and is readable only for its owner'
   t.equal(labToken, read('sandbox/LAB_TOKEN'))
 })
 
-t.test('make-secrets says how to sign in, and how to open the laboratory if the file starts a laboratory', async t => {
+t.test('make-secrets prints how to sign in, and if there is a laboratory, how to open it', async t => {
   const { folder, password, labToken } = newSecrets(t)
   const told = ({ services }: Compose) => {
     const { PUBLIC_URL = '', SEED_USER_EMAIL = '', LAB_URL = '' } = services['make-secrets']!.environment!
@@ -240,7 +246,7 @@ t.test('make-secrets says how to sign in, and how to open the laboratory if the 
   t.notMatch(told(scaled), /Lab/, 'two sandboxes have no laboratory')
 })
 
-t.test('an interrupted first start continues where it stopped', async t => {
+t.test('if the first start was interrupted, the next run of make-secrets makes the missing secrets', async t => {
   const whole = newSecrets(t)
   for (const lost of ['client/CLIENT_SECRET', 'sandbox/DATABASE_URL', 'sandbox/SEED_USER_PASSWORD']) {
     rmSync(join(whole.folder, lost))

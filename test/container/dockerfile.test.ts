@@ -1,4 +1,4 @@
-// Tests of the Dockerfile, which need no built image. The file image.test.ts checks the contents of the images.
+// Tests the Dockerfile without building an image. image.test.ts checks the contents of the images.
 import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
@@ -13,20 +13,23 @@ const texts = (target: string, name: string) =>
     .filter(instruction => instruction.name === name)
     .map(({ text }) => text)
 
-t.test('SC-07: every stage is built from one base, which a build argument pins by digest', async t => {
-  t.same(beforeStages, [{ name: 'ARG', text: 'NODE_IMAGE=docker.io/library/node:24-slim' }])
-  const outside = stages.filter(({ base }) => !stages.some(({ name }) => name === base))
-  t.ok(outside.length > 0)
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: the Dockerfile's own syntax
-  for (const { name, base } of outside) t.equal(base, '${NODE_IMAGE}', name)
-})
+t.test(
+  'SC-07: all stages of the Dockerfile have the same base image, and a build argument can pin this image by digest',
+  async t => {
+    t.same(beforeStages, [{ name: 'ARG', text: 'NODE_IMAGE=docker.io/library/node:24-slim' }])
+    const outside = stages.filter(({ base }) => !stages.some(({ name }) => name === base))
+    t.ok(outside.length > 0)
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the Dockerfile's own syntax
+    for (const { name, base } of outside) t.equal(base, '${NODE_IMAGE}', name)
+  },
+)
 
-t.test('docker build without a target builds the client', async t => {
+t.test('if docker build gets no target, it builds the client', async t => {
   t.equal(stages.at(-1)?.name, 'client')
 })
 
 t.test(
-  'SC-01, SC-05: the build downloads only packages from the lock file, and runs no scripts of packages',
+  'SC-01, SC-05: the build of an image downloads only packages from the lock file, and runs no scripts of packages',
   async t => {
     const commands = everything.filter(({ name }) => name === 'RUN').flatMap(({ text }) => text.split(/\s+&&\s+/))
     for (const command of commands) t.match(command, /^(npm|node|find|rm|install) /)
@@ -40,7 +43,7 @@ t.test(
   },
 )
 
-t.test('CT-03: only the files that the images need are sent to the builder', async t => {
+t.test('CT-03: only the files that the images need are sent to Docker for the build', async t => {
   const [first, ...rest] = readFileSync('.dockerignore', 'utf8')
     .split('\n')
     .filter(line => line && !line.startsWith('#'))
@@ -56,35 +59,35 @@ t.test('CT-03: only the files that the images need are sent to the builder', asy
 for (const target of targets) {
   const other = target === 'client' ? 'sandbox' : 'client'
 
-  t.test(`CT-01: the ${target} runs as a numeric user that is not root`, async t => {
+  t.test(`CT-01: in the image of the ${target}, the user is a number and not root`, async t => {
     t.match(texts(target, 'USER').at(-1), /^[1-9]\d*:[1-9]\d*$/)
   })
 
-  t.test(`CT-02: process 1 of the ${target} is node, without a shell or npm`, async t => {
+  t.test(`CT-02: the image of the ${target} starts node directly, without a shell or npm`, async t => {
     t.same(JSON.parse(texts(target, 'ENTRYPOINT').at(-1) ?? ''), ['node'])
     t.same(JSON.parse(texts(target, 'CMD').at(-1) ?? ''), [`src/${target}/main.ts`])
   })
 
-  t.test(`CT-05: the health check of the ${target} uses only programs in the image`, async t => {
+  t.test(`CT-05: the health check in the image of the ${target} uses only programs of the image`, async t => {
     const [healthCheck = ''] = texts(target, 'HEALTHCHECK')
     const [program, flag, script] = JSON.parse(healthCheck.slice(healthCheck.indexOf('['))) as string[]
     t.same([program, flag], ['node', '-e'])
     t.match(script, '/health/live')
   })
 
-  t.test(`the image of the ${target} has the labels that registries show`, async t => {
+  t.test(`the image of the ${target} has the labels that image registries show`, async t => {
     const labels = texts(target, 'LABEL').join(' ')
     for (const label of ['title', 'description', 'licenses', 'version', 'revision'])
       t.match(labels, `org.opencontainers.image.${label}=`)
   })
 
-  t.test(`the stages of the ${target} copy no file of the ${other}`, async t => {
+  t.test(`the Dockerfile copies no file of the ${other} into the image of the ${target}`, async t => {
     const files = texts(`${target}-files`, 'COPY').join('\n')
     t.match(files, `src/${target}`)
     t.notMatch(files, new RegExp(`(src|views)/${other}`))
   })
 
-  t.test(`the image of the ${target} gets the packages that it imports, and no others`, async t => {
+  t.test(`the image of the ${target} contains only the packages that the ${target} imports`, async t => {
     const whole = JSON.parse(readFileSync('package.json', 'utf8'))
     const sources = globSync(`src/${target}/**/*.ts`).map(path => readFileSync(path, 'utf8'))
     const { dependencies, devDependencies, scripts, version } = keepPackages(whole, sources)
@@ -99,7 +102,7 @@ for (const target of targets) {
 }
 
 t.test(
-  'the image of the suite is based on the sandbox, and runs the program that its first argument names',
+  'the image of the conformance suite contains the sandbox, and its first argument chooses the program to run',
   { skip: !targets.includes('sandbox') && 'this has no sandbox' },
   async t => {
     t.equal(stages.find(({ name }) => name === 'conformance')?.base, 'sandbox')
@@ -113,14 +116,14 @@ t.test(
   },
 )
 
-t.test('every dependency is imported, so one of the images contains it', async t => {
+t.test('every dependency in package.json is imported by a file in src', async t => {
   const whole = JSON.parse(readFileSync('package.json', 'utf8'))
-  // The demo is in no image, and may use packages for developers.
+  // The demo is left out here: it is in no image, and may use packages for developers.
   const sources = globSync('src/**/*.ts', { exclude: ['src/demo*.ts'] }).map(path => readFileSync(path, 'utf8'))
   t.same(Object.keys(keepPackages(whole, sources).dependencies), Object.keys(whole.dependencies).sort())
 })
 
-t.test('keep-packages.ts finds every form of import, and ignores imports of types only', async t => {
+t.test('keep-packages.ts finds every form of import, and ignores imports that import only types', async t => {
   const dependencies = { a: '1', '@b/c': '1', d: '1', e: '1', f: '1', '@g/h': '1' }
   const source = `
     import a from 'a'

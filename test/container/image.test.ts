@@ -1,5 +1,5 @@
-// Both images, built and run. If no image can be built, the tests are skipped with the reason, except in CI. Tests that
-// need no image are in dockerfile.test.ts.
+// Builds and runs the images. If no image can be built here, the tests are skipped and say why, but in CI they fail.
+// Tests that need no image are in dockerfile.test.ts.
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -19,7 +19,7 @@ t.setTimeout(600_000)
 if (skip) t.comment(`no image is built: ${skip}`)
 
 const images: Partial<Record<string, Image>> = {}
-/** Each image is built once for all tests of this file. */
+/** Builds each image once for all tests of this file. */
 function imageOf(target: string): Image {
   images[target] ??= buildImage(t, target)
   return images[target]
@@ -29,7 +29,7 @@ type Component = { name: string; version: string }
 
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 
-/** Runs the image's own health check, the command in `Healthcheck.Test`. */
+/** Runs the health check of an image: the command in `Healthcheck.Test`. */
 async function isHealthy([, , ...args]: string[], environment: Record<string, string>): Promise<boolean> {
   return promisify(execFile)(process.execPath, args, { env: environment }).then(
     () => true,
@@ -40,57 +40,61 @@ async function isHealthy([, , ...args]: string[], environment: Record<string, st
 for (const target of ['client', 'sandbox'] as const) {
   const other = target === 'client' ? 'sandbox' : 'client'
 
-  t.test(`CT-03, SC-02: the image of the ${target} contains only its files and its packages`, { skip }, async t => {
-    const { root } = imageOf(target)
-    const files = filesOf(join(root, 'app'))
-    const own = files.filter(path => !path.startsWith('node_modules/'))
-    const expected = [
-      'package.json',
-      ...globSync(['LICENSE', `src/${target}/**/*`, `views/${target}/**/*`]),
-      ...(target === 'sandbox' ? ['docker/make-secrets.ts', ...globSync('src/conformance/**/*')] : []),
-    ].filter(path => statSync(path).isFile())
-    t.same(own, expected.sort())
-    for (const file of own.filter(file => file !== 'package.json'))
-      t.equal(hashOf(join(root, 'app', file)), hashOf(file), file)
-    t.notMatch(readFileSync(join(root, 'app/package.json'), 'utf8'), `"${other}`)
+  t.test(
+    `CT-03, SC-02: the image of the ${target} contains only files of the ${target} and the packages that it needs`,
+    { skip },
+    async t => {
+      const { root } = imageOf(target)
+      const files = filesOf(join(root, 'app'))
+      const own = files.filter(path => !path.startsWith('node_modules/'))
+      const expected = [
+        'package.json',
+        ...globSync(['LICENSE', `src/${target}/**/*`, `views/${target}/**/*`]),
+        ...(target === 'sandbox' ? ['docker/make-secrets.ts', ...globSync('src/conformance/**/*')] : []),
+      ].filter(path => statSync(path).isFile())
+      t.same(own, expected.sort())
+      for (const file of own.filter(file => file !== 'package.json'))
+        t.equal(hashOf(join(root, 'app', file)), hashOf(file), file)
+      t.notMatch(readFileSync(join(root, 'app/package.json'), 'utf8'), `"${other}`)
 
-    const installed = files
-      .filter(path => /^node_modules\/(.+\/node_modules\/)?(@[^/]+\/)?[^/]+\/package\.json$/.test(path))
-      .map(path => dirname(path))
-    // Both npm commands fail if a package is missing or not needed.
-    const npm = (...args: string[]) => execFileSync('npm', args, { cwd: join(root, 'app'), encoding: 'utf8' })
-    const listed = npm('ls', '--all', '--parseable').trim().split('\n').slice(1)
-    t.same(new Set(installed), new Set(listed.map(path => relative(join(root, 'app'), path))))
-    const { components } = JSON.parse(npm('sbom', '--sbom-format=cyclonedx')) as { components: Component[] }
-    // A package that is installed in two places is one component.
-    const named = (all: Component[]) => [...new Set(all.map(({ name, version }) => `${name}@${version}`))].sort()
-    t.same(named(components), named(installed.map(path => readJson(join(root, 'app', path, 'package.json')))))
-    const locked = readJson('package-lock.json').packages
-    for (const path of installed) {
-      t.equal(readJson(join(root, 'app', path, 'package.json')).version, locked[path]?.version, path)
-      t.notOk(locked[path]?.dev, path)
-    }
+      const installed = files
+        .filter(path => /^node_modules\/(.+\/node_modules\/)?(@[^/]+\/)?[^/]+\/package\.json$/.test(path))
+        .map(path => dirname(path))
+      // Both npm commands below fail if a package is missing or not needed.
+      const npm = (...args: string[]) => execFileSync('npm', args, { cwd: join(root, 'app'), encoding: 'utf8' })
+      const listed = npm('ls', '--all', '--parseable').trim().split('\n').slice(1)
+      t.same(new Set(installed), new Set(listed.map(path => relative(join(root, 'app'), path))))
+      const { components } = JSON.parse(npm('sbom', '--sbom-format=cyclonedx')) as { components: Component[] }
+      // If a package is installed in two places, it is still one component.
+      const named = (all: Component[]) => [...new Set(all.map(({ name, version }) => `${name}@${version}`))].sort()
+      t.same(named(components), named(installed.map(path => readJson(join(root, 'app', path, 'package.json')))))
+      const locked = readJson('package-lock.json').packages
+      for (const path of installed) {
+        t.equal(readJson(join(root, 'app', path, 'package.json')).version, locked[path]?.version, path)
+        t.notOk(locked[path]?.dev, path)
+      }
 
-    for (const path of filesOf(join(root, 'app/node_modules')))
-      t.notMatch(path, /(^|\/)(test|tests|__tests__|docs|\.git)\/|\.(test\.[cm]?js|ts|map|env)$/, path)
-    for (const path of [
-      'usr/local/bin/npm',
-      'usr/local/bin/npx',
-      'usr/local/bin/corepack',
-      'usr/local/lib/node_modules',
-      'root/.npm',
-      'root/.npmrc',
-      'build',
-    ])
-      t.notOk(statSync(join(root, path), { throwIfNoEntry: false }), path)
-    const bytes = files.reduce((sum, path) => sum + statSync(join(root, 'app', path)).size, 0)
-    // The sizes that docs/container.md promises.
-    const promised = target === 'client' ? 5_000_000 : 10_000_000
-    t.ok(bytes < promised, `all files together must have less than ${promised} bytes, and have ${bytes}`)
-  })
+      for (const path of filesOf(join(root, 'app/node_modules')))
+        t.notMatch(path, /(^|\/)(test|tests|__tests__|docs|\.git)\/|\.(test\.[cm]?js|ts|map|env)$/, path)
+      for (const path of [
+        'usr/local/bin/npm',
+        'usr/local/bin/npx',
+        'usr/local/bin/corepack',
+        'usr/local/lib/node_modules',
+        'root/.npm',
+        'root/.npmrc',
+        'build',
+      ])
+        t.notOk(statSync(join(root, path), { throwIfNoEntry: false }), path)
+      const bytes = files.reduce((sum, path) => sum + statSync(join(root, 'app', path)).size, 0)
+      // The largest sizes, as docs/container.md promises.
+      const promised = target === 'client' ? 5_000_000 : 10_000_000
+      t.ok(bytes < promised, `all files together must have less than ${promised} bytes, and have ${bytes}`)
+    },
+  )
 }
 
-/** Starts both containers on this machine's loopback. */
+/** Starts both containers. They listen on this machine's loopback addresses. */
 async function runBoth() {
   const [port, portalPort, apiPort] = await Promise.all([findFreePort(), findFreePort(), findFreePort()])
   const registration = { id: 'image-test', secret: 'a-client-credential-only-for-tests-0003' }
@@ -128,14 +132,14 @@ async function runBoth() {
 }
 
 let running: ReturnType<typeof runBoth> | undefined
-/** Both containers run for all tests of this file. The last test stops the containers. */
+/** Starts both containers once for all tests of this file. The test of CT-02 stops them. */
 function both() {
   running ??= runBoth()
   return running
 }
 
 t.test(
-  'CT-01: a person signs in through both containers, and creates an application',
+  'CT-01: if client and sandbox run as containers, a person can sign in and create an application',
   { skip: skip || browserSkip },
   async t => {
     const { publicUrl, person, containers } = await both()
@@ -156,7 +160,7 @@ t.test(
 )
 
 t.test(
-  'CT-01, CT-02: without rights and on a read-only disk, both containers are healthy, and end with 0 after SIGTERM',
+  'CT-01, CT-02: client and sandbox are healthy without root rights and on a read-only disk, and after SIGTERM they end with exit code 0',
   { skip },
   async t => {
     const { containers, environments } = await both()
@@ -175,7 +179,7 @@ t.test(
   },
 )
 
-t.test('the suite in its image can judge a client on the same machine', { skip }, async t => {
+t.test('the conformance suite in its image can check a client on the same machine', { skip }, async t => {
   const [port, portalPort, apiPort] = [await findFreePort(), await findFreePort(), await findFreePort()]
   const clientUrl = `http://localhost:${port}`
   const registration = { CLIENT_ID: 'image-test', CLIENT_SECRET: 'a-client-credential-only-for-tests-0003' }
@@ -191,7 +195,7 @@ t.test('the suite in its image can judge a client on the same machine', { skip }
   })
   t.teardown(() => client.kill())
   const { root, config } = imageOf('conformance')
-  // Programs that run containers add this file.
+  // A program that runs containers would add this file.
   writeFileSync(join(root, 'etc/hosts'), '127.0.0.1 localhost\n::1 localhost\n')
   const variables = [...config.Env, ...Object.entries(registration).map(([name, value]) => `${name}=${value}`)]
   const ports = ['--portal-port', `${portalPort}`, '--api-port', `${apiPort}`]

@@ -1,5 +1,5 @@
-// Both programs as a container runs them: without outgoing connections, with limited memory, with wrong settings, and
-// at a stop.
+// Runs client and sandbox as processes, in the same way as a container: without outgoing connections, with limited
+// memory, and with wrong settings. Also tests how they stop.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { giveTokens, startScriptedPlatform } from '../client/support/scripted-pl
 import { findFreePort } from '../support/free-port.ts'
 import { instructionsOf, readDockerfile } from './support/read-dockerfile.ts'
 
-// Hashing passwords takes long on a busy machine.
+// On a busy machine, the sandbox needs much time to hash passwords.
 t.setTimeout(120_000)
 
 const watch = fileURLToPath(new URL('support/watch-process.ts', import.meta.url))
@@ -22,17 +22,20 @@ const limitKiB = 256 * 1024
 const registration = { id: 'process-test', secret: 'a-client-credential-only-for-tests-0004' }
 const person = { email: 'developer@example.test', password: 'correct horse battery staple' }
 
-/** A compile cache. The images have none, so a test that measures the memory does not use the cache. */
+/**
+ * A compile cache, so that the processes start faster. The images have no such cache, so tests that measure the memory
+ * do not use it.
+ */
 const quickStart = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 
-/** The environment variables that the image sets. */
+/** Returns the environment variables that the image of the client or the sandbox sets. */
 function imageEnvironment(part: string): Record<string, string> {
   const { stages } = readDockerfile('Dockerfile')
   const lines = instructionsOf(stages, part).filter(({ name }) => name === 'ENV')
   return Object.fromEntries(lines.map(({ text }) => text.split('=', 2)))
 }
 
-/** Runs the program with these settings, and without the environment of this machine. */
+/** Runs the client or the sandbox with these settings, and without the environment variables of this machine. */
 function start(t: Test, part: 'client' | 'sandbox', settings: Record<string, string>) {
   const child = spawn(process.execPath, ['--import', watch, `src/${part}/main.ts`], {
     env: { ...imageEnvironment(part), HOST: 'localhost', ...settings },
@@ -51,7 +54,7 @@ function start(t: Test, part: 'client' | 'sandbox', settings: Record<string, str
         if (child.exitCode !== null) throw new Error(`It ended early: ${output}`)
       }
     },
-    /** Resolves to the exit code, and to the most memory that the process has used. */
+    /** Resolves to the exit code and the largest memory use of the process. */
     async stop() {
       child.kill('SIGTERM')
       const [code] = await ended
@@ -99,8 +102,8 @@ async function startSandbox(t: Test, clientUrl = 'http://localhost:3000', settin
 }
 
 /**
- * Stops the program like a container. Checks that the program ends with 0, and that it used no more memory than
- * compose.yaml allows.
+ * Stops the program in the same way as a container. Checks that its exit code is 0, and that it used no more memory
+ * than compose.yaml allows.
  */
 async function endsWithinLimit(t: Test, { stop }: { stop: () => Promise<{ code: number | null; peakKiB: number }> }) {
   const { code, peakKiB } = await stop()
@@ -108,7 +111,7 @@ async function endsWithinLimit(t: Test, { stop }: { stop: () => Promise<{ code: 
   t.ok(peakKiB < limitKiB, `${Math.round(peakKiB / 1024)} MiB at most`)
 }
 
-/** Opens a page like a browser. `fetch` would not allow these Sec-Fetch headers. */
+/** Opens a page with the headers of a browser. With `fetch`, the test could not set these Sec-Fetch headers. */
 async function visit(url: string, cookie = '') {
   const headers = {
     'sec-fetch-site': 'same-origin',
@@ -126,7 +129,7 @@ async function visit(url: string, cookie = '') {
   }
 }
 
-/** A login up to the callback, as the portal would send the browser there. */
+/** Begins a login and opens the callback, to which the portal would redirect the browser. */
 async function comeBack(publicUrl: string) {
   const start = await visit(`${publicUrl}/login`)
   const state = new URL(start.location).searchParams.get('state') ?? ''
@@ -134,7 +137,7 @@ async function comeBack(publicUrl: string) {
   return visit(`${publicUrl}/exchangeToken?${query}`, start.cookie)
 }
 
-/** Sends spaces until the other side closes the connection. */
+/** Answers with JSON that never ends: sends spaces until the client closes the connection. */
 function sendWithoutEnd(_request: unknown, response: ServerResponse): void {
   const megabyte = Buffer.alloc(1024 * 1024, ' ')
   response.writeHead(200, { 'content-type': 'application/json' })
@@ -147,7 +150,7 @@ function sendWithoutEnd(_request: unknown, response: ServerResponse): void {
 }
 
 t.test(
-  'SC-05: both programs start and show their pages without outgoing connections, and load nothing from other sites',
+  'SC-05: client and sandbox start and show their pages without outgoing connections, and their pages load nothing from other sites',
   async t => {
     const port = await findFreePort()
     const sandbox = await startSandbox(t, `http://localhost:${port}`, quickStart)
@@ -167,34 +170,40 @@ t.test(
   },
 )
 
-t.test('SC-05: watch-process.ts, which the previous test uses, refuses an outgoing connection', async t => {
+t.test('SC-05: the support file watch-process.ts refuses an outgoing connection of the client', async t => {
   const client = await startClient(t, { LOGIN_URL: 'https://portal.example', ...quickStart })
   await visit(`${client.publicUrl}/login`)
   t.match(client.output(), 'refused to connect to portal.example')
 })
 
-t.test('CT-02, CT-04: if 64 logins at once get endless token responses, the client stays within 256 MiB', async t => {
-  const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': sendWithoutEnd })
-  const client = await startClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
-  const pages = await Promise.all(Array.from({ length: 64 }, () => comeBack(client.publicUrl)))
-  t.same(new Set(pages.map(({ status }) => status)), new Set([502]))
-  await endsWithinLimit(t, client)
-})
+t.test(
+  'CT-02, CT-04: if 64 logins get endless token responses at the same time, the client needs less than 256 MiB',
+  async t => {
+    const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': sendWithoutEnd })
+    const client = await startClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
+    const pages = await Promise.all(Array.from({ length: 64 }, () => comeBack(client.publicUrl)))
+    t.same(new Set(pages.map(({ status }) => status)), new Set([502]))
+    await endsWithinLimit(t, client)
+  },
+)
 
-t.test('CT-02, CT-04: if 4 visitors at once get endless lists, the client stays within 256 MiB', async t => {
-  const platform = await startScriptedPlatform(t, {
-    'POST /api/exchangeToken': giveTokens(),
-    'GET /apps/v1': sendWithoutEnd,
-  })
-  const client = await startClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
-  const { cookie } = await comeBack(client.publicUrl)
-  const list = () => visit(`${client.publicUrl}/applications`, cookie)
-  const pages = await Promise.all(Array.from({ length: 4 }, list))
-  t.same(new Set(pages.map(({ status }) => status)), new Set([502]))
-  await endsWithinLimit(t, client)
-})
+t.test(
+  'CT-02, CT-04: if 4 requests get endless lists from the API at the same time, the client needs less than 256 MiB',
+  async t => {
+    const platform = await startScriptedPlatform(t, {
+      'POST /api/exchangeToken': giveTokens(),
+      'GET /apps/v1': sendWithoutEnd,
+    })
+    const client = await startClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
+    const { cookie } = await comeBack(client.publicUrl)
+    const list = () => visit(`${client.publicUrl}/applications`, cookie)
+    const pages = await Promise.all(Array.from({ length: 4 }, list))
+    t.same(new Set(pages.map(({ status }) => status)), new Set([502]))
+    await endsWithinLimit(t, client)
+  },
+)
 
-t.test('CT-02, CT-04: during 200 sign-ins at once, the sandbox stays within 256 MiB', async t => {
+t.test('CT-02, CT-04: if 200 people sign in at the same time, the sandbox needs less than 256 MiB', async t => {
   const sandbox = await startSandbox(t)
   const body = new URLSearchParams({
     ...person,
@@ -208,36 +217,39 @@ t.test('CT-02, CT-04: during 200 sign-ins at once, the sandbox stays within 256 
     Array.from({ length: 200 }, () => fetch(`${sandbox.portalUrl}/api/authorize`, { method: 'POST', body })),
   )
   const statuses = answers.map(({ status }) => status)
-  // The status is 403 because the password was right and consent was never given.
+  // The status 403 means that the password was right, but the person has not given consent.
   t.same(new Set(statuses), new Set([403, 503]))
   await endsWithinLimit(t, sandbox)
 })
 
-t.test('CT-08: with wrong settings the sandbox ends at once, and names each setting without its value', async t => {
-  const wrong = {
-    HOST: 'hunter 2',
-    PORTAL_PORT: 'hunter2',
-    API_PORT: '65536',
-    PRESTOP_DELAY: 'hunter2',
-    PORTAL_URL: 'http://hunter2.example',
-    API_URL: 'hunter2',
-    DATABASE_URL: 'mysql://hunter2',
-    SEED_CLIENT_ID: 'hunter 2',
-    SEED_CLIENT_SECRET: 'hunter2',
-    SEED_REDIRECT_URIS: 'http://hunter2.example/exchangeToken',
-    SEED_USER_EMAIL: 'hunter2',
-    SEED_USER_PASSWORD: 'hunter2',
-    LOG_LEVEL: 'hunter2',
-  }
-  const files = {
-    DATABASE_URL_FILE: '/hunter2',
-    SEED_CLIENT_SECRET_FILE: '/hunter2',
-    SEED_USER_PASSWORD_FILE: '/hunter2',
-  }
-  for (const settings of [wrong, files]) {
-    const { ended, output } = start(t, 'sandbox', { ...settings, ...quickStart })
-    t.same(await ended, [1, null])
-    for (const name of Object.keys(settings)) t.match(output(), new RegExp(`^ +${name}\\b`, 'm'), name)
-    t.notMatch(output(), /hunter|^ +at /m)
-  }
-})
+t.test(
+  'CT-08: if settings are wrong, the sandbox ends at once, and names each wrong setting without its value',
+  async t => {
+    const wrong = {
+      HOST: 'hunter 2',
+      PORTAL_PORT: 'hunter2',
+      API_PORT: '65536',
+      PRESTOP_DELAY: 'hunter2',
+      PORTAL_URL: 'http://hunter2.example',
+      API_URL: 'hunter2',
+      DATABASE_URL: 'mysql://hunter2',
+      SEED_CLIENT_ID: 'hunter 2',
+      SEED_CLIENT_SECRET: 'hunter2',
+      SEED_REDIRECT_URIS: 'http://hunter2.example/exchangeToken',
+      SEED_USER_EMAIL: 'hunter2',
+      SEED_USER_PASSWORD: 'hunter2',
+      LOG_LEVEL: 'hunter2',
+    }
+    const files = {
+      DATABASE_URL_FILE: '/hunter2',
+      SEED_CLIENT_SECRET_FILE: '/hunter2',
+      SEED_USER_PASSWORD_FILE: '/hunter2',
+    }
+    for (const settings of [wrong, files]) {
+      const { ended, output } = start(t, 'sandbox', { ...settings, ...quickStart })
+      t.same(await ended, [1, null])
+      for (const name of Object.keys(settings)) t.match(output(), new RegExp(`^ +${name}\\b`, 'm'), name)
+      t.notMatch(output(), /hunter|^ +at /m)
+    }
+  },
+)

@@ -1,4 +1,4 @@
-// The sources of the code that runs: the lock file, the workflow, and code that is loaded at run time.
+// Checks where the code that runs comes from: the lock file, the workflow, and code that is loaded at run time.
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -24,7 +24,8 @@ type Workflow = {
 }
 
 /**
- * The oldest versions that SC-03 allows, by major version. Dependabot proposes newer ones; this list works without a network.
+ * The oldest versions that SC-03 allows, one for each major version. Dependabot proposes newer versions. The test uses
+ * this list, because the list works without a network.
  */
 const floors: Record<string, string[]> = {
   fastify: ['5.12.6'],
@@ -36,8 +37,9 @@ const floors: Record<string, string[]> = {
 }
 
 /**
- * Undefined if the version is high enough, or the package is not on the list. If the list has no floor for a major
- * version, that version must be newer than every floor of the package.
+ * Returns a sentence if the version is too old. Returns undefined if the version is new enough, or if the package is
+ * not in the list. If the list contains no version with the same major number, the version must be newer than all
+ * versions in the list.
  */
 function tooOld(name: string, version: string): string | undefined {
   const known = floors[name]
@@ -59,7 +61,7 @@ t.test('SC-01: the lock file pins every package by hash, and every dependency ha
 })
 
 t.test(
-  'SC-02: docs/design/dependencies.md has a line for every direct dependency, and every package has an allowed licence',
+  'SC-02: docs/design/dependencies.md lists every direct dependency, and every package in production has an allowed licence',
   async t => {
     const reasons = read('docs/design/dependencies.md')
     for (const name of Object.keys(manifest.dependencies)) t.ok(reasons.includes(`\`${name}\``), name)
@@ -68,31 +70,28 @@ t.test(
   },
 )
 
-t.test(
-  'SC-03, SC-04: every package of production has at least the version that the list of known vulnerabilities requires',
-  async t => {
-    const node = installed.filter(([path]) => path === 'node_modules/node')
-    t.equal(node.length, 1)
-    for (const [path, { version }] of [...inProduction, ...node])
-      t.equal(tooOld(path.replace(/^.*node_modules\//, ''), version), undefined, path)
-    for (const [name, [first = '']] of Object.entries(floors)) {
-      t.equal(tooOld(name, first), undefined)
-      const [major, minor, patch] = first.split('.').map(Number) as [number, number, number]
-      t.match(tooOld(name, patch > 0 ? `${major}.${minor}.${patch - 1}` : `${major}.${minor - 1}.99`), /is older than/)
-      t.equal(tooOld(name, `${major}.${minor + 1}.0`), undefined)
-    }
-  },
-)
+t.test('SC-03, SC-04: no package in production has an old version with known vulnerabilities', async t => {
+  const node = installed.filter(([path]) => path === 'node_modules/node')
+  t.equal(node.length, 1)
+  for (const [path, { version }] of [...inProduction, ...node])
+    t.equal(tooOld(path.replace(/^.*node_modules\//, ''), version), undefined, path)
+  for (const [name, [first = '']] of Object.entries(floors)) {
+    t.equal(tooOld(name, first), undefined)
+    const [major, minor, patch] = first.split('.').map(Number) as [number, number, number]
+    t.match(tooOld(name, patch > 0 ? `${major}.${minor}.${patch - 1}` : `${major}.${minor - 1}.99`), /is older than/)
+    t.equal(tooOld(name, `${major}.${minor + 1}.0`), undefined)
+  }
+})
 
 t.test(
-  'SC-04: no check asks a registry for known vulnerabilities, because not every registry supports this',
+  'SC-04: CI does not ask a registry for known vulnerabilities, because not every registry can answer',
   async t => {
     for (const path of ['package.json', '.ci/run', workflowPath, 'Dockerfile'])
       t.notMatch(read(path), /npm audit|audit-level/, path)
   },
 )
 
-t.test('SC-05: no package of production has an install script', async t => {
+t.test('SC-05: no package in production has an install script', async t => {
   t.same(
     inProduction.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path),
     [],
@@ -100,7 +99,7 @@ t.test('SC-05: no package of production has an install script', async t => {
 })
 
 t.test(
-  'SC-05: no page, style or script loads a resource from another site, and no code is loaded from the network',
+  'SC-05: no page, style sheet or script loads a file from another site, and no program loads code from the network',
   async t => {
     const views = globSync('views/**/*.{eta,css,js}')
     t.ok(views.length > 10)
@@ -113,22 +112,25 @@ t.test(
   },
 )
 
-t.test('SC-07: actions are pinned by commit, images by digest, and all jobs use the same base image', async t => {
-  const actions = steps.flatMap(({ uses }) => uses ?? [])
-  t.ok(actions.length > 2)
-  for (const action of actions) t.match(action, /^actions\/[\w-]+@[0-9a-f]{40}$/)
-  for (const line of read(workflowPath)
-    .split('\n')
-    .filter(line => line.includes('uses:')))
-    t.match(line, / # v\d+\.\d+\.\d+$/)
-  t.match(workflow.env.NODE_IMAGE, /^docker\.io\/library\/node@sha256:[0-9a-f]{64}$/)
-  for (const [name, { container }] of Object.entries(workflow.jobs))
-    if (container) t.equal(container.image, workflow.env.NODE_IMAGE, name)
-  t.match(steps.find(({ run }) => run?.includes('docker build'))?.run, '--build-arg "NODE_IMAGE=$NODE_IMAGE"')
-})
+t.test(
+  'SC-07: the CI workflow pins its actions by commit and its images by digest, and all jobs use the same base image',
+  async t => {
+    const actions = steps.flatMap(({ uses }) => uses ?? [])
+    t.ok(actions.length > 2)
+    for (const action of actions) t.match(action, /^actions\/[\w-]+@[0-9a-f]{40}$/)
+    for (const line of read(workflowPath)
+      .split('\n')
+      .filter(line => line.includes('uses:')))
+      t.match(line, / # v\d+\.\d+\.\d+$/)
+    t.match(workflow.env.NODE_IMAGE, /^docker\.io\/library\/node@sha256:[0-9a-f]{64}$/)
+    for (const [name, { container }] of Object.entries(workflow.jobs))
+      if (container) t.equal(container.image, workflow.env.NODE_IMAGE, name)
+    t.match(steps.find(({ run }) => run?.includes('docker build'))?.run, '--build-arg "NODE_IMAGE=$NODE_IMAGE"')
+  },
+)
 
 t.test(
-  'the workflow has only read access, stores no token, has time limits, and puts no expression into a shell command',
+  'the CI workflow has only read access, stores no token, limits the time of its jobs, and uses no expression in shell commands',
   async t => {
     t.same(workflow.permissions, { contents: 'read' })
     t.same(Object.keys(workflow.jobs), ['ci', 'image', 'matrix'])
@@ -146,7 +148,7 @@ t.test(
   },
 )
 
-t.test('the workflow runs .ci/run, and .ci/run runs every file that npm test leaves out', async t => {
+t.test('the CI workflow runs .ci/run, which runs all test files that npm test leaves out', async t => {
   t.ok(steps.some(({ run }) => run === '.ci/run'))
   const script = read('.ci/run')
   t.match(script, "npm test -- 'test/**/*.ci.ts' --exclude=test/container/compose.ci.ts")

@@ -1,5 +1,5 @@
-// Additional checks of a starter of each size: lint finds no problem, the starter starts, and its guide is right.
-// .ci/test-starter runs all tests of the starter without options.
+// Checks a starter for each combination of options, in addition to eject.test.ts: lint finds no problem, the starter
+// can be started, and its guide is right. .ci/test-starter runs all tests of the starter that is made without options.
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
@@ -14,7 +14,7 @@ import {
 
 t.setTimeout(600_000)
 
-/** Replaces the page of the bare client by the example of the guide. */
+/** Replaces the page of the bare client with the example product of the guide. */
 function beginAsTheGuideSays({ folder, read, run }: Project): void {
   for (const path of ['src/client/home.ts', 'src/client/home-texts.ts', 'test/client/home.test.ts'])
     rmSync(join(folder, path))
@@ -48,7 +48,7 @@ function beginAsTheGuideSays({ folder, read, run }: Project): void {
   run('npm', 'run', 'format')
 }
 
-/** The tests that start the client as a process, except those of the applications. */
+/** The test files that start the client as a process, except the tests of the pages for applications. */
 const ofProcesses = [
   ...globSync('test/client/{sign-in,web,upstream,operations}/**/*.test.ts').filter(path =>
     readFileSync(path, 'utf8').includes('spawn'),
@@ -59,7 +59,7 @@ const ofProcesses = [
 
 const guide = ['test/layout.test.ts', 'test/client/example/make-it-yours.test.ts']
 
-/** `part` lists the test files to run. eject.test.ts runs others. */
+/** `part` lists the test files to run. eject.test.ts runs other test files. */
 const sizes = [
   {
     options: ['--bare'],
@@ -67,7 +67,7 @@ const sizes = [
     check: ['validate'],
     part: [...guide, 'test/client/main.test.ts', 'test/client/sign-in/name.test.ts'],
   },
-  // Tests that start a process must pass even if the product has a required setting without a value.
+  // The tests that start the client must pass even if the product requires a setting that has no value.
   { options: [], begin: addRequiredSetting, check: ['types'], part: ['test/layout.test.ts', ...ofProcesses] },
   {
     options: ['--sandbox'],
@@ -80,7 +80,7 @@ const sizes = [
 
 for (const { options, begin, check, part } of sizes)
   t.test(
-    `npm run eject ${options.join(' ')} makes a client that has no lint errors, starts, and has a correct guide`,
+    `npm run eject ${options.join(' ')} makes a client without lint errors, which can be started and has a correct guide`,
     async t => {
       const project = copyProject(t)
       commitAll(project)

@@ -1,4 +1,5 @@
-// A starter of each size: its files, its types, its documents and its login. eject.ci.ts checks more.
+// Makes a starter with each combination of options, and checks its files, its types, its documents and its login.
+// eject.ci.ts checks more.
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
@@ -40,7 +41,10 @@ const never = [
   'test/conformance/clients/right-clients.ci.ts',
 ]
 
-/** `login` is a test file of the starter that signs in. `stop` is a test file that stops the client. */
+/**
+ * `stays` and `goes` are paths that the starter has and does not have. `login` is a test file of the starter that signs
+ * a visitor in, and `stop` is a test file that stops the client.
+ */
 const sizes = [
   {
     options: [],
@@ -70,7 +74,7 @@ const sizes = [
   },
 ]
 
-// tsc stores what it has checked, and checks only the files that are different in the next starter.
+// A cache for tsc, so that tsc checks only the files that differ from the previous starter.
 const checkedTypes = openFolder(t)
 
 for (const { options, stays, goes, login, stop } of sizes)
@@ -119,11 +123,11 @@ for (const { options, stays, goes, login, stop } of sizes)
       linkPackages(project)
       const ownTypes = join(project.folder, 'node_modules/.cache/types')
       cpSync(checkedTypes, ownTypes, { recursive: true })
-      // One checker takes two thirds of the processor time of tsc's usual four.
+      // By default, tsc uses four checkers. With one checker, it needs only two thirds of the processor time.
       const tsconfig = JSON.parse(read('tsconfig.json'))
       Object.assign(tsconfig.compilerOptions, { checkers: 1 })
       writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify(tsconfig))
-      // Without garbage collection tsc is faster and needs half a gigabyte of memory more.
+      // Without garbage collection, tsc is faster, but needs half a gigabyte more memory.
       const { status, output } = run('env', 'GOGC=off', 'node', '--run', 'types')
       t.equal(status, 0, `node --run types finds nothing: ${output}`)
       cpSync(ownTypes, checkedTypes, { recursive: true })
@@ -131,7 +135,7 @@ for (const { options, stays, goes, login, stop } of sizes)
     },
   )
 
-t.test('npm run eject refuses a missing name and unknown options before it changes anything', async t => {
+t.test('if the name is missing or an option is unknown, npm run eject prints an error and changes nothing', async t => {
   const { eject, has } = copyProject(t)
   for (const options of [[], ['--name', 'Not A Name'], ['--name', 'my-client', '--tiny']]) {
     const { status, output } = eject(...options)
@@ -142,39 +146,45 @@ t.test('npm run eject refuses a missing name and unknown options before it chang
   }
 })
 
-t.test('npm run eject in git changes nothing if npm is missing or changes are not committed', async t => {
-  const project = copyProject(t)
-  commitAll(project)
-  const before = listFiles(join(project.folder, 'src'))
-  const withoutNpm = ejectWith(project, { PATH: toolsWithoutNpm(t, project) })
-  t.equal(withoutNpm.status, 1)
-  t.match(withoutNpm.output, 'npm cannot be run')
-  t.same(listFiles(join(project.folder, 'src')), before)
-  t.equal(project.run('git', 'status', '--porcelain').output, '')
+t.test(
+  'in a git repository, npm run eject changes nothing if npm is missing or if there are uncommitted changes',
+  async t => {
+    const project = copyProject(t)
+    commitAll(project)
+    const before = listFiles(join(project.folder, 'src'))
+    const withoutNpm = ejectWith(project, { PATH: toolsWithoutNpm(t, project) })
+    t.equal(withoutNpm.status, 1)
+    t.match(withoutNpm.output, 'npm cannot be run')
+    t.same(listFiles(join(project.folder, 'src')), before)
+    t.equal(project.run('git', 'status', '--porcelain').output, '')
 
-  project.run('touch', 'src/new.ts')
-  const { status, output } = project.eject('--name', 'my-client')
-  t.equal(status, 1)
-  t.match(output, 'Commit the changes first')
-  t.ok(project.has('src/sandbox'))
-})
+    project.run('touch', 'src/new.ts')
+    const { status, output } = project.eject('--name', 'my-client')
+    t.equal(status, 1)
+    t.match(output, 'Commit the changes first')
+    t.ok(project.has('src/sandbox'))
+  },
+)
 
-t.test('npm run eject outside git keeps a copy of everything that it removes or changes, and says where', async t => {
-  const { eject, read, has, folder } = copyProject(t)
-  const before = ['README.md', 'package.json', 'src/sandbox/app.ts', 'docs/operations.md'].map(
-    path => [path, read(path)] as const,
-  )
-  const { status, output } = eject('--name', 'my-client')
-  t.equal(status, 0, output)
-  t.match(output, 'kept in data/left-behind')
-  t.notOk(has('src/sandbox'))
-  for (const [path, text] of before) t.equal(read(`data/left-behind/${path}`), text, path)
-  t.same(readdirSync(join(folder, 'data')), ['left-behind'], 'the folder must contain nothing else')
-})
+t.test(
+  'without a git repository, npm run eject copies all files that it removes or changes, and says where the copies are',
+  async t => {
+    const { eject, read, has, folder } = copyProject(t)
+    const before = ['README.md', 'package.json', 'src/sandbox/app.ts', 'docs/operations.md'].map(
+      path => [path, read(path)] as const,
+    )
+    const { status, output } = eject('--name', 'my-client')
+    t.equal(status, 0, output)
+    t.match(output, 'kept in data/left-behind')
+    t.notOk(has('src/sandbox'))
+    for (const [path, text] of before) t.equal(read(`data/left-behind/${path}`), text, path)
+    t.same(readdirSync(join(folder, 'data')), ['left-behind'], 'the folder must contain nothing else')
+  },
+)
 
 /**
- * Obstacles of the command, how to cause each of them, and the message of the command. `breakIt` returns environment
- * variables.
+ * The reasons why the command cannot finish. `breakIt` causes the problem, and returns environment variables for the
+ * command. `says` is the message of the command.
  */
 const obstacles: {
   what: string
@@ -234,7 +244,7 @@ const obstacles: {
     says: /data[\s\S]*Nothing was changed/,
   },
   {
-    // Examples are a full disk, or on Windows a folder that another program uses.
+    // This happens if the disk is full. On Windows it also happens if another program uses the folder.
     what: 'a rename fails in the middle',
     breakIt: ({ folder }) => {
       writeFileSync(
@@ -256,29 +266,33 @@ syncBuiltinESMExports()
   },
 ]
 
-t.test('npm run eject changes nothing if it cannot finish, says why, and works after the cause is removed', async t => {
-  const project = copyProject(t)
-  const { folder } = project
-  const whole = listFiles(folder)
-  for (const { what, breakIt, says, options = [] } of obstacles) {
-    const variables = breakIt(project, toolsWithoutNpm(t, project))
-    const before = listFiles(folder)
-    const { status, output } = ejectWith(project, variables, ...options)
-    t.equal(status, 1, what)
-    t.match(output, says)
-    t.notMatch(output, /^ +at /m, 'the output must contain no stack trace')
-    t.same(listFiles(folder), before, 'no file may change')
+t.test(
+  'if npm run eject cannot finish, it changes nothing and says why, and it works after the cause is removed',
+  async t => {
+    const project = copyProject(t)
+    const { folder } = project
+    const whole = listFiles(folder)
+    for (const { what, breakIt, says, options = [] } of obstacles) {
+      const variables = breakIt(project, toolsWithoutNpm(t, project))
+      const before = listFiles(folder)
+      const { status, output } = ejectWith(project, variables, ...options)
+      t.equal(status, 1, what)
+      t.match(output, says)
+      t.notMatch(output, /^ +at /m, 'the output must contain no stack trace')
+      t.same(listFiles(folder), before, 'no file may change')
 
-    for (const path of Object.keys(before).filter(path => !(path in whole)))
-      rmSync(join(folder, path), { recursive: true, force: true })
-    for (const [path, text] of Object.entries(whole)) if (before[path] !== text) writeFileSync(join(folder, path), text)
-  }
-  const { status, output } = project.eject('--name', 'my-client')
-  t.equal(status, 0, output)
-  t.notOk(project.has('src/sandbox'))
-})
+      for (const path of Object.keys(before).filter(path => !(path in whole)))
+        rmSync(join(folder, path), { recursive: true, force: true })
+      for (const [path, text] of Object.entries(whole))
+        if (before[path] !== text) writeFileSync(join(folder, path), text)
+    }
+    const { status, output } = project.eject('--name', 'my-client')
+    t.equal(status, 0, output)
+    t.notOk(project.has('src/sandbox'))
+  },
+)
 
-t.test('npm run eject keeps settings, packages and data', async t => {
+t.test('npm run eject does not change .env, node_modules and data', async t => {
   const project = copyProject(t)
   const { folder, read, has } = project
   commitAll(project)
@@ -300,7 +314,7 @@ t.test('npm run eject keeps settings, packages and data', async t => {
   t.ok(has('src/sandbox'), 'git brings back the removed files')
 })
 
-t.test('on Windows npm run eject starts npm.cmd with a shell', async t => {
+t.test('on Windows, npm run eject starts npm.cmd in a shell', async t => {
   const project = copyProject(t)
   const bin = toolsWithoutNpm(t, project)
   const npm = project.run('which', 'npm').output.trim()
@@ -313,7 +327,7 @@ t.test('on Windows npm run eject starts npm.cmd with a shell', async t => {
   t.equal(JSON.parse(project.read('package-lock.json')).name, 'my-client')
 })
 
-/** A folder for PATH with every tool that eject calls, except npm. */
+/** Makes a folder for PATH. It contains every program that eject calls, except npm. */
 function toolsWithoutNpm(t: Test, { run }: Project): string {
   const bin = mkdtempSync(join(tmpdir(), 'tools-'))
   t.teardown(() => rmSync(bin, { recursive: true }))
@@ -326,7 +340,7 @@ function ejectWith({ run }: Project, variables: Record<string, string>, ...optio
   return run('env', ...pairs, process.execPath, 'scripts/eject.ts', '--name', 'my-client', ...options)
 }
 
-/** The content of the folder by path: the text of a file, or a note that it is a folder. */
+/** Returns the content of a folder by path: the text of each file, or a note that the path is a folder. */
 function listFiles(folder: string): Record<string, string> {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-// npm run upgrade: a starter that was made at one commit gets the changes up to another commit.
+// Tests npm run upgrade. A starter that was made from one commit gets all changes up to another commit.
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -11,9 +11,10 @@ t.setTimeout(600_000)
 const node = process.execPath
 
 /**
- * A repository with two commits: the first version of this project that has `npm run upgrade`, and the work tree with a
- * few more changes. A shallow clone of this project has no such first version. In a shallow clone, both commits contain
- * the files of the work tree.
+ * Makes a repository with two commits. The first commit contains the first version of this project that has `npm run
+ * upgrade`. The second commit contains the files of the work tree, with a few changes. If this project is a shallow
+ * clone, its history does not have the first version. In this case, the first commit also contains the files of the
+ * work tree.
  */
 function openReference(t: Test): Project {
   const reference = openProject(openFolder(t))
@@ -34,7 +35,7 @@ function openReference(t: Test): Project {
   change(reference, 'src/client/applications/list.ts', text => `${text}// A new last line of the product.\n`)
   change(reference, 'docs/operations.md', text => text.replace('# ', '# New '))
   rmSync(join(reference.folder, 'src/client/web/seal.ts'))
-  // The lock file has this package already, so no registry is needed.
+  // The lock file already contains set-cookie-parser, so npm needs no registry.
   write(reference, 'src/client/added.ts', "import 'find-my-way'\nimport 'set-cookie-parser'\n")
   changeManifest(reference, manifest => {
     const { packages } = JSON.parse(reference.read('package-lock.json'))
@@ -53,7 +54,7 @@ function openReference(t: Test): Project {
   return reference
 }
 
-/** A starter as its owner makes it: clone, eject, commit. */
+/** Makes a starter in the same way as its owner: clones, ejects and commits. */
 function makeStarter(t: Test, reference: Project, revision: string, ...options: string[]): Project {
   const starter = openProject(openFolder(t))
   starter.run('git', 'clone', '--quiet', reference.folder, '.')
@@ -64,7 +65,7 @@ function makeStarter(t: Test, reference: Project, revision: string, ...options: 
   return starter
 }
 
-/** Tests copy a starter of the same size and revision, because npm needs seconds to make one. */
+/** The starters, by revision and options. Tests copy a starter from here, because it takes seconds to make one. */
 const starters = new Map<string, Project>()
 
 function openStarter(test: Test, reference: Project, revision: string, ...options: string[]): Project {
@@ -132,7 +133,7 @@ const reference = openReference(t)
 
 for (const options of [[], ['--bare', '--sandbox']])
   t.test(
-    `an upgraded starter has the same files as a new starter of eject ${options.join(' ')} at the newer commit`,
+    `an upgraded starter has the same files as a new starter of the newer commit (npm run eject ${options.join(' ')})`,
     async t => {
       const starter = openStarter(t, reference, 'HEAD~1', ...options)
       const { yours, commit } = JSON.parse(starter.read('.starter.json'))
@@ -149,7 +150,8 @@ for (const options of [[], ['--bare', '--sandbox']])
       const upgraded = listFiles(starter)
       const isYours = (path: string) => yours.some((one: string) => path === one || path.startsWith(`${one}/`))
       const paths = new Set([...Object.keys(fresh), ...Object.keys(upgraded)].filter(path => !isYours(path)))
-      // The upgrade of the first version did not add to the owner's list.
+      // .starter.json is compared without its list "yours", because the upgrade script of the first version does not
+      // add paths to this list.
       paths.delete('.starter.json')
       const { yours: _, ...freshRecord } = JSON.parse(fresh['.starter.json']!)
       t.match(JSON.parse(upgraded['.starter.json']!), freshRecord)
@@ -168,7 +170,7 @@ for (const options of [[], ['--bare', '--sandbox']])
     },
   )
 
-t.test('an upgrade keeps what the owner has changed, added and removed', async t => {
+t.test('an upgrade keeps the changes of the owner, and the files that the owner has added or removed', async t => {
   const starter = openStarter(t, reference, 'HEAD~1')
   change(starter, 'src/client/app.ts', text => text.replace("name: 'Applications'", "name: 'Fleet'"))
   change(starter, 'src/client/upstream.ts', text => `// The owner's first line.\n${text}`)
@@ -190,7 +192,8 @@ t.test('an upgrade keeps what the owner has changed, added and removed', async t
   t.notMatch(starter.read('src/client/applications/list.ts'), 'A new last line')
   t.ok(starter.has('src/client/fleet/fleet.ts'))
   t.notOk(starter.has('docs/operations.md'))
-  // The starter runs its own upgrade script, which is older. The messages of this script differ from the current messages.
+  // The starter runs its own upgrade script. This script is older than the script in the work tree, and has other
+  // messages.
   t.match(output, /removed these[^\n]*:\n {2}docs\/operations\.md\n/)
   const { scripts, dependencies, devDependencies } = JSON.parse(starter.read('package.json')) as Manifest
   t.match(scripts.start, / --new$/)
@@ -200,7 +203,7 @@ t.test('an upgrade keeps what the owner has changed, added and removed', async t
   t.same(JSON.parse(starter.read('package-lock.json')).packages[''].dependencies, dependencies)
 })
 
-t.test('conflicts are marked in the files and listed, and git can undo the upgrade', async t => {
+t.test('an upgrade with conflicts marks them in the files and lists them, and git can undo the upgrade', async t => {
   const starter = openStarter(t, reference, 'HEAD~1')
   change(starter, 'src/client/upstream.ts', text => `${text}// The owner's last line.\n`)
   change(starter, 'src/client/web/seal.ts', text => `${text}// The owner's.\n`)
@@ -229,7 +232,7 @@ t.test('conflicts are marked in the files and listed, and git can undo the upgra
   t.same(listFiles(starter), before)
 })
 
-t.test('an upgrade that cannot finish says why, and changes nothing', async t => {
+t.test('if an upgrade cannot finish, it says why and changes nothing', async t => {
   const starter = openStarter(t, reference, 'HEAD~1')
   const shallow = openFolder(t)
   starter.run('git', 'clone', '--quiet', '--depth=1', `file://${reference.folder}`, shallow)
@@ -273,7 +276,7 @@ t.test('an upgrade that cannot finish says why, and changes nothing', async t =>
   const head = reference.run('git', 'rev-parse', 'HEAD').output.trim()
   for (const { what, folder = reference.folder, breakIt, says } of obstacles) {
     breakIt?.()
-    // For most obstacles the owner has committed everything.
+    // Except for three obstacles, the owner has committed everything.
     if (!/not committed|in the way|no record/.test(what)) commitAll(starter, what)
     const before = listFiles(starter)
     const { status: code, output } = upgrade(starter, folder)
@@ -291,7 +294,7 @@ t.test('an upgrade that cannot finish says why, and changes nothing', async t =>
   t.equal(upgrade(starter, reference.folder).status, 0, 'without the obstacles the upgrade must succeed')
 })
 
-/** A checkout of the first version only. */
+/** Makes a checkout of the first version. */
 function older(t: Test): string {
   const folder = openFolder(t)
   reference.run('git', 'clone', '--quiet', reference.folder, folder)

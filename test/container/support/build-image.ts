@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
-// Docker's own.
+// The time that "docker stop" waits.
 const graceMs = 10_000
 
 const base = 'docker.io/library/node:24-slim'
 
-/** Why no image can be built here. Undefined if images can be built. */
+/** Returns the reason why no image can be built here. Returns undefined if images can be built. */
 export function whyNoImage(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'images are built here as root on Linux only'
   try {
@@ -56,8 +56,8 @@ export function buildImage(t: Test, target: string, { isFresh = false } = {}): I
 }
 
 /**
- * If Node needs a certification authority of this machine to reach packages, npm in the build needs it, too. The
- * authority is not stored in the image.
+ * NODE_EXTRA_CA_CERTS names a certification authority that this machine needs to download packages. npm needs this
+ * authority during the build, too. The image does not contain it.
  */
 function volumesForNpm(t: Test): string[] {
   const authority = process.env.NODE_EXTRA_CA_CERTS
@@ -74,7 +74,8 @@ function buildah(...args: string[]): string {
 
 /**
  * Runs the image's own command as process 1, on a read-only disk, without capabilities, as a user that the image does
- * not contain. `writable` is a folder on an empty disk in memory. The container uses the network of this machine.
+ * not contain. The folder `writable` is empty, is in memory, and can be written to. The container uses the network of
+ * this machine.
  */
 export async function runImage(
   t: Test,
@@ -104,18 +105,19 @@ export async function runImage(
     if (outside.exitCode !== null) throw new Error(`The container ended early: ${output}`)
   }
   const pid = Number(readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8'))
-  // Kills the container's process 1. Process 1 does not end with the outer process, because its signal is lost when the
-  // user changes.
+  // Kills process 1 of the container. It does not end together with the outer process: the signal for this is lost when
+  // the user changes.
   t.teardown(async () => {
     if (outside.exitCode === null) process.kill(pid, 'SIGKILL')
     await ended
   })
   return {
     output: () => output,
-    /** The lines of /proc/1/status in the container. */
+    /** Returns the text of /proc/1/status in the container. */
     status: () => readFileSync(`/proc/${pid}/status`, 'utf8'),
     /**
-     * Stops like "docker stop": sends SIGTERM, and kills the process if it takes too long. Resolves to the exit code.
+     * Stops the container in the same way as "docker stop": sends SIGTERM, and kills the process if it does not end in
+     * time. Resolves to the exit code.
      */
     async stop(): Promise<number | null> {
       process.kill(pid, 'SIGTERM')

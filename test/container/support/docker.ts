@@ -10,12 +10,12 @@ import type { Test } from 'tap'
 import { readCompose } from './read-compose.ts'
 
 const base = 'docker.io/library/node:24-slim'
-/** Images that come from a registry, by service. */
+/** The services whose images come from a registry. */
 const foreign = ['database', 'proxy']
 
-/** Why the compose files cannot run here; undefined if they can. */
+/** Returns the reason why the compose files cannot run here. Returns undefined if they can. */
 export function whyNoCompose(): string | undefined {
-  // The tests end processes inside the containers.
+  // Root rights are needed, because the tests kill processes in the containers.
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'they are run as root on Linux only'
   try {
     execFileSync('docker', ['info'], { stdio: 'ignore' })
@@ -32,7 +32,7 @@ export function whyNoCompose(): string | undefined {
   return undefined
 }
 
-/** Resolves to the output of both streams. */
+/** Runs a docker command. Resolves to everything that the command has printed. */
 export async function docker(args: string[], environment: Record<string, string> = {}): Promise<string> {
   const { stdout, stderr } = await promisify(execFile)('docker', args, {
     env: { ...process.env, ...environment },
@@ -51,8 +51,9 @@ const hasImage = (name: string) =>
 export type StandIns = Partial<Record<string, string>>
 
 /**
- * Builds the images of all compose files. If an image of a registry is missing here ("docker compose pull" loads it), a
- * replacement is built. Resolves to a compose file for each replacement, by service.
+ * Builds the images of all compose files. If this machine does not have an image from a registry, a replacement is
+ * built ("docker compose pull" would download the image). Resolves to the compose files of the replacements, by
+ * service.
  */
 export async function buildImages(t: Test): Promise<StandIns> {
   const folder = mkdtempSync(join(tmpdir(), 'compose-'))
@@ -82,7 +83,7 @@ export async function buildImages(t: Test): Promise<StandIns> {
   return standIns
 }
 
-/** A test pulls no image. The test uses the base image of the other tests of images. */
+/** Tests download no image. If Docker does not have the base image, buildah gives its own copy to Docker. */
 async function bringBase(folder: string): Promise<void> {
   if (await hasImage(base)) return
   const archive = join(folder, 'base.tar')
@@ -90,7 +91,10 @@ async function bringBase(folder: string): Promise<void> {
   await docker(['load', '--input', archive])
 }
 
-/** If Node needs a certification authority of this machine to reach packages, so does npm in the build. */
+/**
+ * NODE_EXTRA_CA_CERTS names a certification authority that this machine needs to download packages. npm needs this
+ * authority during the build, too.
+ */
 async function makeBaseWithAuthority(folder: string): Promise<string> {
   const authority = process.env.NODE_EXTRA_CA_CERTS
   if (!authority) return base
@@ -107,7 +111,10 @@ async function makeBaseWithAuthority(folder: string): Promise<string> {
 
 export type Setup = ReturnType<typeof openSetup>
 
-/** A project of the compose files, and its commands. The test removes containers, networks and volumes. */
+/**
+ * Opens a Compose project with these files, and returns its commands. After the test, its containers, networks and
+ * volumes are removed.
+ */
 export function openSetup(t: Test, files: string[], environment: Record<string, string>) {
   const project = `test-${process.pid}-${Math.random().toString(36).slice(2)}`
   const options = ['--project-name', project, '--project-directory', '.', ...files.flatMap(file => ['--file', file])]
@@ -118,7 +125,7 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
   })
 
   const idsIn = (output: string) => output.split('\n').filter(Boolean)
-  /** The ids of a service's containers, also of those that have ended. */
+  /** Returns the ids of a service's containers, including containers that have ended. */
   const containersOf = async (service: string) => idsIn(await compose('ps', '--all', '--quiet', service))
 
   const psql = ['exec', '-T', 'database', 'sh', '-c']
@@ -131,12 +138,12 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
     containersOf,
     up: (...args: string[]) => compose('up', '--detach', '--no-build', ...args),
 
-    /** Docker's description of each container of the project. */
+    /** Returns Docker's description of each container of the project. */
     async inspectAll(): Promise<Inspected[]> {
       return JSON.parse(await docker(['inspect', ...idsIn(await compose('ps', '--all', '--quiet'))]))
     },
 
-    /** The address of a service's only container, in the first of its networks. */
+    /** Returns the address of a service's only container, in its first network. */
     async addressOf(service: string): Promise<string> {
       const [only] = await containersOf(service)
       const [known] = JSON.parse(await docker(['inspect', only!])) as Inspected[]
@@ -144,7 +151,7 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
     },
 
     query,
-    /** The log lines of all containers of a service. */
+    /** Returns the log lines of all containers of a service. */
     logOf: async (service: string) =>
       (await Promise.all((await containersOf(service)).map(id => docker(['logs', id])))).join(''),
 
@@ -153,7 +160,7 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
       throw new Error(`No container of ${service} has logged ${text}`)
     },
 
-    /** For each client container: the id that its first process has on this machine. */
+    /** Returns the process id of each client container on this machine. */
     async clientProcesses(): Promise<number[]> {
       const clients = JSON.parse(await docker(['inspect', ...(await containersOf('client'))])) as Inspected[]
       return clients.map(({ State }) => State.Pid)
@@ -163,14 +170,14 @@ export function openSetup(t: Test, files: string[], environment: Record<string, 
     async healthy(service: string): Promise<void> {
       await until(`${service} is healthy`, async () => {
         const states = JSON.parse(await docker(['inspect', ...(await containersOf(service))])) as Inspected[]
-        // Docker may not have noticed yet that a process has died.
+        // If a process has just died, Docker may still call its container healthy.
         return states.every(({ State }) => State.Health?.Status === 'healthy' && existsSync(`/proc/${State.Pid}`))
       })
     },
 
     /**
-     * Locks a table: from now on, a program that writes to it waits, for 1 second at most. So the test must not call
-     * Docker until it has released the lock.
+     * Locks a table. While the table is locked, a program that writes to the table waits, but only for 1 second. A
+     * Docker command takes too long for this, so call none before the lock is released.
      */
     async holdWrites(table: string) {
       const held = spawn('docker', ['compose', ...options, ...psql, openPsql], {
@@ -211,18 +218,18 @@ export type Inspected = {
 }
 
 /**
- * Finds the client process with a request in progress. The proxy opens a connection for each request, and closes it
- * after the answer.
+ * Finds the client process that is handling a request. This process has an open connection, because the proxy opens a
+ * connection for each request and closes it after the answer.
  */
 export function findBusy(clients: number[]): number {
-  // The local port is 3000, the other end is not the container itself, and the state is "established".
+  // A line for an established connection to the local port 3000. The other end is not the container itself.
   const connection = /^ *\d+: [0-9A-F]{8}:0BB8 (?!0100007F)[0-9A-F]{8}:[0-9A-F]{4} 01 /m
   const busy = clients.find(pid => connection.test(readFileSync(`/proc/${pid}/net/tcp`, 'utf8')))
   if (busy === undefined) throw new Error('No client has a request in progress.')
   return busy
 }
 
-/** Repeats the question until the answer is true, for at most a minute. */
+/** Calls `ask` until it resolves to true, for at most one minute. */
 export async function until(what: string, ask: () => Promise<boolean>, everyMs = 100): Promise<void> {
   const endsAt = Date.now() + 60_000
   while (!(await ask().catch(() => false))) {

@@ -1,5 +1,5 @@
-// Reads compose files as Compose does: resolves anchors, merges the second file into the first, and uses the defaults
-// of variables.
+// Reads compose files in the same way as Docker Compose: resolves anchors, merges later files into the first file, and
+// uses the default values of variables.
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 
@@ -22,7 +22,7 @@ export type Compose = {
   [part: string]: unknown
 }
 
-/** The value of the tag !reset, which removes a value of an earlier file. */
+/** The value for the tag !reset. With this tag, a compose file removes a value of an earlier file. */
 const reset = Symbol('reset')
 const resetTag = { tag: '!reset', collection: 'seq', identify: () => false, resolve: () => reset } as const
 

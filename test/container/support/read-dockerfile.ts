@@ -1,10 +1,10 @@
-// Reads the Dockerfile into its stages.
+// Reads a Dockerfile, and splits it into its stages.
 import { readFileSync } from 'node:fs'
 
 export type Instruction = { name: string; text: string }
 export type Stage = { name: string; base: string; instructions: Instruction[] }
 
-/** `beforeStages` are the ARGs above the first FROM. */
+/** `beforeStages` contains the ARG instructions before the first FROM. */
 export function readDockerfile(path: string): { beforeStages: Instruction[]; stages: Stage[] } {
   const lines = readFileSync(path, 'utf8')
     .replaceAll(/^\s*#.*\n/gm, '')
@@ -22,7 +22,7 @@ export function readDockerfile(path: string): { beforeStages: Instruction[]; sta
   return { beforeStages, stages }
 }
 
-/** The instructions of a target, after the instructions of the stages from which it is built. */
+/** Returns the instructions of a target. The instructions of its base stages come first. */
 export function instructionsOf(stages: Stage[], target: string): Instruction[] {
   const stage = stages.find(({ name }) => name === target)
   return stage ? [...instructionsOf(stages, stage.base), ...stage.instructions] : []

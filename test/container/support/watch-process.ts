@@ -1,11 +1,11 @@
-// Loaded into a process under test. This file makes the process refuse connections to other machines, and print its peak
-// memory when it ends.
+// A test loads this file into a process. The process then refuses connections to other machines, and prints its largest
+// memory use when it ends.
 import { Socket } from 'node:net'
 
 const connect = Socket.prototype.connect as (...parameters: unknown[]) => Socket
 
 Socket.prototype.connect = function (this: Socket, ...parameters: unknown[]) {
-  // Node itself calls `connect` with an array of the arguments.
+  // If Node itself calls `connect`, it passes its arguments as one array.
   const [first] = parameters.flat() as { host?: string; path?: string }[]
   const host = first?.host ?? 'localhost'
   if (!first?.path && !/^(localhost|127\.[\d.]+|::1)$/.test(host)) {

@@ -1,18 +1,18 @@
-// A copy of this project as another developer would have it: in another folder, with its packages, with or without a
-// history.
+// Copies this project into another folder, with its packages, and with or without a git history.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { Test } from 'tap'
 
-// A separate compile cache. Later runs cannot use this cache, because their copies are in other folders.
+// A separate compile cache for the copies. It is deleted at the end, because the copies of the next run are in other
+// folders and cannot use it.
 const compiled = mkdtempSync(join(tmpdir(), 'compiled-'))
 process.on('exit', () => rmSync(compiled, { recursive: true, force: true }))
 
 export type Project = ReturnType<typeof openProject>
 
-/** Copies the work tree, including uncommitted files, without the history. */
+/** Copies the work tree, including uncommitted files, but without the git history. */
 export function copyProject(t: Test): Project {
   const folder = openFolder(t)
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
@@ -29,7 +29,7 @@ export function openFolder(t: Test): string {
 }
 
 export function openProject(folder: string) {
-  // The copy must not get the environment variables of tap and npm.
+  // The commands in the copy must not get the environment variables of tap and npm.
   const inherited = Object.entries({ ...process.env, NODE_COMPILE_CACHE: compiled }).filter(
     ([name]) => !/^(TAP|_TAP|npm_|NODE_V8_COVERAGE|NODE_OPTIONS)/.test(name),
   )
@@ -60,8 +60,8 @@ export function commitAll({ run }: Project, message = 'as it was'): void {
 }
 
 /**
- * Adds a required setting to the product of a starter, as its owner would. `value` is the value of the setting in the
- * tests of the product.
+ * Adds a required setting to the product of a starter, as its owner would do. `value` is the value that the setting has
+ * in the tests of the product.
  */
 export function addRequiredSetting({ folder, run }: Project, value?: string): void {
   const list = "[{ name: 'OWN_SETTING', about: 'A setting that the product needs.' }]"
@@ -78,8 +78,8 @@ export function addRequiredSetting({ folder, run }: Project, value?: string): vo
 }
 
 /**
- * Only the packages of the starter's lock file. Installing these packages again would take longer than the rest of the
- * test.
+ * Links the packages in the starter's lock file to the installed packages of this project. To install the packages
+ * again would take longer than the rest of the test.
  */
 export function linkPackages({ folder, read }: Project): void {
   const { packages } = JSON.parse(read('package-lock.json'))
@@ -91,13 +91,14 @@ export function linkPackages({ folder, read }: Project): void {
   }
 }
 
-/** Runs these test files with the starter's own runner. All must pass. */
+/** Runs these test files with the starter's own test runner. All tests must pass. */
 export function passesTests(t: Test, { run }: Project, ...files: string[]): void {
   const { output } = run(process.execPath, 'scripts/test.ts', ...files)
   const [, total, passed, failed] = output.match(/# \{ total: (\d+), pass: (\d+)(?:, fail: (\d+))?/) ?? []
   t.ok(Number(total) > 100, `${total} tests`)
   t.equal(passed, total, `all of them pass, ${failed ?? 0} fail`)
-  // Prints the first failures with the lines around them. The end of the output would contain only successful tests.
+  // Prints the first failures with the lines after them, because the end of the output may contain only successful
+  // tests.
   const failures = output.match(/^ *not ok .*\n(?:.*\n){0,15}/gm) ?? [output.slice(-3000)]
   if (passed !== total || !total) t.comment(failures.slice(0, 5).join('\n'))
 }
