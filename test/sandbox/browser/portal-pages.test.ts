@@ -48,7 +48,7 @@ t.test(
     await page.goto(`${portal.portalUrl}/account/applications`)
     await page.getByRole('link', { name: 'Withdraw access from' }).click()
     await page.getByRole('button', { name: 'Withdraw access' }).click()
-    await page.getByText('has to ask you before it signs you in').waitFor()
+    await page.getByText('must ask you again before it can sign you in').waitFor()
     await page.getByRole('button', { name: 'New secret for Weather' }).click()
     await page.getByRole('heading', { name: 'New client secret' }).waitFor()
     t.match(await page.locator('code.id').last().innerText(), /^[\w-]{43}$/)

@@ -273,7 +273,7 @@ t.test(
     t.same(namesOf((await get('/faults?words=renewal+503+after')).body), ['refresh-503', 'refresh-503-after'])
     const many = (await get('/faults?words=the')).body
     t.equal(namesOf(many).length, 100)
-    t.match(many, 'Only the first 100 are shown')
+    t.match(many, 'Only the first 100 faults are shown')
     const none = (await get('/faults?words=%3Cb%3Enothing')).body
     t.match(none, '0 faults')
     t.notMatch(none, '<b>nothing')

@@ -88,7 +88,7 @@ t.test('a request that is too long is cut, and its page says so', async t => {
   const login = await get(`/lab/v1/logins/${id}`)
   t.match(login.json().steps, [{ isShortened: true, request: { body: { 'field-0': Array } } }])
   t.ok(JSON.stringify(login.json().steps[0].request).length <= 8 * 1024)
-  t.match((await get(`/logins/${id}`)).body, 'This request was too long to keep.')
+  t.match((await get(`/logins/${id}`)).body, 'This request was too long to keep all of it.')
 })
 
 t.test('the page of a refused exchange shows the reason, the compared values, and how to fix the mistake', async t => {

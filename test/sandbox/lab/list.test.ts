@@ -169,7 +169,7 @@ t.test(
       /<h2>No login matches<\/h2>\s*<p class="links"><a href="\/">Clear the search/,
     )
     const forgotten = await get('/?search=none')
-    t.match([forgotten.statusCode, forgotten.body], [404, 'This search is no longer kept'])
+    t.match([forgotten.statusCode, forgotten.body], [404, 'The results of this search are no longer kept'])
     for (let count = 0; count < 50; count++) await search('other')
     t.equal((await get(url)).statusCode, 404)
   },

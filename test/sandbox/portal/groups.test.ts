@@ -304,7 +304,11 @@ for (const database of databases) {
     const full = await answerInvitation(friend, 'accept')
     t.equal(full.statusCode, 422)
     t.match(full.body, /role="alert">You are in 20 groups, which is the limit. Leave a group first./)
-    t.match(full.body, 'Leave one to create another', 'the page must have no form for a new group')
+    t.match(
+      full.body,
+      'To create another group, leave one of your groups',
+      'the page must have no form for a new group',
+    )
     t.throws(() => readHiddenFields(full, groupsPath))
 
     const page = await maker.get(path)
