@@ -21,7 +21,7 @@ const folder = 'data'
 const secretsFile = `${folder}/demo.json`
 const email = 'developer@example.test'
 
-// The scripts do not use --env-file-if-exists, because Node then prints a line if there is no .env.
+// The npm scripts do not use --env-file-if-exists, because with this option Node prints a line if there is no .env.
 if (existsSync('.env')) process.loadEnvFile()
 const { PORT = '3000', PORTAL_PORT = '4000', API_PORT = '4001', LAB_PORT = '4002', LOG_LEVEL = 'warn' } = process.env
 

@@ -127,8 +127,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
       requireHostHeader: false,
       ...boundPipelining(logger),
     },
-    // Closes a connection on which no data was sent or received for this time, for example because the browser does not
-    // read the response. This timeout must be longer than the time limit of a request.
+    // If no data was sent or received on a connection for this time, the connection is closed. For example, the browser
+    // may not read the response. This timeout must be longer than the time limit of a request.
     connectionTimeout: requestDeadlineMs + 10_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',

@@ -41,7 +41,7 @@ export class PublicError extends Error {
     this.#title = options.title
   }
 
-  /** The sentence for the visitor, in the language of these texts. */
+  /** Returns the sentence for the visitor, in the language of these texts. */
   messageIn(texts: Texts): string {
     return say(this.#sentence, texts)
   }
@@ -64,7 +64,7 @@ export class FieldError extends PublicError {
     this.fields = fields
   }
 
-  /** The problems of each field, in the language of these texts. */
+  /** Returns the problems of each field, in the language of these texts. */
   fieldsIn(texts: Texts): Record<string, string[]> {
     const said = Object.entries(this.fields).map(([name, problems]) => [name, problems.map(one => say(one, texts))])
     return Object.fromEntries(said)

@@ -10,7 +10,7 @@ import type { Texts } from './texts.ts'
  */
 export type RequestContext = {
   requestId: string
-  /** The W3C trace context of the incoming request. Calls send the same value. */
+  /** The W3C trace context of the incoming request. The calls to the portal and the API send the same value. */
   traceparent?: string | undefined
   /** When the whole request must be answered, as a value of `performance.now()`. */
   endsAt: number

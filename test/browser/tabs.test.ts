@@ -56,7 +56,7 @@ t.test(
 )
 
 t.test(
-  'CL-33: if a browser refuses the cookies of this site, the login ends on a page that says so',
+  'CL-33: if a browser refuses the cookies of this site, the login ends on a page that says that cookies are needed',
   { skip },
   async t => {
     const both = await startBoth(t)

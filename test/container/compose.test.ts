@@ -69,7 +69,7 @@ for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': 
     },
   )
 
-  t.test(`in ${name} no service is reachable from outside this machine`, async t => {
+  t.test(`in ${name} only this machine can connect to the services`, async t => {
     const ports = services.flatMap(([, { ports = [] }]) => ports)
     t.ok(ports.length > 0)
     for (const port of ports) t.match(port, /^127\.0\.0\.1:\d+:\d+$/)

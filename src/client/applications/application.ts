@@ -15,7 +15,7 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
    * return these times.
    */
   secretTimes?: Date[]
-  /** The strong ETag of this application. Undefined in lists, and if the API sends no ETag. */
+  /** The strong ETag of the application. Undefined in lists, and if the API sends no strong ETag. */
   etag?: string | undefined
 }
 
@@ -23,8 +23,9 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
  * A client secret and app access tokens. The API returns these credentials only once. This client keeps the credentials
  * in two places:
  *
- * - in a sealed cookie, until the next page has shown them or ten minutes have passed (handover.ts);
- * - in memory, so that a form that the browser sends twice gets the same response (`once` in web/forms.ts). The memory
+ * - in a sealed cookie, for ten minutes or until the next page has shown the credentials (handover.ts);
+ * - in memory, so that the client gives the same response if the browser sends a form twice (`once` in web/forms.ts).
+ *   The memory
  *   keeps the credentials for ten minutes, and then until the process gets the next form of the same kind.
  */
 export type Credentials = {

@@ -5,11 +5,11 @@ import type { Credentials } from './application.ts'
 import { toOneLine } from './fields.ts'
 import { listLink } from './requested-application.ts'
 
-/** Credentials for the page that shows them once. */
+/** The data for the page that shows credentials once. */
 export type NewCredentials = Credentials & {
   /** The name of the application. */
   name: string
-  /** True if the application is new, and false if only its secret is new. */
+  /** True if the application is new. False if only the client secret is new. */
   isNew: boolean
 }
 

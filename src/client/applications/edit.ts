@@ -55,14 +55,14 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     let etag = strongEtag(fields.etag)
     if (fields.choosing) etag = await compareWithStored(request, fields, applyChoices)
     checkFields(normalize(fields), ['name', 'redirectUris'])
-    // Without an ETag, somebody may still change the application between this comparison and the update.
+    // If the API sends no ETag, somebody can still change the application between this comparison and the update.
     etag ??= await compareWithStored(request, fields, refuseConflict)
     try {
       await update(request, fields, etag)
     } catch (error) {
       if (!isChangedSince(error)) throw error
-      // If somebody has changed only values that are not in this form, such as the client secret, the client sends the
-      // update without asking the visitor.
+      // If somebody has changed only values that are not in this form, such as the client secret, there is no conflict,
+      // and the client sends the update again.
       const newEtag = await compareWithStored(request, fields, refuseConflict)
       await update(request, fields, newEtag).catch(secondError => {
         if (!isChangedSince(secondError)) throw secondError

@@ -7,7 +7,7 @@ import type { applicationsTexts } from './texts.ts'
 type Label = (texts: Texts) => string
 
 type FormField = {
-  /** The limit in characters, as the application API counts them. */
+  /** The most characters that the value may have. The application API counts characters in the same way. */
   maxlength: number
   /** Returns a sentence for each problem of a value that is not empty. `all` contains the values of all fields. */
   findProblems?: (value: string, all: Record<string, string>, label: Label) => Sentence[]

@@ -28,7 +28,8 @@ export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         app.notices.leave(reply, '/applications', 'removed')
         return reply.redirect('/applications', 303)
       }
-      // From now on the API refuses every token of this site, so the visitor is signed out.
+      // The removed application is this site. From now on, the API refuses all tokens of this site, so the visitor is
+      // no longer signed in.
       const { title, message, link } = request.texts.applications.remove.done
       return reply.message({ title, message, nextStep: { href: '/', text: link } })
     }),

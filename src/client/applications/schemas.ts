@@ -1,4 +1,4 @@
-// The JSON Schemas of the application API's answers, as far as the pages depend on them.
+// The JSON Schemas of the application API's answers. They contain only the fields that the pages need.
 //
 // A field is required only if a page cannot work without it. For all other fields, application.ts replaces a value that
 // is missing or has the wrong type with an empty value. So a faulty record in a list does not hide the other records.

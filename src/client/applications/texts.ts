@@ -212,7 +212,7 @@ export const applicationsTexts = {
         `“${uri}” must begin with https://, because http:// is only for localhost, 127.0.0.1 and [::1].`,
     },
     used: 'This form has already created an application. To create another application, send the form again.',
-    /** `problem` says why the site cannot check this. */
+    /** `problem` says why the site cannot check whether the application exists. */
     inDoubt: (problem: string) =>
       `Your first try may have created the application. At the moment, this site cannot check whether the application exists. ${problem}`,
     changedJustNow: 'Somebody else has just changed the application. Send the form again.',
@@ -268,7 +268,10 @@ export const applicationsTexts = {
     },
   },
 
-  /** Asks the visitor to confirm a new secret for this site's own application, or its removal. */
+  /**
+   * The field in which the visitor types the name of this site's own application, to confirm a new secret or the
+   * removal.
+   */
   confirmation: {
     label: 'Type the application’s name to confirm',
     hint: (name: string) => `The name is “${name}”.`,

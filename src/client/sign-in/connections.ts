@@ -15,7 +15,7 @@ import type { Sessions } from './session/session.ts'
 /** The values that the product stores for one visitor. Each renewal replaces all three values. */
 export type ConnectionTokens = { accessToken: string; refreshToken: string; expiresAt: Date }
 
-/** `userId` is the same as `request.visitor.userId` of the connected visitor. */
+/** `userId` is the id of the visitor who connected, as in `request.visitor.userId`. */
 export type Connection = ConnectionTokens & { userId: string }
 
 export type Renewal =
@@ -43,9 +43,9 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
    * because somebody else may be signed in to the portal in the same browser. The visitor would then connect the
    * account of this other person.
    *
-   * The access token came from the portal over our own connection, so its `sub` needs no signature check. The code does
-   * not use the `subject` in the callback's address, because anybody can make such an address. If the check or the
-   * product fails, the tokens are revoked.
+   * The signature of the access token is not checked, because the token came from the portal over our own connection.
+   * The code does not use the `subject` in the callback's address, because anybody can make such an address. If the
+   * check or the product fails, the tokens are revoked.
    */
   async function keepConnection(request: FastifyRequest, tokens: Tokens, connectsFor: string): Promise<void> {
     try {

@@ -41,8 +41,9 @@ type LoginOptions = {
   /** Runs the product's hooks. `cookies` are the cookies that this response sets. Never throws. */
   afterSignIn: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookie[]) => Promise<void>
   /**
-   * Called after a login that `connect` began. Checks that the tokens belong to the user with the hash `connectsFor`, and
-   * passes them to the product's `onConnected`. Throws PublicError if the check or `onConnected` fails.
+   * Called after a login that `connect` began. Checks that the tokens belong to the user whose id has the hash
+   * `connectsFor`, and passes the tokens to the product's `onConnected`. Throws PublicError if the check or
+   * `onConnected` fails.
    */
   keepConnection: (request: FastifyRequest, tokens: Tokens, connectsFor: string) => Promise<void>
 }
@@ -109,7 +110,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     let login: PendingLogin | undefined
     let state = ''
     try {
-      // Anybody can make a link to this address. So the client makes no call and sets no cookie until the login cookie
+      // Anybody can make a link to the callback. So the client makes no call and sets no cookie until the login cookie
       // has shown that this browser began the login.
       const callback = readCallback(request.query as Record<string, unknown>)
       checkState(callback)
@@ -153,8 +154,8 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   }
 
   /**
-   * Finds the login that this browser began with this `state` value. Throws LoginError if there is no such login (RFC
-   * 6749 10.12).
+   * Finds the login that this browser began with this `state` value. Throws LoginError if this browser has no login
+   * with this value (RFC 6749 10.12).
    */
   function findLogin({ cookies }: FastifyRequest, { state }: Callback): PendingLogin {
     const login = loginCookies.find(cookies, state)

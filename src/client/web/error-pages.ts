@@ -95,7 +95,7 @@ export function createNotFoundHandler(app: FastifyInstance, routerOptions: { max
   app.addHook('onRoute', ({ url, method }) => {
     for (const one of [method].flat() as HTTPMethod[]) {
       knownMethods.add(one)
-      // Several routes can have the same address, if their constraints differ.
+      // Several routes with different constraints can have the same address.
       if (!router.hasRoute(one, url)) router.on(one, url, () => {})
     }
   })

@@ -84,7 +84,7 @@ export class FormUsed extends PublicError {
 }
 
 export type Form = {
-  /** Register the POST route with this: `app.post('/notes', form.route, form.submit(…))`. */
+  /** The options for the POST route: `app.post('/notes', form.route, form.submit(…))`. */
   readonly route: { config: { form: Form } }
   /** The path of the form's page for this request. */
   pathOf: (request: FastifyRequest) => string

@@ -55,7 +55,8 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
   function unseal(purpose: string, value: string | undefined): Unsealed | undefined {
     const bytes = Buffer.from(value ?? '', 'base64url')
     if (bytes.length < headerLength + tagLength || bytes[0] !== version) return undefined
-    // Buffer.from ignores characters that are not base64url. This check accepts only the exact text that `seal` returned.
+    // Buffer.from ignores characters that are not base64url. Because of this check, only the exact text that `seal`
+    // returned is accepted.
     if (bytes.toString('base64url') !== value) return undefined
     const header = bytes.subarray(0, headerLength)
     const key = keys.find(key => key.id.equals(header.subarray(keyIdAt, expiryAt)))

@@ -27,7 +27,8 @@ export function authorizationUrl(registration: Registration, state: string, code
 }
 
 /**
- * `redirect_uri` and `subject` come from the browser and may be forged. The client checks their form and never uses them.
+ * `redirect_uri` and `subject` come from the browser and may be forged. The client checks only the form of these two
+ * values, and does not use them.
  */
 const callbackParameters = [
   'state',

@@ -53,7 +53,7 @@ type RefreshPayload = { v: number; token: string; owner: string; name?: string |
 const sessionName = '__Host-session'
 const secondPartName = '__Host-session-2'
 const refreshPrefix = '__Host-refresh-'
-/** Browsers silently drop a cookie of more than 4,096 bytes and keep its predecessor. */
+/** If a cookie has more than 4,096 bytes, browsers silently drop it, and keep the earlier cookie with the same name. */
 const maxPartLength = 4_000
 /**
  * The most characters that the values of both session cookies may have together. With their names, the two cookies have
