@@ -179,7 +179,7 @@ export const applicationsTexts = {
     currentRedirectUri: 'The current one',
     /** Shown if the groups cannot be loaded. `problem` says why. */
     groupsNotLoaded: (problem: string, link: string) =>
-      `Your groups could not be loaded. ${problem} Until then, enter the ID of your group. You find this ID at ${link}.`,
+      `Your groups could not be loaded. ${problem} Until your groups can be loaded, enter the ID of your group. You find this ID at ${link}.`,
     portalLink: 'the login portal',
     groupsUnknown: 'The platform does not tell this site which account is yours.',
     /** Shown if a required field is empty. */
@@ -237,9 +237,9 @@ export const applicationsTexts = {
     crumb: 'New client secret',
     button: 'Create new client secret',
     creating: 'Creating…',
-    thisSite: 'This is the site you are using.',
+    thisSite: 'This application is the site that you are using.',
     thisSiteKeeps:
-      'This site uses its current secret until its operator replaces it in the settings. If you create two new secrets before the operator has done this, nobody can sign in here.',
+      'This site continues to use its current secret until its operator replaces this secret in the settings. If you create two new secrets before the operator has done this, nobody can sign in here.',
     whatHappens: 'If you create a new client secret:',
     shownOnce: 'The new secret works at once. You will see it only once.',
     currentStays: 'The current secret stays valid, so that you can replace it without a break.',
@@ -256,11 +256,11 @@ export const applicationsTexts = {
     heading: (name: string) => `Remove ${name}?`,
     button: 'Remove application',
     removing: 'Removing…',
-    thisSite: 'This is the site you are using.',
+    thisSite: 'This application is the site that you are using.',
     thisSiteStops: 'Nobody can sign in here, not even you, until the operator registers this site again.',
     atOnce: 'This takes effect at once, and you cannot undo it:',
     noSignIn: 'Nobody can sign in with this application any more.',
-    secretsStop: 'Its client secrets and all its tokens stop working, including its app access tokens.',
+    secretsStop: 'The client secrets and all tokens of this application stop working, including its app access tokens.',
     done: {
       title: 'This site has been removed',
       message: 'Nobody can sign in here until the operator registers this site again and sets the new credentials.',

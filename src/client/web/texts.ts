@@ -58,7 +58,7 @@ export const webTexts = {
     otherTitle: 'That did not work',
     tryAgain: 'Try again',
     goToStart: 'Go to the start page',
-    ifThisKeepsHappening: 'If it still does not work later:',
+    ifThisKeepsHappening: 'If this page still does not work later:',
     or: 'or',
     requestId: (requestId: string) => `If you ask for help, quote this request ID: ${requestId}`,
   },

@@ -66,7 +66,7 @@ for (const [action, call, words] of [
     const other = `/applications/app-1/${action}`
     const page = await browser.get(other)
     t.notMatch(page.body, 'confirmation')
-    t.notMatch(textOf(page), 'the site you are using')
+    t.notMatch(textOf(page), 'the site that you are using')
     t.match(textOf(page), action === 'delete' ? applicationsTexts.remove.atOnce : applicationsTexts.secret.currentStays)
     if (action === 'secret') t.match(textOf(page), applicationsTexts.secret.oldStops)
     t.equal((await browser.post(other, readForm(page, other))).statusCode, 303)

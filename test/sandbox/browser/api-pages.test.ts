@@ -20,7 +20,7 @@ async function signIn(page: Page): Promise<void> {
 
 /** Returns a token that the seeded user makes on the portal page to which the API's page links. */
 async function getToken(page: Page): Promise<string> {
-  await page.getByRole('link', { name: 'Create one in the login portal' }).click()
+  await page.getByRole('link', { name: 'Create an access token in the login portal' }).click()
   await signIn(page)
   await page.getByRole('button', { name: 'Create access token' }).click()
   return page.locator('pre .id').innerText()

@@ -126,8 +126,8 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     const answer = await upstream.send({ method: 'GET', url, headers, context, ...shortLimits }).catch(() => undefined)
     const { firstName = '', lastName = '' } = answer?.status === 200 && isRecord(answer.json) ? answer.json : {}
     if (typeof firstName !== 'string' || typeof lastName !== 'string') return ''
-    // Keeps letters, marks, numbers, punctuation, symbols and joiners. Removes control characters, and characters that
-    // change the direction of the text.
+    // Keeps letters, combining marks, numbers, punctuation, symbols and joiners. Removes control characters, and
+    // characters that change the direction of the text.
     const words = `${firstName} ${lastName}`.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}\u200c\u200d]+/gu, ' ').trim()
     return [...words].slice(0, maxNameLength).join('')
   }

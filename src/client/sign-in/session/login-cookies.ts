@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Cookie, type Cookies, expire, limitExpired, maxExpired } from '../../web/cookies.ts'
 import type { Sealer } from '../../web/seal.ts'
 
-/** A login that has begun. */
+/** A login that has begun and has not ended yet. */
 export type PendingLogin = {
   returnTo: string
   /** Undefined if the portal does not support PKCE. */
