@@ -76,8 +76,8 @@ export async function checkIssuer({ iss }: Callback, portal: Portal, context: Re
 }
 
 /**
- * Throws LoginError if the code or the subject is missing, or if the client id is not ours (rule
- * callback-required-parameters).
+ * Throws LoginError if the code or the subject is missing, or if the client id belongs to another client
+ * (rule callback-required-parameters).
  */
 export function checkCode({ code, subject, client_id }: Callback, portal: Portal): void {
   if (!code) throw invalidCallback('no code')
