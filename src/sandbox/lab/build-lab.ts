@@ -1,5 +1,5 @@
-// The laboratory, with its own port. The laboratory shows what clients did and why requests failed, causes ordered
-// faults, and makes people and clients for tests.
+// Builds the laboratory, which has its own port. The laboratory shows what clients did and why requests failed. It
+// makes ordered faults happen, and creates people and clients for tests.
 import formbody from '@fastify/formbody'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { type Description, describeRoutes, type Schema } from '../http/describe.ts'
@@ -48,7 +48,7 @@ import { signedInSchemas, signInCall } from './set-up/sign-in.ts'
 const icon = readAsset('lab/icon.svg')
 const ownAssets = ['lab/lab.css', 'lab/ages.js', 'lab/live.js', 'lab/faults.js'].map(readAsset)
 
-/** The schemas of the answers, by name. The schema of a request is in the same object as its handler. */
+/** The schemas of all answers. The schema of a request is next to the handler of the request. */
 const schemas: Record<string, Schema> = {
   ...loginSchemas,
   ...harSchemas,
@@ -68,9 +68,12 @@ export interface Lab {
   server: FastifyInstance
   /** Records a step of the portal or the API. */
   record(step: LabStep): void
-  /** The address where a developer reads about the step with this id, after the step has been recorded. */
+  /** The address of the page about the step with this id. The page exists after the step has been recorded. */
   urlOf(stepId: string): string
-  /** Lets ordered faults happen on a listener. Called before anything else is added to the listener. */
+  /**
+   * Makes ordered faults happen on a listener. Call the returned function before anything else is added to the
+   * listener.
+   */
   atEdge(platform: PlatformAccess): (server: FastifyInstance, listener: Step['listener']) => void
   faults: OrderedFaults
   mailbox: Mailbox
@@ -78,7 +81,7 @@ export interface Lab {
 
 export interface LabOptions {
   addresses: Omit<LabAddresses, 'labUrl'>
-  /** Public addresses. Links use the first address. */
+  /** The public addresses of the laboratory. Links use the first address. */
   labUrls: string[]
   token: Secret | undefined
   clock: () => Date
@@ -194,11 +197,13 @@ function introduction({ labUrl }: LabAddresses, token: Secret | undefined): Desc
     title: 'Laboratory of the sandbox',
     version: '1.0',
     description:
-      'Shows what clients did at the sandbox and why requests failed, causes ordered faults, and makes people and clients for tests. ' +
-      'Every call that changes something must send Content-Type: application/json. Unknown fields are refused.',
+      'The laboratory shows what clients did at the sandbox and why requests failed. It makes ordered faults happen, and creates people and clients for tests. ' +
+      'Every POST and PUT must send Content-Type: application/json. Unknown fields are refused.',
     url: labUrl,
     tags: ['What happened', 'Faults', 'Set-up'],
-    security: { labToken: { type: 'http', scheme: 'bearer', description: 'The LAB_TOKEN, if one is set.' } },
+    security: {
+      labToken: { type: 'http', scheme: 'bearer', description: 'The value of the setting LAB_TOKEN, if it is set.' },
+    },
     isOpen: token === undefined,
   }
 }

@@ -1,16 +1,19 @@
 // Schemas that the laboratory's calls share. Fastify checks requests with these schemas, and OpenAPI is made from them.
 import { answer, listOf, object, parameters, text } from '../http/describe.ts'
 
-/** Matches texts that cannot be stored: PostgreSQL cannot store NUL, and UTF-8 cannot encode half a surrogate pair. */
+/**
+ * Matches texts that both databases can store. PostgreSQL cannot store NUL, and UTF-8 cannot encode half a surrogate
+ * pair.
+ */
 const storable = '^[^\\0\\p{Cs}]*$'
 
-/** A text that both databases can store. */
+/** The schema of a text that both databases can store. */
 export function storableText(minLength: number, maxLength: number, words: { description?: string } = {}) {
   return { type: 'string', pattern: storable, minLength, maxLength, ...words } as const
 }
 
 /**
- * The parameters of a call's address. The laboratory refuses unknown parameters, because a call with a misspelled
+ * The schema of a call's query parameters. The laboratory refuses unknown parameters, because a call with a misspelled
  * parameter could affect more records than the caller wanted.
  */
 export function queryOf(properties: Record<string, object> = {}) {
@@ -27,11 +30,14 @@ const refusals = {
   400: answer('The request cannot be read.', 'Error'),
   401: answer('LAB_TOKEN is set, and the request did not contain it.', 'Error'),
   403: answer(
-    'The request went to another host name, came from a page of another site, or names a person whom the call may not affect.',
+    'The request uses a host name that the laboratory does not accept, comes from a page of another site, or names a person whom the call may not affect.',
     'Error',
   ),
   404: answer('The record does not exist, or was not made by the laboratory or the seeds.', 'Error'),
-  413: answer('The body is larger than 32 KiB. The body of an order may have 448 KiB.', 'Error'),
+  413: answer(
+    'The body is too large. The limit is 448 KiB for an order of a fault, and 32 KiB for all other calls.',
+    'Error',
+  ),
   415: answer('The content type is not application/json.', 'Error'),
   422: answer(
     'A field or parameter is wrong. The answer names the field or parameter and says what is allowed.',
@@ -42,7 +48,7 @@ const refusals = {
   503: answer('The sandbox is too busy, or cannot reach its database. See Retry-After.', 'Error'),
 }
 
-/** The refusals that every call can get, and the refusals with the given statuses. */
+/** The error answers that every call can get, and the error answers with the given statuses. */
 export function refuse(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries(
     [400, 401, 403, 422, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]),
@@ -54,7 +60,7 @@ export const errorSchema = object({
     status: { type: 'integer' },
     message: {
       anyOf: [text, { type: 'object', additionalProperties: listOf(text) }],
-      description: 'A sentence, or the problems of every wrong field by name.',
+      description: 'A sentence. If fields are wrong: an object that lists the problems under the name of each field.',
     },
   }),
 })

@@ -161,15 +161,15 @@ const rows: Record<Mistake, Row> = {
   'redirect URI with another path': {
     is: 'refused',
     visit: failToStart,
-    sentence: 'Refused at step 1: redirect_uri has the path /callback, the registered one has /exchangeToken.',
-    fix: 'Send the registered one, or register the one that you send.',
+    sentence: 'Refused at step 1: redirect_uri has the path /callback, but the registered address has /exchangeToken.',
+    fix: 'Send the registered address, or register the address that you send.',
     notice: ['other-redirect-uri', 'error'],
   },
   'redirect URI with a slash at its end': {
     is: 'refused',
     visit: failToStart,
-    sentence: 'Refused at step 1: redirect_uri ends with /, the registered one does not.',
-    fix: 'Send the registered one, or register the one that you send.',
+    sentence: 'Refused at step 1: redirect_uri ends with /, but the registered address does not.',
+    fix: 'Send the registered address, or register the address that you send.',
     notice: ['other-redirect-uri', 'error'],
   },
   'no cancel_url': {
@@ -192,7 +192,7 @@ const rows: Record<Mistake, Row> = {
   'code exchanged late': {
     is: 'refused',
     visit: waitToContinue,
-    sentence: 'Refused at step 5: The code has expired. It was issued at step 4, 61 seconds before.',
+    sentence: 'Refused at step 5: The code has expired. It was issued at step 4, 61 seconds earlier.',
     fix: reasons['code-expired'].fix,
   },
   'wrong secret': refusedExchange('secret-wrong'),
@@ -208,7 +208,7 @@ const rows: Record<Mistake, Row> = {
     visit: mixHosts,
     sentence:
       'Never exchanged: the portal gave a code at step 4, and no client has exchanged it. The login began at OTHER_ORIGIN, and came back to ORIGIN. Nothing has happened for two minutes.',
-    fix: 'Open the client at ORIGIN, or register the other address: a browser keeps the cookies of localhost and 127.0.0.1 apart, so the client does not find the login that it began.',
+    fix: 'Open the client at ORIGIN, or register a redirect URI at OTHER_ORIGIN: a browser keeps the cookies of localhost and 127.0.0.1 apart, so the client does not find the login that it began.',
   },
   'PKCE challenge sent as the verifier': refusedExchange('verifier-differs'),
   'no verifier': refusedExchange('verifier-missing'),
@@ -250,8 +250,8 @@ const rows: Record<Mistake, Row> = {
     is: 'neither',
     visit: goRound,
     sentence:
-      'Signed in at step 2. This is one of 5 logins in one browser without a call between them: possibly a loop.',
-    fix: 'Probably your client does not receive its session cookie, so it starts again. Check the causes that the login lists, one after the other.',
+      'Signed in at step 2. This login is one of 5 logins in one browser, and the client made no call between them. This may be a loop.',
+    fix: 'Probably your client does not receive its session cookie, so it starts again. Check the causes that are listed for this login, one after the other.',
   },
 }
 

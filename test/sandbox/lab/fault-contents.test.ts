@@ -255,7 +255,7 @@ t.test(
       const login = (await call('GET', `/lab/v1/logins/${logins[0].id}`)).json()
       t.match(login.steps.slice(-2), [
         { kind: 'exchange', response: { status }, fault: { id, name: `exchange-redirect-${status}` } },
-        { kind: 'trap', reason: 'redirect-followed', fault: { id }, explanation: { mend: /Turn redirects off/ } },
+        { kind: 'trap', reason: 'redirect-followed', fault: { id }, explanation: { mend: /Turn off redirects/ } },
       ])
       t.match(
         login.noticed.find(({ id }: { id: string }) => id === 'followed-redirect'),

@@ -37,7 +37,7 @@ t.test('the laboratory names the ordered fault that the visitor has seen', async
   await openBrowser(sandbox).get(startUrl())
   const [login] = (await call('GET', '/lab/v1/logins')).json().logins
   t.match(login.verdict, {
-    sentence: 'Under way: the browser has not gone on after the ordered fault start-503 at step 1.',
+    sentence: 'Under way: the browser has not continued after the ordered fault start-503 at step 1.',
     fix: 'Reload the page of the portal, or start the login again.',
   })
   const { steps } = (await call('GET', `/lab/v1/logins/${login.id}`)).json()

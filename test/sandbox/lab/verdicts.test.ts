@@ -59,7 +59,7 @@ t.test('for each end of a login, the verdict has a status, and one sentence that
     ['under way', /the visitor was at the portal at step 1/, login(authorize())],
     [
       'under way',
-      /at step 2 the portal asked the visitor again. The e-mail/,
+      /at step 2 the portal showed the visitor the form again. The e-mail/,
       login(authorize(), signIn({ reason: 'password-wrong' })),
     ],
     ['under way', /a code at step 1, and no client has exchanged it/, login(withCode())],
@@ -120,29 +120,35 @@ t.test('for each end of a login, the verdict has a status, and one sentence that
 t.test('if a redirect URI differs, the verdict names the difference', async t => {
   const { authorize, exchange, withCode } = steps()
   const rows: [received: string | undefined, sentence: string][] = [
-    [`${registered}/`, 'Refused at step 1: redirect_uri ends with /, the registered one does not.'],
+    [`${registered}/`, 'Refused at step 1: redirect_uri ends with /, but the registered address does not.'],
     [
       'http://127.0.0.1:3000/cb',
-      'Refused at step 1: redirect_uri has the host 127.0.0.1, the registered one has localhost.',
+      'Refused at step 1: redirect_uri has the host 127.0.0.1, but the registered address has localhost.',
     ],
-    ['http://localhost:3001/cb', 'Refused at step 1: redirect_uri has the port 3001, the registered one has 3000.'],
+    [
+      'http://localhost:3001/cb',
+      'Refused at step 1: redirect_uri has the port 3001, but the registered address has 3000.',
+    ],
     [
       'https://localhost:3000/cb',
-      'Refused at step 1: redirect_uri has the scheme https:, the registered one has http:.',
+      'Refused at step 1: redirect_uri has the scheme https:, but the registered address has http:.',
     ],
     [
       'http://localhost:3000/callback',
-      'Refused at step 1: redirect_uri has the path /callback, the registered one has /cb.',
+      'Refused at step 1: redirect_uri has the path /callback, but the registered address has /cb.',
     ],
     [
       'http://localhost:3000/CB',
-      `Refused at step 1: redirect_uri has other capital letters, the registered one is ${registered}.`,
+      `Refused at step 1: redirect_uri has other capital letters, but the registered address is ${registered}.`,
     ],
     [
       'https://elsewhere.test/',
-      `Refused at step 1: redirect_uri is https://elsewhere.test/, the registered one is ${registered}.`,
+      `Refused at step 1: redirect_uri is https://elsewhere.test/, but the registered address is ${registered}.`,
     ],
-    ['not an address', `Refused at step 1: redirect_uri is not an address, the registered one is ${registered}.`],
+    [
+      'not an address',
+      `Refused at step 1: redirect_uri is not an address, but the registered address is ${registered}.`,
+    ],
     [undefined, 'Refused at step 1: redirect_uri is missing.'],
   ]
   for (const [received, sentence] of rows) {
@@ -153,7 +159,7 @@ t.test('if a redirect URI differs, the verdict names the difference', async t =>
   t.match(verdict(login(authorize(refused('redirect-uri-unregistered', { checks: several })))).sentence, /ends with \//)
   const atExchange = exchange(refused('redirect-uri-differs', { checks: uriCheck(`${registered}/`) }))
   t.match(verdict(login(withCode(), atExchange)), {
-    sentence: 'Refused at step 2: redirect_uri ends with /, the one that started the login does not.',
+    sentence: 'Refused at step 2: redirect_uri ends with /, but the address that started the login does not.',
     fix: 'Send the same text both times.',
   })
 })
@@ -175,7 +181,7 @@ t.test('the verdict says how late a code was, where a token was sent, and which 
     step('api', { body: { 'data.groupId': groupId } }, { method: 'POST', route: '/apps/v1', ...more })
   const rows: [sentence: string, RecordedLogin][] = [
     [
-      'Refused at step 2: The code has expired. It was issued at step 1, 75 seconds before.',
+      'Refused at step 2: The code has expired. It was issued at step 1, 75 seconds earlier.',
       login(withCode(), exchange(refused('code-expired', { atMs: 75_500 }))),
     ],
     ['Refused at step 1: The code has expired.', login(exchange(refused('code-expired')))],
@@ -214,12 +220,12 @@ t.test('the verdict says how late a code was, where a token was sent, and which 
 t.test('a verdict contains no query of an address, because the log contains the verdict', async t => {
   const { authorize } = steps()
   const rows: [received: string, registered: string, sentence: string][] = [
-    [`${registered}?token=secret`, registered, 'redirect_uri has another query, the registered one has none.'],
-    [registered, `${registered}?token=secret`, 'redirect_uri has no query, the registered one has one.'],
+    [`${registered}?token=secret`, registered, 'redirect_uri has another query, but the registered address has none.'],
+    [registered, `${registered}?token=secret`, 'redirect_uri has no query, but the registered address has one.'],
     [
       'https://elsewhere.test/?token=secret',
       `${registered}?token=secret`,
-      `redirect_uri is https://elsewhere.test/?…, the registered one is ${registered}?….`,
+      `redirect_uri is https://elsewhere.test/?…, but the registered address is ${registered}?….`,
     ],
   ]
   for (const [received, expected, sentence] of rows) {
@@ -260,7 +266,7 @@ t.test('the verdict names an ordered fault as the cause only if the fault can ca
     [undefined, /^Refused at step 2: The client_secret [^.]*\.$/, login(other, exchange(refused('secret-wrong')))],
     [
       'exchange-503',
-      /the client has not gone on after the ordered fault exchange-503 at step 2/,
+      /the client has not continued after the ordered fault exchange-503 at step 2/,
       login(withCode(), exchange({ status: 503, answer: {}, fault: fault('exchange-503') })),
     ],
     [
@@ -306,7 +312,7 @@ t.test(
       t.match(found, { status: 'signed in, possibly in a loop', outcome: 'signed in', isLoop: true })
       t.match(
         found.sentence,
-        /^Signed in at step 2. This is one of 5 logins in one browser without a call between them/,
+        /^Signed in at step 2. This login is one of 5 logins in one browser, and the client made no call between them/,
       )
       t.match(
         found.causes.map(({ cause }) => cause),

@@ -32,7 +32,7 @@ export function addressOf(
   return (listener === 'api' ? apiUrl : portalUrl) + request.path + (search && `?${search}`)
 }
 
-/** Pairs of name and value. For a hidden value, the name in angle brackets takes its place. */
+/** The values as pairs of a name and a value. A hidden value is replaced by its name in angle brackets. */
 export function entriesOf(values: Values): [string, string][] {
   return Object.entries(values).flatMap(([name, value]) =>
     [value].flat().map((one): [string, string] => [name, textOf(name, one)]),
@@ -43,7 +43,7 @@ function textOf(name: string, value: Value): string {
   return typeof value === 'string' ? value : `<${name}>`
 }
 
-/** Turns `data.name` into the member `name` of the object `data`. */
+/** Turns a field such as `data.name` into the member `name` of an object `data`. */
 function nest(fields: [string, string][]): object {
   const whole = Object.create(null)
   for (const [path, value] of fields) {
@@ -51,7 +51,7 @@ function nest(fields: [string, string][]): object {
     const last = names.pop()!
     let inner = whole
     for (const name of names) {
-      // The request may have used the same name for a value and for an object. The later one wins.
+      // The request may have used the same name for a value and for an object. The later field wins.
       if (typeof inner[name] !== 'object') inner[name] = Object.create(null)
       inner = inner[name]
     }

@@ -10,7 +10,7 @@ import { severities } from './notices/notice.ts'
 import { findNotices } from './notices/notices.ts'
 import { verdictOf } from './verdict.ts'
 
-/** The data from which a login is described. */
+/** What the functions below need to describe a login. */
 export interface LoginReader {
   logins: Logins
   addresses: LabAddresses
@@ -78,14 +78,17 @@ export function describeStep(step: RecordedStep, addresses: LabAddresses) {
   }
 }
 
-/** What was noticed about the client. The fields `wrong`, `mend` and `source` keep their old names, as below. */
+/**
+ * The notices about the client. The fields `wrong`, `mend` and `source` keep their old names, because programs read
+ * them.
+ */
 export function describeNotices(login: RecordedLogin, logins: Logins) {
   return findNotices(login, logins.othersOf(login)).map(({ id, severity, found, why, fix, reference, steps }) => {
     return { id, severity, wrong: found, why, mend: fix, source: reference, steps }
   })
 }
 
-/** The catalogue has newer names for these fields. The JSON keeps the old names, because programs read them. */
+/** In the JSON, the fields `mend` and `source` keep their old names, because programs read them. */
 function describeGuidance({ found, why, fix, reference }: Guidance) {
   return { found, why, mend: fix, source: reference }
 }
@@ -101,44 +104,48 @@ const values = {
 
 const summary = {
   id: text,
-  clientId: { ...textOrNull, description: 'The proven or claimed client. Null if no step has named one.' },
+  clientId: {
+    ...textOrNull,
+    description:
+      'The id of the client that the platform has identified or, without one, the id that a step claims. Null if no step names a client.',
+  },
   startedAt: time,
   lastStepAt: time,
   steps: count,
   outcome: only(...outcomes),
   status: {
     ...text,
-    description: 'The outcome and the refused calls after it, such as `signed in, then 3 calls refused`.',
+    description: 'The outcome, and how many later calls were refused, such as `signed in, then 3 calls refused`.',
   },
   refusedCalls: { ...count, description: 'How many calls were refused after somebody had signed in.' },
   isLoop: {
     type: 'boolean',
     description:
-      'Whether the login may be part of a loop: three or more logins of one browser within a minute, without a call between them.',
+      'Whether the login may be part of a loop: one browser completed three or more logins within a minute, and the client made no call between them.',
   },
   verdict: object({
     sentence: { ...text, description: 'What happened, and at which step.' },
-    fix: { ...textOrNull, description: 'What to do.' },
+    fix: { ...textOrNull, description: 'What to do. Null if there is nothing to do.' },
     step: {
       anyOf: [object({ id: text, number: count, url: text }), { type: 'null' }],
       description: 'The step that the sentence is about.',
     },
-    fault: { ...textOrNull, description: 'The ordered fault that caused it.' },
+    fault: { ...textOrNull, description: 'The name of the ordered fault that the sentence mentions.' },
     causes: {
       ...listOf(object({ cause: text, check: text })),
-      description: 'Why the login may be in a loop, the likeliest cause first.',
+      description: 'Possible causes of a loop, the most likely first. Empty if the login is not part of a loop.',
     },
   }),
   reasons: { ...listOf(text), description: 'Why steps were refused.' },
-  faults: { ...listOf(text), description: 'Names of the faults that happened to it.' },
+  faults: { ...listOf(text), description: 'The names of the faults that happened to the login.' },
   url: { ...text, description: 'The page of the login.' },
 }
 
-/** The schemas of the answers above, by name. */
+/** The schemas of the answers above, under their names in the OpenAPI document. */
 export const loginSchemas: Record<string, Schema> = {
   Value: {
     description:
-      'The value as it was sent. A value that could be a secret is replaced by its hash, its length and, for a state, how hard it is to guess.',
+      'A value that cannot be secret is a text, as it was sent. Any other value is an object with its hash and its length. For a state, the object also says how hard the state is to guess.',
     anyOf: [
       text,
       object(
@@ -148,10 +155,13 @@ export const loginSchemas: Record<string, Schema> = {
           bits: {
             type: 'number',
             description:
-              'Only for a state: how many random bits it can have at most, estimated from its length and its alphabet.',
+              'Only for a state: the most random bits that the state can have, estimated from its length and its alphabet.',
           },
-          beginning: { ...text, description: 'Only for a state: the hash of its first half. Empty for short values.' },
-          isTime: { type: 'boolean', description: 'Only for a state: whether it is the time of the request.' },
+          beginning: {
+            ...text,
+            description: 'Only for a state: the hash of the first half of the state. Empty if the state is short.',
+          },
+          isTime: { type: 'boolean', description: 'Only for a state: whether the state is the time of the request.' },
         },
         { optional: ['bits', 'beginning', 'isTime'] },
       ),
@@ -182,7 +192,7 @@ export const loginSchemas: Record<string, Schema> = {
     requestId: {
       ...text,
       description:
-        'The X-Request-Id that the caller sent, or one that the sandbox made. It is in the log and on error pages.',
+        'The X-Request-Id that the caller sent, or an id that the sandbox made. The id is also in the log and on error pages.',
     },
     at: time,
     listener: only('portal', 'api'),
@@ -195,28 +205,28 @@ export const loginSchemas: Record<string, Schema> = {
       type: 'object',
       additionalProperties: text,
       description:
-        'The client, the user and the grant of the step: claimedClientId, knownClientId, provenClientId, userId, grantId.',
+        'The ids of the client, the user and the grant: claimedClientId, knownClientId, provenClientId, userId, grantId.',
     },
     checks: listOf(ref('Check')),
-    reason: { ...textOrNull, description: 'Why it was refused.' },
+    reason: { ...textOrNull, description: 'Why the request was refused. Null if it was not refused.' },
     fault: {
       anyOf: [object({ id: text, name: text, acted: only('before', 'after') }), { type: 'null' }],
       description: 'The ordered fault that changed the answer.',
     },
     leftOutBefore: {
       ...count,
-      description: 'How many steps just before this one were left out, because there were too many.',
+      description: 'How many steps directly before this step were left out, because the login had too many steps.',
     },
     isShortened: {
       type: 'boolean',
       description: 'Whether values were left out. The laboratory keeps at most 8 KiB and 200 values of one request.',
     },
     explanation: { anyOf: [object({ found: text, why: text, mend: text, source: text }), { type: 'null' }] },
-    curl: { ...text, description: 'The same request as a line for curl.' },
+    curl: { ...text, description: 'The same request as a curl command.' },
   }),
   Login: object({
     ...summary,
-    leftOut: { ...count, description: 'How many steps were left out, because there were too many.' },
+    leftOut: { ...count, description: 'How many steps were left out, because the login had too many steps.' },
     steps: listOf(ref('Step')),
     noticed: listOf(
       object({

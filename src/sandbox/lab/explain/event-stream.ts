@@ -13,7 +13,7 @@ const mostWaitingBytes = 1024 * 1024
 
 export function eventStream(reader: LoginReader) {
   const { logins, addresses } = reader
-  /** The open streams. If a stream is limited to one client, the value is this client. */
+  /** The open streams. If a stream shows only the steps of one client, the value is the id of this client. */
   const open = new Map<PassThrough, string | undefined>()
 
   // The laboratory makes the JSON of a step only once, even if many pages are open.
@@ -39,7 +39,7 @@ export function eventStream(reader: LoginReader) {
           200: {
             description:
               'Events named `step`. The data of an event is `{"login": LoginSummary, "step": Step}`. The id of an event is a ' +
-              'number, which the call that lists logins accepts as `after`.',
+              'number. The call that lists logins accepts this number as `after`.',
             content: { 'text/event-stream': { schema: { type: 'string' } } },
           },
           ...refuse(),

@@ -15,15 +15,15 @@ import { type LoginOutcome, outcomes, statusOf } from './login-status.ts'
 import { findNotices, notices } from './notices/notices.ts'
 import { verdictOf } from './verdict.ts'
 
-/** Which logins to list. If a condition is left out, it excludes no login. */
+/** The conditions that a listed login must meet. A condition that is left out excludes no login. */
 export interface LoginQuery {
   clientId?: string | undefined
-  /** Only requests without a client. */
+  /** Only logins in which no request names a client. */
   noClient?: boolean
   outcome?: LoginOutcome | undefined
   /** Only logins with a step that was refused for this reason. */
   reason?: string | undefined
-  /** Only logins with a step in the last `minutes`. */
+  /** Only logins whose last step is at most this many minutes old. */
   minutes?: number | undefined
 }
 
@@ -31,9 +31,9 @@ export const allReasons: StepReason[] = [...(Object.keys(reasons) as StepReason[
 /** Almost a week. */
 const mostMinutes = 9_999
 
-/** The parameters of an address that select logins, with their descriptions. */
+/** The schemas of the query parameters that select logins. */
 export const loginQueryParameters = {
-  noClient: { type: 'string', enum: ['true'], description: 'Returns only requests that belong to no client.' },
+  noClient: { type: 'string', enum: ['true'], description: 'Returns only logins in which no request names a client.' },
   outcome: { type: 'string', enum: outcomes, description: 'Returns only logins with this outcome.' },
   reason: {
     type: 'string',
@@ -45,13 +45,13 @@ export const loginQueryParameters = {
     type: 'string',
     pattern: '^0*[1-9]\\d{0,3}$',
     title: 'a whole number from 1 to 9,999',
-    description: 'Returns only logins that had a step within this number of minutes before now.',
+    description: 'Returns only logins whose last step is at most this many minutes old.',
   },
 } as const
 
 /**
- * Reads these parameters. Ignores invalid values, because a page must not fail. In calls there are no invalid values,
- * because the schema has refused them.
+ * Reads the parameters above. Ignores invalid values, because a page must not fail. A call never has invalid values
+ * here, because its schema refuses them.
  */
 export function readLoginQuery(given: Record<string, string | undefined>): LoginQuery {
   const minutes = Number(given.minutes)
@@ -74,7 +74,7 @@ export function isFoundBy(query: LoginQuery, login: RecordedLogin, now: Date): b
   return outcome === undefined || statusOf(login, now).outcome === outcome
 }
 
-/** Names by client id. Does not contain clients that were never registered or have been removed. */
+/** Returns the names of clients by client id. Clients that were never registered, or have been removed, are missing. */
 export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
 
 /**
@@ -93,7 +93,7 @@ export async function searchLogins(
       isIn,
       /**
        * The ids of the notices that contain this word. Finding the notices of a login is the slowest part of a search,
-       * so the search does this only if the set is not empty.
+       * so the search skips it if this set is empty.
        */
       inNotices: new Set(notices.filter(({ id, found }) => isIn(id) || isIn(found)).map(({ id }) => id)),
       // A value with the name `searched` is always hidden, so only its hash is compared.
@@ -118,7 +118,7 @@ export async function searchLogins(
 
 const mostWords = 10
 
-/** `Bearer` before a token is not a word to search for. */
+/** Splits the text into words, without `Bearer`: a developer may have copied it together with a token. */
 function wordsOf(text: string): string[] {
   const words = text.split(/\s+/).filter(word => word !== '')
   return (words.length > 1 ? words.filter(word => !/^bearer$/i.test(word)) : words).slice(0, mostWords)

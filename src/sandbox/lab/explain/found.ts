@@ -2,7 +2,7 @@
 import { firstOf, identityOf, type RecordedLogin, type RecordedStep, stepsOf, type Values } from '../record/recorded.ts'
 import { guidanceOf } from './guidance.ts'
 
-/** What was found, and how to fix it. Call this for a step that was refused. */
+/** Says why a step was refused, and how to fix it. Call this only for a refused step. */
 export function explainRefusal(
   step: RecordedStep,
   login: Pick<RecordedLogin, 'steps'>,
@@ -13,7 +13,7 @@ export function explainRefusal(
   return { found: fieldFound(step) ?? codeFound(step, login) ?? tokenFound(step) ?? found, fix }
 }
 
-/** An address that differs from the expected address. */
+/** Explains a redirect_uri or cancel_url that differs from the expected address. */
 function addressFound({ reason, checks }: RecordedStep): { found: string; fix: string } | undefined {
   const failed = checks.find(({ name, passed }) => !passed && (name === 'redirect_uri' || name === 'cancel_url'))
   if (failed === undefined || typeof failed.expected !== 'string') return undefined
@@ -22,7 +22,7 @@ function addressFound({ reason, checks }: RecordedStep): { found: string; fix: s
   if (typeof received !== 'string' || received === '')
     return {
       found: `${name} is missing.`,
-      fix: name === 'cancel_url' ? guidanceOf('cancel-url-foreign').fix : 'Send it.',
+      fix: name === 'cancel_url' ? guidanceOf('cancel-url-foreign').fix : 'Send redirect_uri.',
     }
   if (name === 'cancel_url')
     return {
@@ -31,12 +31,14 @@ function addressFound({ reason, checks }: RecordedStep): { found: string; fix: s
     }
   const others = expected.split(', ')
   const difference = others.map(one => differenceOf(received, one)).find(words => words !== undefined)
-  const other = isStart ? 'the registered one' : 'the one that started the login'
+  const other = isStart ? 'but the registered address' : 'but the address that started the login'
   return {
     found: difference
       ? `redirect_uri ${difference.received}, ${other} ${difference.expected}.`
       : `redirect_uri is ${withoutQuery(received)}, ${other} is ${others.map(withoutQuery).join(' or ')}.`,
-    fix: isStart ? 'Send the registered one, or register the one that you send.' : 'Send the same text both times.',
+    fix: isStart
+      ? 'Send the registered address, or register the address that you send.'
+      : 'Send the same text both times.',
   }
 }
 
@@ -73,7 +75,7 @@ const urlParts = [
 
 const fieldReasons = ['field-missing', 'field-repeated', 'field-too-long', 'fields-invalid']
 
-/** The answer names the field. */
+/** Says which field is wrong, in the words of the answer. */
 function fieldFound({ reason, listener, response }: RecordedStep): string | undefined {
   if (reason === undefined || !fieldReasons.includes(reason)) return undefined
   const described = firstOf(response.body, 'error_description') ?? firstOf(response.location, 'error_description')
@@ -83,7 +85,7 @@ function fieldFound({ reason, listener, response }: RecordedStep): string | unde
   return problems.length > 0 ? problems.join(' ') : undefined
 }
 
-/** What the application API says about each field, such as `name: Not a valid string.` */
+/** What an answer of the application API says about each field, such as `name: Not a valid string.` */
 function problemsOf(body: Values): string[] {
   return Object.entries(body).flatMap(([path, value]) => {
     const [, field] = /^error\.message\.(.+)$/.exec(path) ?? []
@@ -93,7 +95,7 @@ function problemsOf(body: Values): string[] {
   })
 }
 
-/** What is wrong with the groupId of an application. */
+/** Explains why an application could not be created with this groupId. */
 function groupFound({ reason, route, request, response }: RecordedStep): { found: string; fix: string } | undefined {
   if (`${request.method} ${route}` !== 'POST /apps/v1') return undefined
   const { fix } = guidanceOf('group-unknown')
@@ -106,7 +108,7 @@ function groupFound({ reason, route, request, response }: RecordedStep): { found
   return { found: `The visitor is not a member of the group ${groupId}.`, fix }
 }
 
-/** When the code was issued, or first used. */
+/** Says when an expired code was issued, or at which step a used code was first used. */
 function codeFound(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): string | undefined {
   const code = identityOf(firstOf(step.request.body, 'code'))
   if (code === undefined) return undefined
@@ -114,7 +116,7 @@ function codeFound(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>):
     const given = steps.find(({ response }) => identityOf(firstOf(response.location, 'code')) === code)
     if (given === undefined) return undefined
     const seconds = Math.round((step.at.getTime() - given.at.getTime()) / 1000)
-    return `The code has expired. It was issued at step ${steps.indexOf(given) + 1}, ${seconds} seconds before.`
+    return `The code has expired. It was issued at step ${steps.indexOf(given) + 1}, ${seconds} seconds earlier.`
   }
   if (step.reason !== 'code-used') return undefined
   const first = stepsOf({ steps }, 'exchange').find(({ request }) => identityOf(firstOf(request.body, 'code')) === code)
@@ -122,7 +124,7 @@ function codeFound(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>):
   return `The code was already used at step ${steps.indexOf(first) + 1}.`
 }
 
-/** What is wrong with a call whose token is in the wrong place. */
+/** Explains why the platform found no access token: it was sent without Bearer, or in the address. */
 function tokenFound({ reason, request }: RecordedStep): string | undefined {
   if (reason !== 'token-missing') return undefined
   if (request.headers.authorization !== undefined) return 'The Authorization header does not begin with Bearer.'

@@ -1,4 +1,4 @@
-// What a developer reads about a step that failed, and about a check.
+// The texts for developers about failed steps and about the portal's checks.
 import { type Guidance, reasons } from '../../observe/reasons.ts'
 import type { CheckName } from '../../observe/steps.ts'
 import type { StepReason } from '../record/recorded.ts'
@@ -7,15 +7,15 @@ export function guidanceOf(reason: StepReason): Guidance {
   return reason === 'redirect-followed' ? redirectFollowed : reasons[reason]
 }
 
-/** The reason for which the trap of a fault refuses a request. A real platform has no such reason. */
+/** The guidance for a request that reached the trap of a redirect fault. A real platform has no such reason. */
 const redirectFollowed: Guidance = {
   found: 'The client’s server followed a redirect.',
   why: 'A redirect can lead to any address. With 307, the client also sends the client secret, the code or the token to that address.',
-  fix: 'Turn redirects off for every call of your server, and treat a redirect as an error. The portal and the application API never redirect a call.',
+  fix: 'Turn off redirects for every call from your server, and treat an answer with a redirect as an error. The portal and the application API never redirect a call.',
   reference: 'RFC 9700 4.12; RFC 9110 15.4.8',
 }
 
-/** Why the portal makes a check: the guidance for the refusal that follows when the check fails. */
+/** Says why the portal makes a check: returns the guidance for the refusal that follows if the check fails. */
 export function guidanceOfCheck(name: CheckName): Guidance {
   return reasons[reasonsOfChecks[name]]
 }

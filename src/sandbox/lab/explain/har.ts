@@ -1,10 +1,10 @@
-// A login as HAR 1.2 (http://www.softwareishard.com/blog/har-12-spec/), which browsers and proxies can show.
+// Converts a login to HAR 1.2 (http://www.softwareishard.com/blog/har-12-spec/), which browsers and proxies can show.
 import { STATUS_CODES } from 'node:http'
 import { object, type Schema } from '../../http/describe.ts'
 import { firstOf, type RecordedLogin, type RecordedStep, type Values } from '../record/recorded.ts'
 import { addressOf, entriesOf, type LabAddresses } from './curl-line.ts'
 
-/** The schema of the answer, by name. */
+/** The schema of the answer, under its name in the OpenAPI document. */
 export const harSchemas: Record<string, Schema> = {
   Har: {
     ...object({ log: { type: 'object', additionalProperties: true } }),

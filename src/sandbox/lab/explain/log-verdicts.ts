@@ -9,11 +9,11 @@ import { verdictOf } from './verdict.ts'
 /** How often to look for codes that no client has exchanged. */
 const lookMs = 1_000
 
-/** At other log levels the log does not contain these lines, so the laboratory does not compute them. */
+/** The log levels that show these lines. At other levels the laboratory does not compute the lines. */
 const levels = ['trace', 'debug', 'info']
 
 export function createVerdictLog({ logins, addresses, clock }: LoginReader, logger: FastifyBaseLogger) {
-  /** What was written about a login: its last sentence, and the ids of its notices. */
+  /** What the log already says about a login: its last sentence, and the ids of its notices. */
   const written = new WeakMap<RecordedLogin, { sentence: string; notices: Set<string> }>()
   /** Logins whose code no client has exchanged yet. Only these logins can fail without another request. */
   const withCode = new Set<RecordedLogin>()
@@ -31,7 +31,7 @@ export function createVerdictLog({ logins, addresses, clock }: LoginReader, logg
     return found
   }
 
-  /** Writes a line if the login went wrong in a new way. Returns its outcome. */
+  /** Writes a line if something new went wrong in the login. Returns the outcome of the login. */
   function writeVerdict(login: RecordedLogin): string {
     const { outcome, isLoop, refusedCalls, sentence, fix, step } = verdictOf(login, logins.othersOf(login), clock())
     const isWrong = outcome === 'refused' || outcome === 'never exchanged' || isLoop || refusedCalls > 0

@@ -67,13 +67,14 @@ export function loginCalls({
             type: 'string',
             pattern: '^\\d{0,15}$',
             title: `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`,
-            description: 'Returns only logins with steps after this `cursor`.',
+            description: 'The `cursor` of an earlier answer. Returns only logins with newer steps.',
           },
           wait: {
             type: 'string',
             pattern: '^(0*([12]?\\d|30))?$',
             title: 'a whole number from 0 to 30',
-            description: 'If there is no such step yet, the call waits for one, at most this number of seconds.',
+            description:
+              'If no login matches yet, the call waits until a login matches, but at most this number of seconds.',
           },
           ...loginQueryParameters,
           page,
@@ -152,7 +153,7 @@ export function loginCalls({
     if (!login)
       throw new LabError(
         404,
-        'There is no such login. The laboratory remembers the last thousand logins, until the sandbox stops.',
+        'There is no such login. The laboratory keeps only the last thousand logins, and forgets them when the sandbox stops.',
       )
     return login
   }
@@ -195,7 +196,7 @@ export function loginCalls({
 
 type Given = Record<string, string | undefined>
 
-/** The parameters of the address that are not empty. */
+/** The query parameters that are not empty. */
 function givenIn({ query }: { query: unknown }): Given {
   return Object.fromEntries(Object.entries(query as Given).filter(([, value]) => value !== ''))
 }

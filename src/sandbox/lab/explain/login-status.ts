@@ -1,4 +1,4 @@
-// The outcome of a login. The outcome depends only on the steps of the login and the time.
+// The outcome of a login. The outcome depends only on the steps of the login and the current time.
 import { gaveTokens, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
 
 export const outcomes = [
@@ -13,13 +13,13 @@ export const outcomes = [
 
 /**
  * After two minutes without a request, the outcome is `never exchanged` if the portal gave a code, and `abandoned` if
- * it did not. `no login` for requests that a program may make without a login.
+ * it did not. The outcome is `no login` for requests that need no login.
  */
 export type LoginOutcome = (typeof outcomes)[number]
 
 export interface LoginStatus {
   outcome: LoginOutcome
-  /** The step that decided the outcome. For a login that is under way, the last step that continued it. */
+  /** The step that decided the outcome. If the login is under way, this is the last step that continued the login. */
   step: RecordedStep
   /** The calls that the platform refused after the visitor had signed in. */
   refusedCalls: RecordedStep[]
@@ -60,8 +60,8 @@ export function isAskedAgain({ kind, reason }: RecordedStep): boolean {
 }
 
 /**
- * Whether the visitor declined. An exchange can be refused for the same reasons. Such an exchange does not count here,
- * because it is a mistake of the client.
+ * Whether the visitor declined. An exchange can be refused for the same reason, but this is a mistake of the client and
+ * does not count here.
  */
 export function isDeclined({ kind, reason }: RecordedStep): boolean {
   return kind !== 'exchange' && reason === 'consent-declined'

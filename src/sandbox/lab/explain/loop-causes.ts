@@ -1,31 +1,32 @@
-// Why a client may start a login again although the visitor has just signed in, the most likely cause first.
+// Why a client may start another login although the visitor has just signed in. The most likely cause comes first.
 import { firstOf, type RecordedLogin } from '../record/recorded.ts'
 
 export interface LoopCause {
   cause: string
-  /** How to check this cause. */
+  /** How to find out whether this is the cause, and how to fix it. */
   check: string
 }
 
 const strictCookie: LoopCause = {
   cause: 'The session cookie is SameSite=Strict, and the callback answers with a redirect.',
   check:
-    'Look at what the callback answers: after 302 or 303 the browser does not send a Strict cookie, because the redirect began at another site. Answer 200 with a page that opens the next page by itself.',
+    'Look at the answer of the callback: after 302 or 303 the browser does not send a Strict cookie, because the redirect began at another site. Instead, answer with status 200 and a page that opens the next page by itself.',
 }
 const secureCookie: LoopCause = {
-  cause: 'The session cookie is Secure, or its name begins with __Host- or __Secure-, and the client is at http.',
+  cause:
+    'The client uses http, but its session cookie is Secure, or the name of the cookie begins with __Host- or __Secure-.',
   check:
-    'Look at the cookies of the client in the developer tools of the browser: if the cookie is missing, use https, or a browser that keeps Secure cookies at http://localhost.',
+    'Look at the cookies of the client in the developer tools of the browser. If the session cookie is missing, use https, or use a browser that keeps Secure cookies at http://localhost.',
 }
 const twoHosts: LoopCause = {
-  cause: 'The login begins at localhost and comes back to 127.0.0.1, or the other way round.',
+  cause: 'The login begins at localhost and ends at 127.0.0.1, or begins at 127.0.0.1 and ends at localhost.',
   check:
     'Compare the address that you open with the redirect URI: a browser keeps the cookies of the two hosts apart. Use only one of the two hosts.',
 }
 const largeCookie: LoopCause = {
   cause: 'The session cookie is too large.',
   check:
-    'Measure the Set-Cookie header of the callback: browsers drop a cookie of more than 4,096 bytes with its name. Split it, or keep the tokens on the server.',
+    'Measure the Set-Cookie header of the callback: browsers drop a cookie whose name and value together have more than 4,096 bytes. Split the cookie, or keep the tokens on the server.',
 }
 const changedKeys: LoopCause = {
   cause: 'The client cannot read the cookie any more, because its keys have changed.',
@@ -33,7 +34,10 @@ const changedKeys: LoopCause = {
     'Check whether the client makes new keys at each start, or whether two processes have different keys. Set the same keys for all processes.',
 }
 
-/** Leaves out each cause that the redirect URI shows to be impossible. */
+/**
+ * Returns the possible causes. The redirect URI rules out some causes: at https, for example, a Secure cookie is no
+ * problem.
+ */
 export function causesOfLoop({ steps }: Pick<RecordedLogin, 'steps'>): LoopCause[] {
   const address = steps
     .map(({ request }) => firstOf(request.query, 'redirect_uri'))

@@ -6,7 +6,7 @@ import { hasCode, isAskedAgain, type LoginStatus, statusOf, wordsFor } from './l
 import { causesOfLoop, type LoopCause } from './loop-causes.ts'
 
 export interface Verdict extends Pick<LoginStatus, 'outcome'> {
-  /** The outcome, and how many calls were refused after it. */
+  /** The outcome, and how many later calls were refused. */
   status: string
   refusedCalls: number
   isLoop: boolean
@@ -16,9 +16,9 @@ export interface Verdict extends Pick<LoginStatus, 'outcome'> {
   fix: string | undefined
   /** The step that the sentence is about. */
   step: RecordedStep | undefined
-  /** The step with the ordered fault that caused it. */
+  /** The step with the ordered fault that the sentence mentions. */
   faulted: RecordedStep | undefined
-  /** Why a login may repeat in a loop, the most likely cause first. Empty for other logins. */
+  /** Possible causes of a loop, the most likely first. Empty if the login is not part of a loop. */
   causes: LoopCause[]
 }
 
@@ -48,7 +48,7 @@ function say(status: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
       return sayRefused('Declined', step, login)
     case 'no login':
       return {
-        sentence: 'These requests belong to no login, and none was refused.',
+        sentence: 'These requests belong to no login, and none of them was refused.',
         fix: undefined,
         step,
         faulted: undefined,
@@ -95,8 +95,8 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   const faulted = login.steps.slice(login.steps.indexOf(step)).findLast(({ fault }) => fault !== undefined)
   if (faulted)
     return {
-      sentence: `${name}: the ${isAtStart(faulted) ? 'browser' : 'client'} has not gone on after ${nameFault(faulted, login)}.${since}`,
-      fix: fixAfter(faulted, 'After an answer of this kind a client shows an error, or tries again.'),
+      sentence: `${name}: the ${isAtStart(faulted) ? 'browser' : 'client'} has not continued after ${nameFault(faulted, login)}.${since}`,
+      fix: fixAfter(faulted, 'After such an answer, a client should show an error or try again.'),
       step: faulted,
       faulted,
     }
@@ -111,15 +111,15 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   }
   if (step.kind === 'exchange')
     return {
-      sentence: `${name}: the exchange at ${at} was answered ${step.response.status || 'with nothing'}, and gave no tokens.${since}`,
+      sentence: `${name}: the exchange at ${at} got ${step.response.status ? `status ${step.response.status}` : 'no answer'} and no tokens.${since}`,
       fix: 'Look at the answer of this step.',
       step,
       faulted,
     }
   const doing = isAskedAgain(step)
-    ? `at ${at} the portal asked the visitor again. ${explainRefusal(step, login).found}`
+    ? `at ${at} the portal showed the visitor the form again. ${explainRefusal(step, login).found}`
     : `the visitor was at the portal at ${at}, and has not finished there.`
-  const fix = isOver ? 'Nothing is wrong with your client, unless the page of the portal did not appear.' : undefined
+  const fix = isOver ? 'If the page of the portal appeared, nothing is wrong with your client.' : undefined
   return { sentence: `${name}: ${doing}${since}`, fix, step, faulted }
 }
 
@@ -137,7 +137,7 @@ function explainUnusedCode(
   if (new URL(begun).hostname === hostname) return { found: '', fix: look }
   return {
     found: ` The login began at ${begun}, and came back to ${origin}.`,
-    fix: `Open the client at ${origin}, or register the other address: a browser keeps the cookies of localhost and 127.0.0.1 apart, so the client does not find the login that it began.`,
+    fix: `Open the client at ${origin}, or register a redirect URI at ${begun}: a browser keeps the cookies of localhost and 127.0.0.1 apart, so the client does not find the login that it began.`,
   }
 }
 
@@ -147,17 +147,17 @@ function isLoopback(address: string): boolean {
 
 function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
   return {
-    sentence: `Signed in at step ${numberOf(step, login)}. This is one of ${times} logins in one browser without a call between them: possibly a loop.`,
-    fix: 'Probably your client does not receive its session cookie, so it starts again. Check the causes that the login lists, one after the other.',
+    sentence: `Signed in at step ${numberOf(step, login)}. This login is one of ${times} logins in one browser, and the client made no call between them. This may be a loop.`,
+    fix: 'Probably your client does not receive its session cookie, so it starts again. Check the causes that are listed for this login, one after the other.',
     step,
     faulted: undefined,
   }
 }
 
 /**
- * The refusals that a fault in an earlier step can cause. The key is the place of the fault. For example, after a
- * redirect with another state the client may send that state. But a fault in the redirect is never the cause of a wrong
- * client secret.
+ * Which refusals a fault in an earlier step can cause. Each pair has a pattern for the name of the fault, and a pattern
+ * for the reasons of the refusals. For example, after a redirect with a wrong state, the client may send this state to
+ * the portal. But a fault in the redirect never causes a wrong client secret.
  */
 const causedBy: [place: RegExp, reasons: RegExp][] = [
   [/^redirect-/, /^(state-|code-|consent-|field-missing|verifier-|client-unknown)/],
@@ -183,7 +183,7 @@ function nameFault(step: RecordedStep, login: Pick<RecordedLogin, 'steps'>): str
   return `the ordered fault ${step.fault!.name} at step ${numberOf(step, login)}`
 }
 
-/** The client sees nothing of a fault on the portal's first page. */
+/** Whether the fault happened on the portal's first page. Only the browser sees such a fault, not the client. */
 function isAtStart({ fault }: RecordedStep): boolean {
   return fault?.name.startsWith('start-') ?? false
 }
