@@ -161,7 +161,11 @@ export const loginSchemas: Record<string, Schema> = {
             ...text,
             description: 'Only for a state: the hash of the first half of the state. Empty if the state is short.',
           },
-          isTime: { type: 'boolean', description: 'Only for a state: whether the state is the time of the request.' },
+          isTime: {
+            type: 'boolean',
+            description:
+              'Only for a state: whether its value is the time of the request, in seconds or milliseconds since 1970.',
+          },
         },
         { optional: ['bits', 'beginning', 'isTime'] },
       ),

@@ -17,7 +17,7 @@ const hostileTexts = [
   'a'.repeat(20_000),
 ]
 
-/** The faults do not change members that identify an object. */
+/** Members that identify an object. The faults do not change these members. */
 const identifying = /^(@.*|from|to|clientId|.*At|.*By)$/
 
 const refusalKinds: Kinds = {
@@ -61,7 +61,7 @@ function* spacesBefore(body: string): Generator<string> {
 
 const contentKinds: Kinds = {
   'hostile-texts': change(
-    'Every text is hostile: markup, control characters, half a character, or 20,000 characters long.',
+    'Every text is hostile: it contains markup, control characters or half a character, or it is 20,000 characters long.',
     answer => hostile(answer, { next: 0 }),
   ),
   id: {
@@ -76,7 +76,7 @@ const contentKinds: Kinds = {
   },
   'unknown-members': change('Every object has unknown members.', answer => mapObjects(answer, addUnknown)),
   'members-missing': {
-    does: 'Each object lacks one member, or has only its type and its id.',
+    does: 'Each object lacks one member, or lacks all members except its type and its id.',
     when: ['after'],
     options: {
       member: textUpTo(100, {
@@ -91,7 +91,7 @@ const contentKinds: Kinds = {
       ),
   },
   large: {
-    does: `${largeMiB} MiB of spaces come before the answer, which is correct.`,
+    does: `The body is correct, but ${largeMiB} MiB of spaces come before it.`,
     when: ['after'],
     run({ answer, connection }) {
       connection.resetAtEnd()
@@ -100,12 +100,12 @@ const contentKinds: Kinds = {
   },
 }
 
-/** Deeper than the stacks of most programs. */
+/** The nesting is too deep for the stacks of most programs. */
 const deepLevels = 100_000
 
 const listKinds: Kinds = {
   deep: {
-    does: `ItemList is a list in a list, ${deepLevels} levels deep.`,
+    does: `ItemList consists of nested lists, ${deepLevels} levels deep.`,
     when: ['after'],
     run: ({ answer }) => ({ ...answer, body: `{"ItemList":${'['.repeat(deepLevels)}${']'.repeat(deepLevels)}}` }),
   },
@@ -120,7 +120,7 @@ const listKinds: Kinds = {
   'not-a-list': change('ItemList is an object.', answer => ({ ...(answer as Members), ItemList: { first: {} } })),
 }
 
-/** Kinds that are possible at only one place of the API. */
+/** The fault kinds that a place of the application API has in addition. */
 export function apiKindsAt(place: Place): Kinds {
   const hasContent = place !== 'remove' && place !== 'unlink' && place !== 'api'
   return { ...refusalKinds, ...(hasContent && contentKinds), ...(place === 'list' && listKinds) }
@@ -153,7 +153,7 @@ function mapObjects(value: unknown, to: (members: Members) => Members): unknown 
   return to(Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mapObjects(one, to)])))
 }
 
-/** Changes each item of a collection, or the answer itself. */
+/** Changes each item of the list in the answer or, if there is no list, the answer itself. */
 function eachThing(answer: Members, to: (thing: Members) => Members): Members {
   return Array.isArray(answer.ItemList) ? { ...answer, ItemList: answer.ItemList.map(to) } : to(answer)
 }

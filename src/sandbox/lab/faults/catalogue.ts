@@ -11,8 +11,8 @@ import { tokenKinds } from './token-kinds.ts'
 
 export interface Fault {
   /**
-   * `<place>-<kind or preset>`. If a kind is possible both before and after the platform acts, the name of the later
-   * fault ends in `-after`.
+   * `<place>-<kind or preset>`. If a fault kind is possible both before and after the platform has acted, there are two
+   * faults. The name of the second fault ends in `-after`.
    */
   name: string
   place: Place
@@ -22,7 +22,7 @@ export interface Fault {
   does: string
   /** What a good client does after the fault, in one or two short sentences. */
   goodClient: string
-  /** The options whose values the name decides. */
+  /** The options that the name fixes, such as the status in `exchange-503`. */
   fixed: Record<string, unknown>
   /** The options that an order may set. */
   options: Options
@@ -41,7 +41,7 @@ export function kindsAt(place: Place): Kinds {
   }
 }
 
-/** A kind under its own name and under the names of its presets. */
+/** The presets of a kind by name. The first preset has the name of the kind, and fixes no option. */
 export function presetsOf(name: string, { does, presets }: Kind): [name: string, Preset][] {
   return [[name, { does, fixed: {} }], ...Object.entries(presets ?? {})]
 }
@@ -71,7 +71,7 @@ export const catalogue: ReadonlyMap<string, Fault> = new Map(
   (Object.keys(places) as Place[]).flatMap(faultsAt).map(fault => [fault.name, fault]),
 )
 
-/** The catalogue's entry in an answer. `acted` has the same value as `when`. It stays, because programs read it. */
+/** A fault of the catalogue as JSON. `acted` always equals `when`, and stays because programs read it. */
 export function describeFault({ name, place, kind, when, does, goodClient, fixed, options }: Fault) {
   return {
     fault: name,
@@ -97,7 +97,7 @@ function capitalized(text: string): string {
 
 /** At most three names that are similar to the wrong name, the most similar first. */
 export function nearestNames(wrong: string, names: Iterable<string>): string[] {
-  // A caller may send 64 KB, and comparing takes time.
+  // A caller may send a name of 64 KB, and comparing long texts takes time.
   const text = wrong.slice(0, 60)
   return [...names]
     .map(name => ({ name, edits: countEdits(text, name) }))
@@ -107,7 +107,7 @@ export function nearestNames(wrong: string, names: Iterable<string>): string[] {
     .map(({ name }) => name)
 }
 
-/** How many characters must be added, removed or replaced (Levenshtein). */
+/** How many characters must be added, removed or replaced to turn one text into the other (Levenshtein distance). */
 function countEdits(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [index, character] of [...from].entries()) {

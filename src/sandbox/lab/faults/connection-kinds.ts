@@ -16,14 +16,14 @@ import {
 } from './kind.ts'
 
 const both: Kind['when'] = ['before', 'after']
-/**
- * If the calls of a place only read, these faults happen after the platform has made its answer, and damage the real
- * body.
- */
+/** For calls that only read, these faults happen after the platform has made its answer, and damage the real body. */
 const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
 
-/** The size after unpacking: more than a client should ever keep of one answer, but harmless for a developer's machine. */
+/**
+ * The size after decompression: more than a client should ever keep of one answer, but harmless for a developer's
+ * machine.
+ */
 const bombMiB = 32
 const bombPieceMiB = 16
 
@@ -40,9 +40,9 @@ function spaces(): Buffer[] {
 const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
 
 const furtherHeaders: Option = {
-  about: 'The headers, by name.',
+  about: 'The additional headers, by name.',
   isRequired: true,
-  allowed: `at most 20 headers by name, with texts of printable ASCII characters, none of them ${ownHeaders.join(', ')}`,
+  allowed: `at most 20 headers by name, with values of printable ASCII characters, and without ${ownHeaders.join(', ')}`,
   schema: { type: 'object', additionalProperties: { type: 'string', maxLength: 2000 } },
   isAllowed: value =>
     typeof value === 'object' &&
@@ -72,7 +72,7 @@ export const connectionKinds: Kinds = {
     run: ({ answer, connection }) => stream(answer, cut(half(answer.body), connection), Buffer.byteLength(answer.body)),
   },
   late: {
-    does: 'The answer comes late. If the platform has not acted yet, it acts after the delay, unless the client has closed the connection.',
+    does: 'The answer comes late. If the fault happens before the platform acts, the platform acts after the delay, unless the client has closed the connection.',
     when: both,
     options: {
       seconds: numberFrom(0, longestSeconds, { about: 'The delay in seconds.', default: 5, unit: 'seconds' }),
@@ -179,9 +179,14 @@ export const connectionKinds: Kinds = {
     when: both,
     options: { status: oneOf([302, 307], { about: 'The status of the redirect.' }) },
     presets: {
-      'redirect-302': { does: redirectWith('which clients follow with GET'), fixed: { status: 302 } },
+      'redirect-302': {
+        does: redirectWith('with status 302. Clients that follow this redirect send a GET'),
+        fixed: { status: 302 },
+      },
       'redirect-307': {
-        does: redirectWith('which clients follow with the same method and body, secrets included'),
+        does: redirectWith(
+          'with status 307. Clients that follow this redirect send the same method and body again, including secrets',
+        ),
         fixed: { status: 307 },
       },
     },
@@ -190,7 +195,7 @@ export const connectionKinds: Kinds = {
 }
 
 function redirectWith(how: string): string {
-  return `A redirect to a trap of the same listener, ${how}. Every request that arrives at the trap is a step of the login, with a notice.`
+  return `The answer redirects to a trap on the same server, ${how}. The laboratory records every request to the trap as a step of the login, with a notice.`
 }
 
 const page = '<!doctype html><title>Maintenance</title><h1>We will be back soon</h1>'
@@ -208,7 +213,7 @@ function stream(answer: Answer, pieces: AsyncIterable<string | Buffer>, length?:
 
 async function* cut(text: string, connection: Connection): AsyncGenerator<string> {
   yield text
-  // Wait until the text has left: a reset connection loses unsent bytes.
+  // Wait until the text has been sent: when a connection is reset, unsent bytes are lost.
   await pause(50)
   connection.reset()
 }

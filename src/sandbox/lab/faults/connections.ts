@@ -1,4 +1,5 @@
-// The connections on which a fault is happening. Every fault ends with its client, with the sandbox, or after a minute.
+// The connections on which a fault is happening. Every fault ends when the connection closes, when the sandbox stops,
+// or after a minute.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Connection, longestSeconds } from './kind.ts'
@@ -21,7 +22,7 @@ export function trackConnections() {
       })
       return {
         wait(seconds) {
-          // The listener closes silent connections earlier than some faults end.
+          // Without this line, the listener would close a silent connection before some faults end.
           socket.setTimeout(0)
           return pause(seconds * 1000, undefined, { signal: over.signal }).catch(() => {})
         },

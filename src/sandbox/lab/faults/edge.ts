@@ -13,9 +13,12 @@ import { type Listener, type Place, type PlaceWords, places, placesOf, startedBy
 import { findRedirectBack } from './redirect-kinds.ts'
 import type { Traps } from './traps.ts'
 
-/** What faults need from the platform: the client of a request, and a place to note what happened to the request. */
+/**
+ * What faults need from the platform: they find the client of a request, change access tokens, and note what happened
+ * to the request.
+ */
 export interface PlatformAccess {
-  /** The client of a request, if the platform knows it already. */
+  /** The client of a request, if the platform has already identified it. */
   clientOf(request: FastifyRequest): string | undefined
   /**
    * The client whose secret or access token the request contains. This check does not count a wrong secret as a
@@ -25,7 +28,7 @@ export interface PlatformAccess {
   enlargeToken: FaultContext['enlargeToken']
   endTokenIn: FaultContext['endTokenIn']
   makeOpaque: FaultContext['makeOpaque']
-  /** The access token behind a text that makeOpaque has made. */
+  /** The access token for which makeOpaque has made this text. */
   tokenBehind(opaque: string): string | undefined
   noteFault(request: FastifyRequest, fault: StepFault): void
   noteTrap(request: FastifyRequest, fault: StepFault): void
@@ -40,7 +43,7 @@ interface EdgeOptions {
   clock: () => Date
 }
 
-/** Replaces the platform's answer if the platform has not acted. */
+/** If the platform has not acted, there is no real answer. A fault then changes this answer. */
 const substitute = json(200, {
   answer: 'The platform has not acted, so this answer is made up.',
 }) as FaultContext['answer']
@@ -70,8 +73,8 @@ export function actAtEdge(
     return goNoFurther()
   })
 
-  // If the platform refuses a request, it has not acted. A fault that happens only after the platform has acted then
-  // waits for another request.
+  // If the platform refuses a request, the platform has not acted. A fault that happens only after the platform has
+  // acted then waits for another request.
   server.addHook('onSend', async (request, reply, payload) => {
     if (orderedFaults.isEmpty() || reply.statusCode >= 400 || withFault.has(request)) return payload
     const headers = toTexts(reply.getHeaders())
@@ -106,10 +109,9 @@ export function actAtEdge(
   }
 
   /**
-   * Finds the client and the login of a request. At this time the portal has not authenticated the client yet. If one
-   * of the faults is only for one client, this function authenticates the client. The start of a login contains no
-   * secret of a client. The claimed client is enough there, because a fault at the start affects only the browser that
-   * sent the request.
+   * Finds the client and the login of a request. The portal has not authenticated the client yet, so this function
+   * authenticates it if one of the faults is only for one client. The start of a login contains no client secret. At
+   * the start, the claimed client is enough, because the fault affects only the browser that sent the request.
    */
   async function findSource(
     request: FastifyRequest,
@@ -147,8 +149,8 @@ export function actAtEdge(
 }
 
 /**
- * Returns a function that gets the hash of a state, and says whether the request belongs to the login with this state:
- * the request contains the state, or a token of this login.
+ * Returns a function that says whether a request belongs to the login whose state has this hash. Such a request
+ * contains the state, or a token of the login.
  */
 function stateReader({ logins, hide, clock }: Pick<EdgeOptions, 'logins' | 'hide' | 'clock'>) {
   const hash = (name: string, value: string) => identityOf(hide.value(name, value, clock()))
@@ -168,14 +170,14 @@ function stateReader({ logins, hide, clock }: Pick<EdgeOptions, 'logins' | 'hide
 }
 
 /**
- * This promise never resolves. If it did, Fastify would run the handler, even if an answer has begun and the client has
+ * This promise never resolves. Otherwise Fastify would run the handler, although the fault has already answered or
  * closed the connection.
  */
 function goNoFurther(): Promise<never> {
   return new Promise(() => {})
 }
 
-/** Removes the platform's headers about the body, and sets the headers of the other answer. */
+/** Sets the status and the headers of the fault's answer, and removes the platform's headers that no longer fit. */
 function replace(reply: FastifyReply, { status, headers }: Answer): void {
   for (const name of ['content-length', 'content-type', 'location']) reply.removeHeader(name)
   reply.code(status).headers(headers)

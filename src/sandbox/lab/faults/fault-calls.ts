@@ -18,8 +18,8 @@ export function faultCalls(faults: OrderedFaults) {
         operationId: 'orderFault',
         summary: 'Order a fault',
         description:
-          'Name the fault with `fault`, or with `place`, `kind` and `when`. The fault lets `skip` matching requests pass, and then ' +
-          'happens `times` times. `clientId` and `state` limit the fault to the requests of one client or of one login. A fault ' +
+          'Name the fault with `fault`, or with `place`, `kind` and `when`. The first `skip` matching requests pass without a fault. ' +
+          'Then the fault happens to `times` matching requests. `clientId` and `state` limit the fault to the requests of one client or of one login. A fault ' +
           'expires after ten minutes without a matching request.',
         querystring: queryOf(),
         body: orderBody,
@@ -42,7 +42,7 @@ export function faultCalls(faults: OrderedFaults) {
         description: 'Each fault lists the ids of the requests to which it happened.',
         querystring: queryOf(clientIdInQuery),
         response: {
-          200: answer('The waiting faults, and those that ended in the last ten minutes.', 'OrderedFaults'),
+          200: answer('The waiting faults, and the faults that ended in the last ten minutes.', 'OrderedFaults'),
           ...refuse(),
         },
       },
@@ -72,7 +72,7 @@ export function faultCalls(faults: OrderedFaults) {
         summary: 'Remove an ordered fault',
         params: idInPath,
         querystring: queryOf(),
-        response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(404, 415) },
+        response: { 204: { type: 'null', description: 'The fault was removed.' }, ...refuse(404, 415) },
       },
       async handler(request: FastifyRequest, reply: FastifyReply) {
         const { id } = requireFault(request)
@@ -85,17 +85,17 @@ export function faultCalls(faults: OrderedFaults) {
       schema: {
         tags,
         operationId: 'removeFaults',
-        summary: 'Remove all ordered faults, or those of one client',
+        summary: 'Remove all ordered faults, or all ordered faults of one client',
         description:
-          'If two test suites share a sandbox, each should send its client id. The faults of the other suite then stay.',
+          'If several test suites share a sandbox, send the id of your client. The call then removes no faults of other suites.',
         querystring: queryOf(clientIdInQuery),
-        response: { 200: answer('How many were removed.', 'RemovedFaults'), ...refuse(415) },
+        response: { 200: answer('How many faults were removed.', 'RemovedFaults'), ...refuse(415) },
       },
       async handler(request: FastifyRequest) {
         const { clientId } = request.query as { clientId?: string }
         if (clientId === '')
           throw new LabError(422, {
-            clientId: ['Name a client. Leave the parameter out to remove the faults of everybody.'],
+            clientId: ['Send the id of a client, or leave the parameter out to remove the faults of all clients.'],
           })
         return { removed: faults.remove(one => clientId === undefined || one.clientId === clientId) }
       },
@@ -135,7 +135,7 @@ const count = { type: 'integer', minimum: 0 }
 const time = { type: 'string', format: 'date-time' }
 const anyFields = { type: 'object', additionalProperties: true }
 
-/** The schemas of the answers above, by name. */
+/** The schemas of the answers above, under their names in the OpenAPI document. */
 export const faultSchemas: Record<string, Schema> = {
   Fault: object({
     fault: text,
@@ -143,17 +143,17 @@ export const faultSchemas: Record<string, Schema> = {
     kind: text,
     when: {
       ...only('before', 'after'),
-      description: 'Before or after the platform has done what the request asks for.',
+      description: 'Whether the fault happens before or after the platform has done what the request asks for.',
     },
     does: text,
-    goodClient: { ...text, description: 'What a good client does about it.' },
+    goodClient: { ...text, description: 'What a good client does after the fault.' },
     acted: { ...only('before', 'after'), description: 'The same as when.' },
-    fixed: { ...anyFields, description: 'The options that the name decides.' },
+    fixed: { ...anyFields, description: 'The options that the name fixes, such as the status in exchange-503.' },
     options: {
       type: 'object',
       additionalProperties: object({
         about: text,
-        allowed: { ...text, description: 'The allowed values, as the end of the sentence “This must be …”.' },
+        allowed: { ...text, description: 'The allowed values, in words that complete the sentence “This must be …”.' },
         schema: { ...anyFields, description: 'The allowed values as JSON Schema.' },
         unit: { type: ['string', 'null'], description: 'The unit of a number.' },
         default: { description: 'The value if the option is left out.' },
@@ -171,17 +171,21 @@ export const faultSchemas: Record<string, Schema> = {
       clientId: { type: ['string', 'null'] },
       hasState: {
         type: 'boolean',
-        description: 'Whether the fault waits for one login. The state itself is not shown.',
+        description:
+          'Whether the fault applies to only one login, chosen by its state. The answer does not contain the state.',
       },
       skip: count,
       times: { anyOf: [count, only('always')] },
       options: anyFields,
       status: only('waiting', 'used up', 'dropped'),
-      consumed: { ...count, description: 'How often it has happened.' },
-      requestIds: { ...listOf(text), description: 'The ids of the last steps that it happened to.' },
+      consumed: { ...count, description: 'How often the fault has happened.' },
+      requestIds: { ...listOf(text), description: 'The ids of the last steps to which the fault happened.' },
       orderedAt: time,
-      dropsAt: { ...time, description: 'While the fault waits: the time when it is dropped if no request matches.' },
-      overAt: { ...time, description: 'When it ended.' },
+      dropsAt: {
+        ...time,
+        description: 'Only while the fault waits: when the fault is dropped if no request matches before.',
+      },
+      overAt: { ...time, description: 'When the fault ended.' },
       message: text,
     },
     { optional: ['dropsAt', 'overAt', 'message'] },

@@ -12,7 +12,7 @@ interface Happening {
 export function adviceFor(happening: Happening): string {
   const { kind, place } = happening
   const advice = byKind[kind]
-  if (advice === undefined) throw new Error(`There is no advice for the kind ${kind}.`)
+  if (advice === undefined) throw new Error(`There is no advice for the fault kind ${kind}.`)
   if (place === 'start') return atStart
   const own = typeof advice === 'string' ? advice : advice(happening)
   // If the answer to an exchange cannot be used, the login ends. If the answer to a renewal cannot be used,
@@ -26,28 +26,34 @@ const atStart =
 
 const keepSession = 'The client keeps the session and the refresh token, and offers to try again.'
 
-/** Advice for an answer that is lost, late or unreadable. The client cannot know whether the request was carried out. */
+/**
+ * Kinds whose advice for a renewal also says that the client keeps the session. The client cannot use the answer, and
+ * cannot know whether the renewal was carried out.
+ */
 const unusable = new Set([
   ...['cut', 'drip', 'half', 'empty', 'html', 'not-an-object', 'gzip', 'gzip-bomb', 'endless-body', 'endless-header'],
   'slow-header',
   ...['member', 'member-missing', 'state-other', 'tokens-with-status'],
 ])
 
-/** The request may be lost. After a 5xx answer, the request may have been carried out anyway. */
+/**
+ * Advice for a request without a usable answer. The platform may have carried out the request, even after a 5xx answer.
+ */
 function afterLoss({ place, when }: Happening): string {
   const { isWrite }: PlaceWords = places[place]
   if (place === 'exchange')
     return 'The client does not send the code again. It says that signing in failed, and offers to start again.'
   if (place === 'refresh') return keepSession
-  if (place === 'revoke') return 'The client signs the visitor out anyway, after a short wait at most.'
+  if (place === 'revoke')
+    return 'The client signs the visitor out anyway, and waits at most a short time for the answer.'
   if (place === 'metadata' || place === 'keys')
     return 'The client continues with its previous copy, or tries again later.'
   if (place === 'api')
-    return 'The client repeats a GET at most once. It never repeats any other request by itself, because the platform may have carried out the first one.'
-  if (!isWrite) return 'The client tries again at most once. Then it says that it cannot show the page now.'
+    return 'The client repeats a GET at most once. It repeats no other request by itself, because the platform may already have carried out the request.'
+  if (!isWrite) return 'The client tries again at most once. If this fails, it says that it cannot show the page now.'
   return when === 'after'
-    ? 'The client does not send the request again by itself, because the platform has carried it out. It first reads what the platform has now.'
-    : 'The client does not send the request again by itself, because it cannot know whether the platform has carried it out. It first reads the present state.'
+    ? 'The client does not send the request again by itself, because the platform has carried it out. First it reads the current data from the platform.'
+    : 'The client does not send the request again by itself, because it cannot know whether the platform has carried it out. First it reads the current data from the platform.'
 }
 
 function afterStatus(happening: Happening): string {
@@ -102,34 +108,35 @@ const byKind: Record<string, string | ((happening: Happening) => string)> = {
   redirect:
     'The client does not follow the redirect, because it would send its secret or its token to another address.',
   status: afterStatus,
-  answer: 'The client decides by the status and checks the body, whatever the content type says.',
+  answer: 'The client decides by the status and checks the body. It does not trust the content type.',
 
   member:
-    'The client checks the types of all members before it stores one of them. If a type is wrong, the client signs nobody in.',
+    'The client checks the types of all members before it stores any of them. If a type is wrong, the client signs nobody in.',
   'member-missing':
-    'The client signs nobody in without an access token and the right state. Without a refresh token the session ends with the access token.',
+    'The client signs a visitor in only with an access token and the right state. Without a refresh token, the session ends when the access token expires.',
   'state-other': 'The client compares the state with the state of the login, and stores no token if they differ.',
   'unknown-member': 'The client ignores members that it does not know.',
   'tokens-with-status': 'The client decides by the status, and never stores tokens from an error answer.',
   'large-access-token':
-    'The client stores the token in a place that is large enough. If it has no such place, it says why the visitor cannot sign in.',
+    'The client stores the token where there is enough room. If there is not enough room, it says why the visitor cannot sign in.',
   'early-end-of-access-token':
-    'The client renews the access token after the first 401, and does not rely on expires_in alone.',
+    'The client renews the access token after the first 401, and does not rely only on expires_in.',
   'short-session': 'The client ends the session when expires_in has passed, and asks the visitor to sign in again.',
   'opaque-access-token': 'The client sends the access token unchanged, and never parses it.',
 
-  members: 'The client compares issuer and addresses with its settings, and uses only what the portal offers.',
+  members: 'The client compares the issuer and the addresses with its settings, and uses only what the portal offers.',
 
   'parameter-missing': refusesRedirectBack,
   'parameter-other': refusesRedirectBack,
   'parameter-twice': refusesRedirectBack,
   'parameter-empty': refusesRedirectBack,
   error:
-    'The client checks the state, says that the login ended, shows no text of the address as markup, and offers to start again.',
+    'The client checks the state, says that the login ended, and offers to start again. It shows no text from the address as markup.',
 
   '422-body':
-    'The client shows problems of known fields next to these fields and all other problems above the form. It keeps the visitor’s input.',
-  'hostile-texts': 'The client shows every text as text: no markup, no script, no broken layout.',
+    'The client shows the problems of a known field next to that field, and all other problems above the form. It keeps the visitor’s input.',
+  'hostile-texts':
+    'The client shows every text as plain text. Markup has no effect, no script runs, and the layout does not break.',
   id: 'The client checks every id before it puts the id into an address.',
   'unknown-members': 'The client ignores members that it does not know.',
   'members-missing':

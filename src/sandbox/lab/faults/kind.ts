@@ -1,4 +1,4 @@
-// A kind of fault is one way in which an answer can be wrong. It lists the places where such an answer can occur.
+// A fault kind is one way in which an answer can be wrong. `kindsAt` in catalogue.ts says which kinds a place has.
 import type { Readable } from 'node:stream'
 import type { PlaceWords } from './places.ts'
 
@@ -8,7 +8,7 @@ export type When = 'before' | 'after'
 export interface Kind {
   /** What the client sees, in one sentence. */
   does: string
-  /** At places whose calls only read, only the first entry is used. */
+  /** When faults of this kind can happen. If the calls of a place only read, only the first entry counts. */
   when: readonly [When, ...When[]]
   options?: Options
   /** Short names for this kind with fixed options: `exchange-503` is the kind `status` with the status 503. */
@@ -17,7 +17,7 @@ export interface Kind {
 }
 
 export interface Preset {
-  /** Replaces the sentence of the kind. */
+  /** What the client sees. This sentence replaces the sentence of the kind. */
   does: string
   fixed: Record<string, unknown>
   /** If this is missing, the `when` of the kind applies. */
@@ -32,11 +32,11 @@ export interface FaultContext {
   options: Record<string, unknown>
   dialect: PlaceWords['dialect']
   connection: Connection
-  /** Makes a trap on the same listener, for this answer only. Returns its path. */
+  /** Makes a trap for this answer on the same listener. Returns the path of the trap. */
   setTrap(): string
   /** Returns an access token of this size that works like the given access token. */
   enlargeToken(token: string, bytes: number): Promise<string>
-  /** Returns the same access token, which then ends after this many seconds. */
+  /** Returns an access token with the same claims that expires after this many seconds. */
   endTokenIn(token: string, seconds: number): Promise<string>
   /** Returns an opaque text that works like the given access token. */
   makeOpaque(token: string, form: OpaqueForm): string
@@ -57,7 +57,7 @@ export const noAnswer: unique symbol = Symbol('no answer')
 /** If the result is undefined, the platform answers as if there were no fault. */
 export type FaultResult = Answer | typeof noAnswer | undefined
 
-/** The longest time for which a fault delays an answer or goes on sending an answer. */
+/** The longest time for which a fault delays an answer or keeps sending it. */
 export const longestSeconds = 60
 
 /**
@@ -66,27 +66,27 @@ export const longestSeconds = 60
 export interface Connection {
   /** Resolves after this many seconds, or when the fault ends. */
   wait(seconds: number): Promise<void>
-  /** False when the fault has ended. */
+  /** False after the fault has ended. */
   isOpen(): boolean
-  /** Whether the client has left. */
+  /** Whether the connection is closed. */
   isLeft(): boolean
   /** Writes bytes without HTTP framing. Resolves when the bytes are written, or cannot be written. */
   write(bytes: string): Promise<void>
-  /** Sends RST, so that the client certainly sees an error. */
+  /** Sends a TCP reset, so that the client certainly sees an error. */
   reset(): void
   /** Call this for an answer that is never complete: when the fault ends, the connection is reset, even if the client reads nothing. */
   resetAtEnd(): void
 }
 
-/** An option of a kind: the values that it accepts, in words and as a check. */
+/** An option of a fault kind. The allowed values are given in words, as JSON Schema and as a function. */
 export interface Option {
   /** One sentence. */
   about: string
-  /** The end of a sentence that begins with "This must be". */
+  /** Completes the sentence that begins with "This must be". */
   allowed: string
   /** The allowed values as JSON Schema. The form field of the option is made from this schema. */
   schema: OptionSchema
-  /** Of a number. */
+  /** The unit of a number. */
   unit?: string
   /** The value if the option is left out. */
   default?: unknown

@@ -18,11 +18,11 @@ const presets: Record<string, Preset> = {
 
 export const metadataKinds: Kinds = {
   members: {
-    does: 'Members have the values that you give. If you give null for a member, the metadata does not contain it.',
+    does: 'The JSON members that you name have the values that you give. The metadata does not contain a member whose value is null.',
     when: ['after'],
     options: {
       members: {
-        ...anyJson('The members, by name.'),
+        ...anyJson('The JSON members with their values, by name.'),
         allowed: 'an object',
         schema: { type: 'object' },
         isAllowed: isObject,

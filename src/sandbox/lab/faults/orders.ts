@@ -9,18 +9,18 @@ import { type FaultOrder, type Order, readOrder } from './read-order.ts'
 export const waitMinutes = 10
 const mostWaiting = 200
 const waitMs = waitMinutes * 60_000
-/** How many faults are kept after their end. */
+/** How many ended faults are kept. */
 const mostRemembered = 200
 
 export interface OrderedFault extends Order {
   id: string
   status: 'waiting' | 'used up' | 'dropped'
   orderedAt: Date
-  /** When the last request matched, or when the fault ended. */
+  /** While the fault waits: when it was ordered, or when the last request matched. Later: when the fault ended. */
   since: Date
   skipped: number
   consumed: number
-  /** The last requests that the fault happened to. */
+  /** The ids of the last requests to which the fault happened. */
   requestIds: string[]
 }
 
@@ -36,15 +36,16 @@ export interface RequestSource {
 export type OrderedFaults = ReturnType<typeof createOrderedFaults>
 
 /**
- * `hashState` hashes the state of the login. The order keeps only this hash, and recognises the requests of the login
- * by it.
+ * `hashState` hashes the state of the login. The order keeps only this hash. The laboratory uses the hash to recognise
+ * the requests of the login.
  */
 export function createOrderedFaults({ clock, hashState }: { clock: () => Date; hashState: (state: string) => string }) {
   /** Oldest first. */
   let all: OrderedFault[] = []
 
   /**
-   * No timer removes old faults. They are removed when somebody reads the list, or when a request looks for a fault.
+   * Removes old faults. There is no timer: this function runs when somebody reads the list, or when a request looks for
+   * a fault.
    */
   function dropOld(): OrderedFault[] {
     const now = clock()
@@ -65,7 +66,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
   const waiting = () => dropOld().filter(({ status }) => status === 'waiting')
 
   return {
-    /** Throws LabError 422, which names every wrong field, or 429. */
+    /** Throws LabError 422, which names every wrong field, or LabError 429 if too many faults are waiting. */
     order(body: FaultOrder | unknown): OrderedFault {
       const order = readOrder(body)
       if (waiting().length >= mostWaiting)
@@ -106,13 +107,13 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
     isEmpty: (): boolean => all.length === 0,
 
     /**
-     * The first of the candidates that matches this client and login. A fault with `skip` lets some requests pass
-     * first. This request counts as one of them. The function is synchronous, so that two requests never share one
-     * fault.
+     * Returns the first candidate that matches this client and login. If a matching candidate still has to skip
+     * requests, this request counts as skipped, and the next candidate is tried. The function is synchronous, so that
+     * two requests never share one fault.
      */
     take(candidates: readonly OrderedFault[], source: RequestSource, requestId: string): OrderedFault | undefined {
       for (const one of candidates) {
-        // Check again, because somebody may have removed the fault after the call of waitingAt.
+        // Check again, because somebody may have removed the fault after waitingAt was called.
         if (one.status !== 'waiting' || !all.includes(one) || !isMeant(one, source)) continue
         one.since = clock()
         if (one.skipped < one.skip) one.skipped++
@@ -137,7 +138,7 @@ function isMeant({ clientId, state }: Order, source: RequestSource): boolean {
   return (clientId === undefined || clientId === source.clientId) && (state === undefined || source.isOfState(state))
 }
 
-/** An ordered fault as JSON, which shows whether the order has a state, but not the value of the state. */
+/** An ordered fault as JSON. The JSON says whether the order has a state, but does not contain the state. */
 export function describeOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: OrderedFault) {
   const { orderedAt, since, consumed, requestIds } = rest
   return {

@@ -5,7 +5,7 @@ export type Listener = 'portal' | 'api'
 
 export interface PlaceWords {
   listener: Listener
-  /** Method and pattern. Undefined if the place has several routes. */
+  /** The method and the path pattern of the route. Undefined if the place has several routes. */
   route?: string
   /** The heading on the page of faults. */
   title: string
@@ -115,13 +115,13 @@ const byRoute = new Map<string, Place>()
 for (const [place, words] of Object.entries(places) as [Place, PlaceWords][])
   if (words.route && place !== 'refresh') byRoute.set(`${words.listener} ${words.route}`, place)
 
-/** The places of a request, the most specific first. Call this after its body was read. */
+/** The places to which a request belongs, the most specific first. Call this after the body of the request was read. */
 export function placesOf(request: FastifyRequest, listener: Listener): Place[] {
   const route = `${listener} ${request.method} ${request.routeOptions.url}`
   const place = byRoute.get(route)
   if (!place) return []
   if (listener === 'api') return [place, 'api']
-  // Without a client the same address leads to the account.
+  // Without a client_id, this address starts no login, but leads to the account.
   if (place === 'start') return startedBy(request) === undefined ? [] : ['start']
   const { grant_type: grantType } = (request.body ?? {}) as { grant_type?: unknown }
   return [place === 'exchange' && grantType === 'refresh_token' ? 'refresh' : place]

@@ -12,7 +12,7 @@ import { isId } from '../../values/is-id.ts'
 import type { LabStep, StepFault } from '../record/recorded.ts'
 import type { OpaqueForm } from './kind.ts'
 
-/** The secret in the body or the access token identifies the client. A wrong secret is not counted as a failure. */
+/** Finds the client by the secret in the body, or by the access token. A wrong secret is not counted as a failure. */
 export async function findProvenClient(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   { headers, body }: FastifyRequest,
@@ -30,7 +30,7 @@ async function isClientSecret({ store }: Pick<Services, 'store'>, clientId: stri
   return (await listSecretHashes(store.read, clientId)).some(valid => isEqualHash(valid, hash))
 }
 
-/** Returns a token of this size. It has the claims of the given token, and an additional claim `padding`. */
+/** Returns a token of this size, with the claims of the given token and an additional claim `padding`. */
 export async function enlargeAccessToken(
   { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
   token: string,
@@ -43,7 +43,10 @@ export async function enlargeAccessToken(
   return signAccessToken(keyRing, padded)
 }
 
-/** Notes which ordered fault happened to which request, and adds that to the steps. The platform knows nothing about faults. */
+/**
+ * Notes which ordered fault happened to a request, and adds the fault to the step of this request. The platform itself
+ * knows nothing about faults.
+ */
 export function createStepFaults() {
   const faults = new WeakMap<FastifyRequest, StepFault>()
   const trapped = new WeakSet<FastifyRequest>()

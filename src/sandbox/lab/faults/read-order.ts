@@ -8,8 +8,8 @@ import { type Place, places } from './places.ts'
 const mostTimes = 1000
 const longestText = 200
 /**
- * In bytes. An order can contain a body. One byte of this body takes up to six bytes in a JSON order, and up to three
- * bytes in a form.
+ * The largest size of an order in bytes. An order can contain the body of an answer. One byte of this body takes up to
+ * six bytes in a JSON order, and up to three bytes in a form.
  */
 export const longestOrder = 7 * longestBody
 const textOrNull = { type: ['string', 'null'], minLength: 1, maxLength: longestText } as const
@@ -22,7 +22,7 @@ export const orderBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    fault: { type: 'string', description: 'A name in the catalogue.', examples: ['exchange-503'] },
+    fault: { type: 'string', description: 'The name of a fault in the catalogue.', examples: ['exchange-503'] },
     place: {
       type: 'string',
       description: 'The place where the fault happens. Send `fault`, or send `place` and `kind`.',
@@ -43,19 +43,19 @@ export const orderBody = {
     clientId: {
       ...textOrNull,
       description:
-        'Only requests of this client match. If a request proves its client with a secret or a token, the client id that it claims does not count.',
+        'Only requests of this client match. If a request contains a client secret or a token, the secret or the token decides which client sent the request, and the client_id does not count.',
     },
     state: {
       ...textOrNull,
       description:
-        'Only requests of the login with this state match. The renewals and API calls of this login match, too.',
+        'Only requests of the login with this state match, including the renewals and API calls of this login.',
     },
     skip: {
       type: 'integer',
       minimum: 0,
       maximum: mostTimes,
       default: 0,
-      description: 'The number of matching requests that pass before the fault happens.',
+      description: 'How many matching requests pass without a fault before the fault happens.',
     },
     times: {
       anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],
@@ -66,7 +66,7 @@ export const orderBody = {
     options: {
       type: 'object',
       additionalProperties: true,
-      description: 'The options of the fault. The catalogue lists them for each fault.',
+      description: 'The options of the fault. The catalogue lists the options of each fault.',
     },
   },
 } as const satisfies JSONSchema
@@ -101,7 +101,7 @@ export function readOrder(body: unknown): Order {
       problems[field] = [`This must be a text of 1 to ${longestText} characters, or be left out.`]
   if (fault && (fault.place === 'metadata' || fault.place === 'keys'))
     for (const [field, value] of Object.entries({ clientId, state }))
-      if (value != null) problems[field] = ['Requests at this place do not name a client, so leave it out.']
+      if (value != null) problems[field] = ['Requests at this place do not name a client, so leave this field out.']
   if (!isCount(skip, 0)) problems.skip = [`This must be a whole number from 0 to ${mostTimes}.`]
   if (times !== 'always' && !isCount(times, 1))
     problems.times = [`This must be a whole number from 1 to ${mostTimes}, or "always".`]
@@ -124,14 +124,15 @@ function findFault(
   const { fault: name, place, kind, when } = order
   if (name !== undefined) {
     for (const [field, value] of Object.entries({ place, kind, when }))
-      if (value !== undefined) problems[field] = ['The name of the fault says this already, so leave it out.']
+      if (value !== undefined)
+        problems[field] = ['The name of the fault already decides this, so leave this field out.']
     const found = typeof name === 'string' ? catalogue.get(name) : undefined
     if (!found) problems.fault = [`There is no such fault. ${suggest(name, catalogue.keys())}`]
     return found
   }
   if (place === undefined && kind === undefined) {
     problems.fault = [
-      'Name a fault, such as exchange-503, or give place and kind. GET /lab/v1/faults/catalogue lists all.',
+      'Name a fault, such as exchange-503, or give place and kind. GET /lab/v1/faults/catalogue lists all faults.',
     ]
     return undefined
   }
@@ -141,7 +142,7 @@ function findFault(
   }
   const names = Object.entries(kindsAt(place as Place)).flatMap(entry => presetsOf(...entry).map(([name]) => name))
   if (typeof kind !== 'string' || !names.includes(kind)) {
-    problems.kind = [`There is no such kind at this place. ${suggest(kind, names)}`]
+    problems.kind = [`There is no such fault kind at this place. ${suggest(kind, names)}`]
     return undefined
   }
   const usualName = `${place}-${kind}`
@@ -155,14 +156,14 @@ function findFault(
 function suggest(wrong: unknown, names: Iterable<string>): string {
   const nearest = typeof wrong === 'string' ? nearestNames(wrong, names) : []
   const question = nearest.length > 0 ? `Did you mean ${nearest.join(' or ')}? ` : ''
-  return `${question}GET /lab/v1/faults/catalogue lists all.`
+  return `${question}GET /lab/v1/faults/catalogue lists all faults.`
 }
 
 function isCount(value: unknown, least: number): boolean {
   return Number.isInteger(value) && (value as number) >= least && (value as number) <= mostTimes
 }
 
-/** The options that the name decides, the given options, and the defaults of all other options. */
+/** Returns the options that the name fixes, the given options, and the defaults of all other options. */
 function readOptions({ options, fixed }: Fault, given: unknown, problems: FieldMessages): Record<string, unknown> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     problems.options = ['This must be an object.']
@@ -171,7 +172,7 @@ function readOptions({ options, fixed }: Fault, given: unknown, problems: FieldM
   const names = Object.keys(options)
   for (const name of Object.keys(given).filter(name => !Object.hasOwn(options, name)))
     problems[`options.${name}`] = [
-      `There is no such option. ${names.length > 0 ? `This fault has ${names.join(', ')}.` : 'This fault has none.'}`,
+      `There is no such option. ${names.length > 0 ? `The options of this fault are ${names.join(', ')}.` : 'This fault has no options.'}`,
     ]
   const values: Record<string, unknown> = { ...fixed }
   for (const [name, option] of Object.entries(options)) {

@@ -6,7 +6,7 @@ type Change = (query: URLSearchParams, options: Record<string, unknown>) => void
 
 const random = () => randomBytes(24).toString('base64url')
 
-/** The codes of RFC 6749 4.1.2.1. */
+/** The error codes of RFC 6749 4.1.2.1. */
 const errors = [
   'invalid_request',
   'unauthorized_client',
@@ -51,7 +51,10 @@ export const redirectKinds: Kinds = {
     }),
     options: {
       error: oneOf(errors, { about: 'The error code (RFC 6749 4.1.2.1).' }),
-      description: textUpTo(2000, { about: 'The error_description.', default: 'It was ordered in the laboratory.' }),
+      description: textUpTo(2000, {
+        about: 'The error_description.',
+        default: 'The error was ordered in the laboratory.',
+      }),
     },
     presets: {
       ...Object.fromEntries(
@@ -61,7 +64,7 @@ export const redirectKinds: Kinds = {
         ]),
       ),
       'hostile-description': {
-        does: 'An error whose description is markup, control characters and line breaks.',
+        does: 'The redirect contains an error with a hostile description: markup, control characters and line breaks.',
         fixed: { error: 'server_error', description: hostile },
       },
     },
@@ -85,7 +88,10 @@ function hyphens(name: string): string {
   return name.replaceAll('_', '-')
 }
 
-/** The address is in a header or, for a login without a browser, in the body. */
+/**
+ * Makes a kind that changes the address of the redirect. The address is in a header or, for a login without a browser,
+ * in the body.
+ */
 function change(does: string, to: Change): Kind {
   return {
     does,
@@ -100,7 +106,7 @@ function change(does: string, to: Change): Kind {
   }
 }
 
-/** The address in the redirect, if this address contains a code. Otherwise undefined. */
+/** The address that the answer sends the browser back to, if this address contains a code. Otherwise undefined. */
 export function findRedirectBack({ headers, body }: Pick<Answer, 'headers'> & { body: unknown }): string | undefined {
   const isInBody = typeof body === 'string' && body.startsWith('{"redirectUrl":')
   const address = headers.location ?? (isInBody ? (JSON.parse(body) as { redirectUrl: string }).redirectUrl : undefined)

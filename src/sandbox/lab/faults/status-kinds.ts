@@ -1,4 +1,4 @@
-// Errors in place of an answer, each in the error format of its call.
+// Faults that replace an answer by an error, in the error format of the call.
 import { STATUS_CODES } from 'node:http'
 import {
   type Answer,
@@ -23,7 +23,7 @@ const statuses = [400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 422, 42
 
 const bodyTypes = ['text/html; charset=utf-8', 'application/json; charset=utf-8', 'text/plain; charset=utf-8']
 
-/** The codes are from RFC 6749 5.2. If 5.2 has no code, they are from 4.1.2.1. */
+/** The error codes are from RFC 6749 5.2. For a status without a code in 5.2, they are from 4.1.2.1. */
 const errorCodes: Record<number, string> = {
   401: 'invalid_client',
   403: 'unauthorized_client',
@@ -35,10 +35,10 @@ const error = textUpTo(100, {
   about: 'The error code in the body (RFC 6749 5.2). Without this option, the body has the usual code for the status.',
 })
 
-/** Any text is possible, but a header takes only Latin-1 without control characters. */
+/** The text need not be a valid Retry-After value. But it must be printable ASCII, because it is sent in a header. */
 const retryAfter: Option = {
   about:
-    'The Retry-After header, in seconds, as a date, or as any text. Without this option the answer has no such header.',
+    'The value of the Retry-After header: a number of seconds, a date, or any text. Without this option, the answer has no such header.',
   allowed: 'a whole number from 0 to 86400, or a text of at most 200 printable ASCII characters',
   schema: {
     anyOf: [
@@ -54,7 +54,7 @@ const retryAfter: Option = {
 export function statusKinds(dialect: Dialect): Kinds {
   return {
     status: {
-      does: 'The answer has the status that you give, and an error body in JSON as this call sends it.',
+      does: 'The answer has the status that you give, and a JSON body in the error format of this call.',
       when: ['before', 'after'],
       options: {
         status: wholeNumberFrom(400, 599, { about: 'The status.' }),
@@ -85,7 +85,7 @@ export function statusKinds(dialect: Dialect): Kinds {
 function presetOf(status: number): Preset {
   // A 5xx answer may mean that the request was carried out anyway.
   const when: Kind['when'] = status >= 500 || status === 408 ? ['before', 'after'] : ['before']
-  const does = `${status} ${STATUS_CODES[status]}, with an error body in JSON as this call sends it.`
+  const does = `${status} ${STATUS_CODES[status]}, with a JSON body in the error format of this call.`
   return { does, fixed: { status }, when }
 }
 

@@ -4,7 +4,7 @@ import { anyJson, type Kind, type Kinds, oneOf, type Preset, wholeNumberFrom } f
 
 type Tokens = Record<string, unknown>
 
-/** Wrong values, by member and short name. */
+/** Wrong values for each member of the token response, by the name of the preset. */
 const wrongValues: Record<string, Record<string, unknown>> = {
   access_token: {
     null: null,
@@ -30,14 +30,14 @@ const wrongValues: Record<string, Record<string, unknown>> = {
 }
 
 const members = Object.keys(wrongValues)
-const member = oneOf(members, { about: 'The member of the answer.' })
+const member = oneOf(members, { about: 'The JSON member of the answer.' })
 
-/** In KB. Cookies and headers have limits of about these sizes. */
+/** Sizes in KB. Cookies and headers have limits of about these sizes. */
 const sizes = [3, 5, 9]
 
 export const tokenKinds: Kinds = {
   member: {
-    ...change('A member has the value that you give.', (tokens, { member, value }) => ({
+    ...change('One JSON member has the value that you give.', (tokens, { member, value }) => ({
       ...tokens,
       [`${member}`]: value,
     })),
@@ -45,7 +45,7 @@ export const tokenKinds: Kinds = {
     presets: Object.fromEntries(members.flatMap(presetsOf)),
   },
   'member-missing': {
-    ...change('A member is missing.', (tokens, { member }) => {
+    ...change('One JSON member is missing.', (tokens, { member }) => {
       const { [`${member}`]: _, ...others } = tokens
       return others
     }),
@@ -63,7 +63,7 @@ export const tokenKinds: Kinds = {
     unknown_member: { of: ['this', 'answer'] },
   })),
   'tokens-with-status': {
-    does: 'The tokens come with the error status that you give.',
+    does: 'The answer contains the tokens, but has the error status that you give.',
     when: ['after'],
     options: { status: wholeNumberFrom(400, 599, { about: 'The status.' }) },
     run: ({ answer, options }) => ({ ...answer, status: Number(options.status) }),
@@ -85,7 +85,7 @@ export const tokenKinds: Kinds = {
     },
   },
   'early-end-of-access-token': {
-    does: 'The access token ends after the number of seconds that you give, even if expires_in is longer.',
+    does: 'The access token expires after the number of seconds that you give, even if expires_in is longer.',
     when: ['after'],
     options: { seconds: wholeNumberFrom(1, 86_400, { about: 'How long the access token works.', unit: 'seconds' }) },
     async run({ answer, options, endTokenIn }) {
@@ -95,7 +95,7 @@ export const tokenKinds: Kinds = {
     },
   },
   'short-session': {
-    does: 'expires_in is the seconds that you give, and there is no refresh token. The access token stays valid after that time.',
+    does: 'expires_in is the number of seconds that you give, and there is no refresh token. The access token stays valid after that time.',
     when: ['after'],
     options: { seconds: wholeNumberFrom(1, 86_400, { about: 'The value of expires_in.', unit: 'seconds' }) },
     run({ answer, options }) {
@@ -106,7 +106,7 @@ export const tokenKinds: Kinds = {
   'opaque-access-token': {
     does: 'The access token works, but is a random text and not a JWT.',
     when: ['after'],
-    options: { form: oneOf(['plain', 'dotted'], { about: 'Its form.', default: 'plain' }) },
+    options: { form: oneOf(['plain', 'dotted'], { about: 'The form of the token.', default: 'plain' }) },
     presets: {
       'dotted-access-token': {
         does: 'The access token works, but is not a JWT: it is three random texts with dots between them.',

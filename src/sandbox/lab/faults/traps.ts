@@ -34,7 +34,9 @@ export function createTraps() {
           const ordered = set.get(id)
           if (!ordered) return reply.code(404).send(errorBody('There is nothing at this address.'))
           noteTrap(request, { ...stepFaultOf(ordered), trap: id })
-          return reply.code(400).send(errorBody('This address is a trap, which only a followed redirect reaches.'))
+          return reply
+            .code(400)
+            .send(errorBody('This address is a trap. Only a client that follows a redirect gets here.'))
         }
         scope.all('/trap/:id', step('page'), spring)
       })
@@ -46,7 +48,7 @@ function errorBody(description: string) {
   return { error: 'invalid_request', error_description: description }
 }
 
-/** The body, as JSON or as a form. */
+/** Reads the body as JSON or, if the body is not JSON, as a form. */
 function readFields(body: string): unknown {
   try {
     return JSON.parse(body)

@@ -10,8 +10,8 @@ export const exchangeNotices: Notice[] = [
     id: 'exchange-after-refusal',
     severity: 'error',
     found: 'The visitor declined, but the client called the portal for tokens anyway.',
-    why: 'An answer with an error ends the login. A code next to the error cannot be trusted.',
-    fix: 'Look for error in the answer first. If it is there, show that the login did not happen, and send nothing.',
+    why: 'A redirect with an error ends the login. If the redirect also contains a code, this code cannot be trusted.',
+    fix: 'First look for the parameter error in the redirect. If the parameter is there, tell the visitor that the login failed, and send nothing to the portal.',
     reference: 'RFC 6749 4.1.2.1',
     find: ({ steps }) =>
       steps.filter((step, index) => {
@@ -35,11 +35,11 @@ export const exchangeNotices: Notice[] = [
   {
     id: 'invented-state',
     severity: 'error',
-    found: 'The code was exchanged with a state that did not start the login.',
+    found: 'The state of the exchange is not the state that started the login.',
     ...asFor('state-differs'),
     find(login) {
       const started = new Set(stepsOf(login, 'authorize').map(step => stateOf(step)?.hash))
-      // An ordered fault may have sent the client another state. The notice state-not-compared is about that.
+      // An ordered fault may have sent the client another state. The notice state-not-compared reports that case.
       const isOrdered = login.steps.some(({ fault }) => fault?.name.startsWith('redirect-'))
       if (started.size === 0 || isOrdered) return []
       return stepsOf(login, 'exchange').filter(step => {
@@ -51,18 +51,18 @@ export const exchangeNotices: Notice[] = [
   {
     id: 'state-not-compared',
     severity: 'error',
-    found: 'The client continued after an answer with another state, or without a state.',
+    found: 'The client continued the login although an answer had a wrong state or no state.',
     why: 'The visitor can then be signed in to somebody else’s account without noticing it.',
-    fix: 'Compare the state twice: on the redirect before anything is sent, and in the token response before anything is kept.',
+    fix: 'Compare the state twice: in the redirect before you send anything, and in the token response before you store anything.',
     reference: 'rules CL-04 and CL-17; RFC 6749 10.12',
     find: ({ steps }) =>
       steps.flatMap((step, index) => {
         const [, place] = /^(redirect|exchange)-state-(?!twice)/.exec(step.fault?.name ?? '') ?? []
-        // A revocation is not a mistake: the client revokes tokens that it does not need.
+        // A revocation after such an answer is not a mistake: the client revokes tokens that it does not need.
         const continues = place === 'redirect' ? ['exchange'] : ['api', 'me', 'refresh']
         const later = steps.slice(index + 1)
         const again = later.findIndex(goesOnAtPortal)
-        // If the browser starts the login again, an exchange after that belongs to the new redirect.
+        // If the browser starts the login again, a later exchange belongs to the new redirect.
         return place
           ? later.slice(0, again === -1 ? undefined : again).filter(({ kind }) => continues.includes(kind))
           : []
@@ -71,7 +71,7 @@ export const exchangeNotices: Notice[] = [
   {
     id: 'code-sent-twice',
     severity: 'warning',
-    found: 'One code was sent to the portal more than once.',
+    found: 'The same code was sent to the portal more than once.',
     ...asFor('code-used'),
     find(login) {
       const seen = new Set<string>()
@@ -87,9 +87,9 @@ export const exchangeNotices: Notice[] = [
   {
     id: 'json-exchange',
     severity: 'info',
-    found: 'The fields of a call were sent as JSON.',
-    why: 'This portal accepts JSON, but OAuth prescribes forms here, and other portals refuse anything else.',
-    fix: 'Send application/x-www-form-urlencoded, in JavaScript a URLSearchParams as the body.',
+    found: 'The fields of a call to the portal were sent as JSON.',
+    why: 'This portal accepts JSON, but OAuth prescribes the form format, and other portals refuse JSON.',
+    fix: 'Send application/x-www-form-urlencoded. In JavaScript, use a URLSearchParams object as the body.',
     reference: 'RFC 6749 4.1.3',
     find: login =>
       stepsOf(login, 'exchange', 'refresh', 'revoke').filter(({ request, reason }) => {
@@ -113,7 +113,7 @@ export const exchangeNotices: Notice[] = [
     id: 'secret-in-header',
     severity: 'error',
     found: 'The client secret was sent in an Authorization header.',
-    why: 'This portal reads the secret only from the body, and refuses a request that names its sender in two places.',
+    why: 'This portal reads the secret only from the body. It refuses a request that identifies the client in two places.',
     fix: 'Set your library to client_secret_post.',
     reference: 'rule one-authentication; RFC 6749 2.3.1',
     find: login =>
@@ -124,7 +124,8 @@ export const exchangeNotices: Notice[] = [
 ]
 
 /**
- * Whether the answer invites the same request again: the platform is busy, or an ordered fault says that it is busy.
+ * Whether the client may send the same request again, because the answer says that the platform is busy. The answer may
+ * come from an ordered fault.
  */
 function asksToRetry({ response: { status } }: RecordedStep): boolean {
   return status === 429 || status === 503
@@ -134,7 +135,10 @@ function goesOnAtPortal({ kind, reason }: RecordedStep): boolean {
   return kind === 'authorize' && !reason
 }
 
-/** Do not report a state in the address here: another notice is about fields in the wrong place. */
+/**
+ * The state of an exchange. A state in the address counts, too, because another notice reports fields in the wrong
+ * place.
+ */
 function sentState({ request }: RecordedStep): string | undefined {
   const state = firstOf(request.body, 'state') ?? firstOf(request.query, 'state')
   return typeof state === 'object' && state.length === 0 ? undefined : identityOf(state)

@@ -1,18 +1,18 @@
-// The notices about several logins, grouped for each client, and how many there are of each severity.
+// Groups the notices about several logins by client, and counts the notices of each severity.
 import type { RecordedLogin } from '../../record/recorded.ts'
 import { type Severity, severities } from './notice.ts'
 import type { Noticed } from './notices.ts'
 
 export interface ClientNotices {
   clientId: string | undefined
-  /** Such as `2 errors, 1 warning`. */
+  /** The number of notices of each severity, such as `2 errors, 1 warning`. */
   words: string
   notices: (Omit<Noticed, 'steps'> & { count: number; loginId: string })[]
 }
 
 /**
  * Lists each notice once for each client, with the number of logins that have the notice, and the id of the newest of
- * these logins. `logins` must begin with the newest.
+ * these logins. `logins` must begin with the newest login.
  */
 export function groupNotices(
   logins: { login: Pick<RecordedLogin, 'id' | 'clientId'>; notices: Noticed[] }[],
@@ -39,7 +39,9 @@ function bySeverity(one: { severity: Severity }, other: { severity: Severity }):
 const plurals = { error: 'errors', warning: 'warnings', info: 'hints' }
 const singulars = { error: 'error', warning: 'warning', info: 'hint' }
 
-/** Such as `2 errors, 1 warning`. Empty if there are no notices. */
+/**
+ * Counts the notices of each severity. The result is a text such as `2 errors, 1 warning`, or empty without notices.
+ */
 export function countNotices(notices: { severity: Severity }[]): string {
   return severities
     .map(severity => [severity, notices.filter(notice => notice.severity === severity).length] as const)

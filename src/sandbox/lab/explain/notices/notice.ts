@@ -1,4 +1,4 @@
-// A notice: something unsafe that a client does, found in the steps of a login, and how to fix it.
+// A notice says what a client did wrong in a login, and how to fix it.
 import { type Guidance, reasons } from '../../../observe/reasons.ts'
 import type { OtherLogins } from '../../record/compare-logins.ts'
 import type { RecordedLogin, RecordedStep, StepReason } from '../../record/recorded.ts'
@@ -12,7 +12,7 @@ export type Severity = (typeof severities)[number]
 
 /** What was found, why it matters, how to fix it, and the reference: one or two sentences each. */
 export interface Notice extends Guidance {
-  /** Stable: tests and documents name it. */
+  /** Do not change an id, because tests and documents use it. */
   id: string
   severity: Severity
   /**
@@ -22,7 +22,7 @@ export interface Notice extends Guidance {
   find(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins): RecordedStep[]
 }
 
-/** The texts of a refusal, for a notice about the same mistake: why it matters, the fix and the reference. */
+/** Returns three texts of a refusal, for a notice about the same mistake: why it matters, the fix and the reference. */
 export function asFor(reason: keyof typeof reasons): Omit<Guidance, 'found'> {
   const { why, fix, reference } = reasons[reason]
   return { why, fix, reference }
@@ -33,7 +33,7 @@ export function isServerCall({ kind }: RecordedStep): boolean {
   return kind === 'exchange' || kind === 'refresh' || kind === 'revoke' || kind === 'api'
 }
 
-/** Makes the function `find` of a notice that depends only on the reason of a refusal. */
+/** Makes a `find` function, which finds the steps that were refused for one of these reasons. */
 export function refusedFor(...reasons: StepReason[]): (login: Pick<RecordedLogin, 'steps'>) => RecordedStep[] {
   return ({ steps }) => steps.filter(({ reason }) => reason !== undefined && reasons.includes(reason))
 }

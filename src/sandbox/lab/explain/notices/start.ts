@@ -7,8 +7,8 @@ import { asFor, type Notice, refusedFor } from './notice.ts'
 const enoughBits = 128
 
 /**
- * Makes the function `find` of a notice about the state. It returns the start steps for whose state `isWrong` returns
- * true.
+ * Makes the `find` function of a notice about the state. It finds each step that starts a login with a wrong state.
+ * `isWrong` decides which states are wrong.
  */
 function startsWithState(isWrong: (state: HiddenState, others: OtherLogins) => boolean): Notice['find'] {
   return (login, others) =>
@@ -23,8 +23,8 @@ export const startNotices: Notice[] = [
     id: 'no-state',
     severity: 'error',
     found: 'The login was started without a state.',
-    why: 'Anybody who makes a visitor open a link can then sign the visitor in to somebody else’s account.',
-    fix: 'Create a random state for each login, keep it in a cookie of that browser, and compare it when the browser comes back.',
+    why: 'Without a state, an attacker who makes a visitor open a link can sign the visitor in to somebody else’s account.',
+    fix: 'Create a random state for each login, keep it in a cookie of the visitor’s browser, and compare it when the browser comes back.',
     reference: 'rules state-per-login and CL-03; RFC 6749 10.12; RFC 9700 4.7',
     find: login => stepsOf(login, 'authorize').filter(step => !stateOf(step)),
   },
@@ -32,7 +32,7 @@ export const startNotices: Notice[] = [
     id: 'short-state',
     severity: 'warning',
     found: 'The state is short enough to be guessed.',
-    why: 'Somebody who guesses the state of a login can finish it in the visitor’s place. A state needs 128 random bits; a UUID has only 122.',
+    why: 'An attacker who guesses the state of a login can complete this login in the visitor’s place. A state needs 128 random bits, but a UUID has only 122.',
     fix: 'Use 16 or more bytes from the random source of the operating system, in base64url.',
     reference: 'RFC 6749 10.10',
     find: startsWithState(state => !state.isTime && state.bits < enoughBits),
@@ -40,8 +40,8 @@ export const startNotices: Notice[] = [
   {
     id: 'guessable-state',
     severity: 'error',
-    found: 'The state can be guessed: it is the time, or it begins like the state of another login.',
-    why: 'Somebody who guesses the state of a login can finish it in the visitor’s place.',
+    found: 'The state can be guessed: it is a timestamp, or it begins like the state of another login.',
+    why: 'An attacker who guesses the state of a login can complete this login in the visitor’s place.',
     fix: 'Take the whole state from the random source of the operating system, and put nothing else into it.',
     reference: 'RFC 6749 10.10',
     find: startsWithState((state, others) => {
@@ -55,15 +55,15 @@ export const startNotices: Notice[] = [
     severity: 'error',
     found: 'Two logins were started with the same state.',
     why: 'A state that never changes protects no login, because everybody who has seen one login knows the state.',
-    fix: 'Create a new state for each login, also for a second tab of the same browser.',
+    fix: 'Create a new state for each login, even if a second tab of the same browser starts the login.',
     reference: 'RFC 6749 10.12; CVE-2023-31999',
     find: startsWithState((state, others) => others.haveState(state.hash)),
   },
   {
     id: 'no-pkce',
     severity: 'warning',
-    found: 'The login was started without PKCE, which the portal offers.',
-    why: 'A stolen code can then be redeemed in another login of the same client.',
+    found: 'The portal offers PKCE, but the login was started without PKCE.',
+    why: 'Without PKCE, a stolen code can be redeemed in another login of the same client.',
     fix: 'Send code_challenge with code_challenge_method=S256 at the start, and code_verifier at the exchange.',
     reference: 'RFC 7636; RFC 9700 2.1.1',
     find: login => stepsOf(login, 'authorize').filter(({ request }) => !firstOf(request.query, 'code_challenge')),
@@ -72,8 +72,8 @@ export const startNotices: Notice[] = [
     id: 'repeated-verifier',
     severity: 'warning',
     found: 'Two logins have the same PKCE verifier.',
-    why: 'A verifier binds a code to one login only if no other login has the same one.',
-    fix: 'Create 32 new random bytes for each login.',
+    why: 'A verifier binds a code to one login only if no other login has the same verifier.',
+    fix: 'For each login, create a new verifier from 32 random bytes.',
     reference: 'RFC 7636 4.1; RFC 9700 2.1.1',
     find: (login, others) =>
       stepsOf(login, 'authorize').filter(step => {
@@ -84,7 +84,8 @@ export const startNotices: Notice[] = [
   {
     id: 'other-redirect-uri',
     severity: 'error',
-    found: 'The redirect URI differs from the registered one, or from the one that started the login.',
+    found:
+      'The redirect URI differs from the registered redirect URI, or from the redirect URI that started the login.',
     ...asFor('redirect-uri-unregistered'),
     find: refusedFor('redirect-uri-unregistered', 'redirect-uri-differs'),
   },

@@ -5,8 +5,8 @@ import { guidanceOf } from '../guidance.ts'
 import { asFor, isServerCall, type Notice, refusedFor } from './notice.ts'
 
 /**
- * If two renewals with one token come within this time, the client sent them together. After a restart, a client would
- * need longer to send the second one.
+ * If two renewals with the same token arrive within this time, the client sent them together. A client that restarted
+ * between the two renewals would need longer.
  */
 const togetherMs = 1_000
 
@@ -30,8 +30,8 @@ export const tokenNotices: Notice[] = [
     id: 'many-renewals',
     severity: 'warning',
     found: 'One refresh token was sent several times at once.',
-    why: 'The client keeps only one of the answers. A portal that does not tolerate repetition would end the login.',
-    fix: 'Let all requests that need a renewal wait for the same one.',
+    why: 'The client keeps only one of the answers. A stricter portal would take the second renewal for theft and end the login.',
+    fix: 'Renew once, and let all requests that need a new token wait for this renewal.',
     reference: 'RFC 9700 4.14.2',
     find(login) {
       const renewals = stepsOf(login, 'refresh')
@@ -50,7 +50,8 @@ export const tokenNotices: Notice[] = [
       refusedFor('token-expired')(login).filter(step => {
         const given = login.steps.findLast(other => other.at < step.at && gaveTokens(other))
         const seconds = Number(given && firstOf(given.response.body, 'expires_in'))
-        // Whether the token ended before the time in expires_in: an ordered fault ended it, or a test let it expire.
+        // Report the call only if the time in expires_in had passed. If the token ended earlier, because of an ordered
+        // fault or a test, the client could not know that.
         return !given || Number.isNaN(seconds) || step.at.getTime() - given.at.getTime() >= seconds * 1000
       }),
   },
@@ -70,8 +71,8 @@ export const tokenNotices: Notice[] = [
     id: 'token-in-query',
     severity: 'error',
     found: 'An access token was sent in the address of a call.',
-    why: 'Anybody who reads a log or a history can then act for the visitor.',
-    fix: 'Send it as Authorization: Bearer.',
+    why: 'Logs and browser histories contain addresses. Anybody who reads them could act for the visitor.',
+    fix: 'Send the access token in the header Authorization: Bearer.',
     reference: 'RFC 6750 2.3 and 5.3',
     find: ({ steps }) => steps.filter(({ request }) => request.query.access_token !== undefined),
   },
@@ -101,7 +102,7 @@ export const tokenNotices: Notice[] = [
     id: 'flat-body',
     severity: 'info',
     found: 'The fields of an application were sent without the envelope.',
-    why: 'The API accepts fields with and without the envelope, but its description has the envelope, and only the envelope names the data model of the fields.',
+    why: 'The API accepts fields with and without the envelope. But the description of the API has the envelope, and only the envelope names the data model of the fields.',
     fix: 'Send {"context": …, "type": "App", "data": { … }} with the fields in data.',
     reference: 'rule create-envelope',
     find: login =>
@@ -115,9 +116,9 @@ export const tokenNotices: Notice[] = [
   {
     id: 'browser-headers',
     severity: 'warning',
-    found: 'A call from the server had headers of the visitor’s browser.',
+    found: 'A call from the client’s server contained headers of the visitor’s browser.',
     why: 'The portal and the API do not need the visitor’s cookies, address or language, and a Referer may contain a code.',
-    fix: 'Set the headers of the call yourself, and copy none from the visitor’s request.',
+    fix: 'Set the headers of the call yourself, and copy no header from the visitor’s request.',
     reference: 'RFC 9700 4.2.4',
     find: ({ steps }) => steps.filter(step => isServerCall(step) && hasBrowserHeaders(step)),
   },
