@@ -8,28 +8,29 @@ import { LabError } from './lab-error.ts'
 const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /**
- * The config of a route that accepts forms, but only from the laboratory's own pages. Register such a route in a scope
- * that parses forms.
+ * The config of a route that accepts forms only from the laboratory's own pages. Register such a route in a scope that
+ * parses forms.
  */
 export const takesForms: { config: object } = { config: { takesForms: true } }
 
 /**
- * `urls`: the laboratory's public addresses; loopback names are always allowed. A request with any other Host comes from a
- * page whose name was resolved to this machine (DNS rebinding). A POST must be JSON, because HTML forms cannot send JSON;
- * they cannot send DELETE either. A route with `takesForms` accepts a form only if the browser says that it comes from a
- * page of the laboratory.
+ * `urls` are the laboratory's public addresses. Loopback names are always allowed. A request with any other Host may
+ * come from a page whose host name was resolved to this machine (DNS rebinding). A POST must be JSON, because the HTML
+ * forms of other sites cannot send JSON. Such forms cannot send a DELETE either. A route with `takesForms` accepts a
+ * form only if the browser says that the form comes from a page of the laboratory.
  */
 export function guardLab(urls: readonly string[], token: Secret | undefined): onRequestHookHandler {
   const hosts = new Set(urls.map(url => new URL(url).host))
   return async request => {
     const { host = '', origin, 'sec-fetch-site': site } = request.headers
-    if (!isOwnHost(host, hosts)) throw new LabError(403, 'The laboratory is not served under this name. See LAB_URL.')
+    if (!isOwnHost(host, hosts))
+      throw new LabError(403, 'The laboratory does not accept this host name. See the setting LAB_URL.')
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     const isNavigation = request.headers['sec-fetch-mode'] === 'navigate'
     const isForeign =
       (site !== undefined && site !== 'same-origin' && site !== 'none') ||
       (origin !== undefined && !(URL.canParse(origin) && new URL(origin).host === host))
-    // Allow links from other origins: the pages of the portal, on another port, link to the laboratory.
+    // Allow links from other origins, because the portal has another port and its pages link to the laboratory.
     if (isForeign && !(isRead && isNavigation))
       throw new LabError(403, 'A page of another site may not send this request.')
     if (request.method === 'POST') {
@@ -41,7 +42,10 @@ export function guardLab(urls: readonly string[], token: Secret | undefined): on
         throw new LabError(403, 'Send this form from a page of the laboratory.')
     }
     if (token && !isEqual(readToken(request), token.reveal()))
-      throw new LabError(401, 'Send Authorization: Bearer with the LAB_TOKEN, or enter that as the password.')
+      throw new LabError(
+        401,
+        'Send Authorization: Bearer with the value of LAB_TOKEN, or enter this value as the password.',
+      )
   }
 }
 
@@ -50,7 +54,10 @@ function isOwnHost(host: string, hosts: ReadonlySet<string>): boolean {
   return URL.canParse(`http://${host}`) && loopbackNames.test(new URL(`http://${host}`).hostname)
 }
 
-/** Browsers cannot send Bearer by themselves: they ask for a password. The user name does not matter. */
+/**
+ * Reads the token. A browser cannot send Bearer by itself, so it asks for a user name and a password. The password is
+ * the token, and the user name does not matter.
+ */
 function readToken({ headers }: FastifyRequest): string {
   const [, scheme = '', value = ''] = /^(bearer|basic) +(\S+)$/i.exec(headers.authorization ?? '') ?? []
   if (scheme.toLowerCase() !== 'basic') return value
@@ -74,9 +81,10 @@ export async function refuseUnreadBody({ routeOptions, body }: FastifyRequest): 
   >
   if (!routeOptions.schema || schema || !hasFields(body)) return
   const known = Object.keys(querystring?.properties ?? {})
-  const accepted = known.length > 0 ? `This call takes ${known.join(', ')}.` : 'This call takes none.'
+  const accepted =
+    known.length > 0 ? `The parameters of this call are ${known.join(', ')}.` : 'This call has no parameters.'
   throw new LabError(422, {
-    body: [`This call takes no body. Leave it out, or use the parameters of the address. ${accepted}`],
+    body: [`This call takes no body. Leave the body out, or send parameters in the address. ${accepted}`],
   })
 }
 

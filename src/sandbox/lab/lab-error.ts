@@ -5,12 +5,12 @@ import { classifyError, retryAfterUnavailableSeconds } from '../http/http-refusa
 import { errorTitle } from '../web/error-title.ts'
 import { labPageHeaders } from './security-headers.ts'
 
-/** What is wrong, by field. */
+/** The problems of each field, by the name of the field. */
 export type FieldMessages = Record<string, string[]>
 
 export class LabError extends Error {
   readonly statusCode: number
-  /** What the caller reads: a sentence or, for 422, the problems of each field. */
+  /** The text for the caller: a sentence or, for 422, the problems of each field. */
   readonly explanation: string | FieldMessages
 
   constructor(statusCode: number, explanation: string | FieldMessages) {
@@ -32,8 +32,8 @@ export function answerInLabDialect(scope: FastifyInstance): void {
     const { statusCode, explanation } = toLabError(error)
     if (statusCode === 503) reply.header('retry-after', retryAfterUnavailableSeconds)
     if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
-    // Send one header for each scheme. Each scheme has its own header. Chromium reads only the first scheme of a
-    // header, so with one header for both it would not ask for the password.
+    // Send a separate header for each scheme. Chromium reads only the first scheme of a header. With one header for
+    // both schemes, it would not ask for the password.
     if (statusCode === 401) reply.header('www-authenticate', ['Bearer realm="lab"', 'Basic realm="lab"'])
     reply.status(statusCode)
     // Only browsers ask for text/html by default. A call under /lab/v1 always answers in JSON, as its description says,
@@ -79,7 +79,7 @@ function toLabError(error: unknown): LabError {
 
 const mostUnknown = 10
 
-/** Every problem at once. `place` is the part of the request that was checked. */
+/** Returns every problem at once. `place` is the part of the request that was checked. */
 export function messagesOf(errors: ErrorObject[], place: string | undefined): FieldMessages {
   const messages: FieldMessages = {}
   const lists = errors.filter(({ keyword }) => /^(min|max)Items$/.test(keyword)).map(error => `${error.instancePath}/`)
@@ -96,9 +96,13 @@ export function messagesOf(errors: ErrorObject[], place: string | undefined): Fi
 
 function inAddress({ keyword, instancePath, params, parentSchema = {} }: ErrorObject): [name: string, message: string] {
   if (keyword !== 'additionalProperties')
-    return [instancePath.slice(1), keyword === 'type' ? 'Give it once.' : `This must be ${inWords(parentSchema)}.`]
+    return [
+      instancePath.slice(1),
+      keyword === 'type' ? 'Send this parameter only once.' : `This must be ${inWords(parentSchema)}.`,
+    ]
   const known = Object.keys(parentSchema.properties)
-  const accepted = known.length > 0 ? `This call takes ${known.join(', ')}.` : 'This call takes none.'
+  const accepted =
+    known.length > 0 ? `The parameters of this call are ${known.join(', ')}.` : 'This call has no parameters.'
   return [params.additionalProperty.slice(0, 100), `There is no such parameter. ${accepted}`]
 }
 
@@ -111,7 +115,7 @@ function inBody({ keyword, instancePath, params, parentSchema = {} }: ErrorObjec
   if (keyword === 'additionalProperties')
     return [
       nameOf(params.additionalProperty.slice(0, 100)),
-      `There is no such field. There are ${Object.keys(parentSchema.properties).join(', ')}.`,
+      `There is no such field. The fields are ${Object.keys(parentSchema.properties).join(', ')}.`,
     ]
   if (keyword === 'required') {
     const missing = parentSchema.properties[params.missingProperty]
@@ -127,7 +131,7 @@ function inWords(schema: any): string {
   if (type === 'boolean') return 'true or false'
   if (type === 'integer') return `a whole number from ${minimum} to ${maximum}`
   if (type === 'object') return 'a JSON object'
-  if (type === 'array') return `a list of ${minItems} to ${maxItems}, each ${inWords(items)}`
+  if (type === 'array') return `a list of ${minItems} to ${maxItems} items, each ${inWords(items)}`
   if (schema.enum) return `one of ${schema.enum.join(', ')}`
   const example = examples ? `, such as ${examples.join(' or ')}` : ''
   return maxLength === undefined ? `a text${example}` : `a text of ${minLength} to ${maxLength} characters${example}`

@@ -26,7 +26,7 @@ interface LabServices extends Omit<SetUpServices, 'askPortal'> {
   onStep: ((step: LabStep) => void) | undefined
 }
 
-/** Calls buildLab, and returns the observer that the portal and the API report their steps to. */
+/** Calls buildLab, and returns the observer to which the portal and the API report their steps. */
 export async function openLab(
   { urls, token }: { urls: string[]; token: Secret | undefined },
   { logger, portal, onStep, ...services }: LabServices,

@@ -9,7 +9,7 @@ export const labHeaders = {
   'x-frame-options': 'DENY',
 }
 
-/** Pages set these headers in addition. */
+/** The laboratory's pages also set these headers. */
 export const labPageHeaders = {
   'content-security-policy': [
     "default-src 'none'",

@@ -1,4 +1,5 @@
-// Reports of the domain about a request: its user, its client, its grant, and the result of each check.
+// Through these notes, the domain reports about a request: its user, its client, its grant, and the result of each
+// check.
 import type { FastifyRequest } from 'fastify'
 import { noteAbout, noteCheck } from './observe.ts'
 import type { About, Check } from './steps.ts'

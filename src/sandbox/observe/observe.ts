@@ -12,15 +12,15 @@ interface Notes {
    */
   checks?: Check[]
   stepId?: string
-  /** Where a developer reads about this step. */
+  /** The address of the page about this step. */
   stepUrl?: string
-  /** The text of an answer in JSON. */
+  /** The text of the answer, if the answer is JSON. */
   answer?: string
 }
 
 const notes = new WeakMap<FastifyRequest, Notes>()
 
-/** Longer answers are lists, which say nothing about a login. */
+/** The longest JSON answer that is kept. Longer answers are lists, which say nothing about a login. */
 const longestAnswer = 16 * 1024
 
 type KindOfStep = StepKind | ((request: FastifyRequest) => StepKind)
@@ -55,28 +55,34 @@ export function whoAndWhy(request: FastifyRequest): { clientId?: string | undefi
   return { ...(clientId !== undefined && { clientId }), ...(reason !== undefined && { reason }) }
 }
 
-/** The id of the step of this request. The sandbox makes it, because a caller may send one X-Request-Id with several requests. */
+/**
+ * The id of the step of this request. The sandbox makes this id, because a caller may send one X-Request-Id with
+ * several requests.
+ */
 export function stepIdOf(request: FastifyRequest): string {
   const found = notesOf(request)
   found.stepId ??= randomUUID()
   return found.stepId
 }
 
-/** Where a developer reads what happened in this request. Undefined without a laboratory. */
+/** The address of the page about the step of this request. Undefined without a laboratory. */
 export function stepUrlOf(request: FastifyRequest): string | undefined {
   return notes.get(request)?.stepUrl
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Does nothing without an observer. Call this function for a request that runs no hooks, because its address cannot be read. */
+    /**
+     * Exists only with an observer. Call this function for a request whose address cannot be read, because such a
+     * request runs no hooks.
+     */
     observeRequest?(request: FastifyRequest, reply: FastifyReply): void
   }
 }
 
 /**
  * Tells the observer about every request that is a step or was refused. It does not report successful requests for the
- * portal's own pages and files. Without an observer nothing is collected.
+ * portal's own pages and files. Without an observer, the sandbox collects nothing.
  */
 export function observeRequests(
   server: FastifyInstance,

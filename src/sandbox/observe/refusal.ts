@@ -1,15 +1,18 @@
-// An error that says: the sandbox refuses a request, and why. A refusal has no status and no text, because each dialect
-// has a table with the statuses and texts.
+// An error that says why the sandbox refuses a request. A refusal has no status and no text, because each dialect has a
+// table with the statuses and texts.
 import type { Reason } from './reasons.ts'
 
 export interface RefusalDetails {
   /** The field that is wrong. */
   field?: string
   isMissing?: boolean
-  /** The place of the fields, if they were not in the body. */
+  /** Where the fields were sent, if they were not in the body. */
   place?: 'address' | 'header'
   isGetOnly?: boolean
-  /** The client repeated an exchange at once and unchanged. The portal takes this for a retry and revokes nothing. */
+  /**
+   * The client immediately sent the same exchange again. The portal takes the second exchange for a retry and revokes
+   * nothing.
+   */
   isReplay?: boolean
   /** The id of the user who sent the request, if the answer shows it. */
   userId?: string

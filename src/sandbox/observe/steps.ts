@@ -39,7 +39,7 @@ export interface Check {
  */
 export interface About {
   claimedClientId?: string | undefined
-  /** A claimed client that exists. Nothing proves that the request comes from it. */
+  /** A claimed client that exists. Nothing proves that the request comes from this client. */
   knownClientId?: string | undefined
   provenClientId?: string | undefined
   userId?: string | undefined
@@ -58,7 +58,7 @@ export interface Step {
   at: Date
   listener: 'portal' | 'api'
   kind: StepKind
-  /** The pattern of the route. `(none)` if the address has no route. */
+  /** The pattern of the route, or `(none)` if the address has no route. */
   route: string
   durationMs: number
   request: { method: string; url: string; headers: Texts; body: unknown }
@@ -79,6 +79,6 @@ export interface Step {
 export interface Observer {
   /** Called when a request has been answered or its connection has ended. */
   onStep(step: Step, request: FastifyRequest): void
-  /** Where a developer reads about the step with this id, as soon as the request is answered. */
+  /** The address of the page about the step with this id. The page exists as soon as the request is answered. */
   urlOf?(stepId: string): string
 }

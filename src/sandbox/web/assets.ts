@@ -5,13 +5,13 @@ import { readFileSync } from 'node:fs'
 import { basename, extname, isAbsolute, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Where the files of the pages are. */
+/** The folder with the templates, stylesheets and scripts of the pages. */
 export const viewsFolder = fileURLToPath(new URL('../../../views/sandbox', import.meta.url))
 
 export interface Asset {
   /** The name that templates use. */
   name: string
-  /** The path of its address. */
+  /** The path at which the sandbox serves the file. */
   path: string
   type: string
   content: Buffer

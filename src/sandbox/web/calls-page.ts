@@ -5,24 +5,24 @@ import { readAsset } from './assets.ts'
 import { setPageHeaders } from './page-headers.ts'
 import { describeCalls, type OpenApi, type Reference, type Samples } from './reference.ts'
 
-/** For registerViews, in the scope that shows the page. */
+/** Pass these files to registerViews in the scope that shows the page. */
 export const callsAssets = [readAsset('calls.css')]
 
 interface CallsPage {
   title: string
   brand?: string
   about: string
-  /** The page that leads here, if there is such a page. */
+  /** A link to the page that leads to this page, if there is such a page. */
   home?: { href: string; label: string }
-  /** Where a person gets an access token. */
+  /** The address at which a person gets an access token. */
   tokenUrl: string
-  /** The variables of the example commands, except TOKEN, and the value that belongs in each. */
+  /** The variables of the example commands, except TOKEN. `is` says which value the variable needs. */
   variables: { name: string; is: string }[]
   /** The body of an error, as an example. */
   errorExample: object
   errorHelp: string
   samples: Samples
-  /** Other things to read. */
+  /** Links to other documents. */
   links: { href: string; label: string }[]
 }
 

@@ -48,12 +48,15 @@ export interface OpenApi {
   paths: Record<string, Record<string, Operation>>
 }
 
-/** Values for the example answers, by the name of the field, such as `name`, or by type and name, such as `Group.name`. */
+/**
+ * Values for the example answers. The key is the name of a field, such as `name`, or its type and name, such as
+ * `Group.name`.
+ */
 export type Samples = Record<string, unknown>
 
 interface Field {
   name: string
-  /** Such as `string, at most 200 characters`. */
+  /** The type in words, such as `string, at most 200 characters`. */
   type: string
   isRequired: boolean
   description: string | undefined
@@ -81,7 +84,7 @@ interface ErrorAnswer {
 
 export interface Reference {
   sections: { name: string; calls: Call[] }[]
-  /** Every error that a call can answer with, listed once. */
+  /** All error answers of the calls. Each error answer is listed once. */
   errors: ErrorAnswer[]
 }
 
@@ -146,7 +149,7 @@ function listFields({ parameters = [], requestBody }: Operation, document: OpenA
 }
 
 /**
- * The fields of a body. Returns the fields without the envelope if the body is accepted with and without an envelope.
+ * The fields of a body. If the body is accepted with and without an envelope, returns the fields without the envelope.
  */
 function bodyFieldsOf(schema: Schema, document: OpenApi): Field[] {
   const { properties, required = [], anyOf } = resolve(schema, document)
@@ -188,7 +191,10 @@ function describeAnswer([status, answer]: [string, Answer], document: OpenApi, s
   }
 }
 
-/** An example value that the schema allows. `name` is the name of the field, or its type and name if `samples` has that. */
+/**
+ * An example value that the schema allows. `name` is the name of the field, or its type and name if `samples` has a
+ * value for them.
+ */
 function makeSample(schema: Schema, document: OpenApi, samples: Samples, name = ''): unknown {
   const { type, format, enum: values, examples, properties, items, additionalProperties } = resolve(schema, document)
   if (name in samples) return samples[name]
@@ -201,7 +207,7 @@ function makeSample(schema: Schema, document: OpenApi, samples: Samples, name = 
     })
     return Object.fromEntries(members)
   }
-  // Only one object has no fixed names: it holds the problems, by the name of the field.
+  // Only one object has no fixed names: the object with the problems, by the name of the field.
   if (additionalProperties) return { name: ['Enter a name.'] }
   if (items) return [makeSample(items, document, samples, name)]
   if (type === 'array') return []

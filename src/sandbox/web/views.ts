@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isWebUrl } from '../values/web-url.ts'
 import { type Asset, readAsset, viewsFolder } from './assets.ts'
 
-/** The data of every page. */
+/** The stylesheet of every page. */
 export const stylesheet = readAsset('sandbox.css')
 export const localTimes = readAsset('local-times.js')
 
@@ -24,7 +24,7 @@ export async function registerViews(
     icon,
     assets,
     context = {},
-  }: { layout?: string; icon: Asset; assets: readonly Asset[] /** What every page is given. */; context?: object },
+  }: { layout?: string; icon: Asset; assets: readonly Asset[] /** Data for every template. */; context?: object },
 ): Promise<void> {
   for (const asset of [...assets, icon]) scope.get(asset.path, send(asset, '31536000, immutable'))
   // Browsers request this icon even if no page links to it.
@@ -55,7 +55,7 @@ function send({ type, content }: Asset, maxAge: string) {
     reply.header('cache-control', `public, max-age=${maxAge}`).type(type).send(content)
 }
 
-/** UTC, because the portal does not know where the visitor is. */
+/** In UTC, because the portal does not know the visitor's time zone. */
 function formatTime(time: Date): string {
   return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }

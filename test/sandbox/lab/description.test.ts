@@ -45,7 +45,7 @@ t.test(
     const { lab } = await buildTestLab(t)
     const redirectUri = 'http://localhost:3456/'
     const rows: [string, unknown, object][] = [
-      ['people', { email: 5, other: 1 }, { email: [/a text of 3 to 254/], other: [/There are email, password/] }],
+      ['people', { email: 5, other: 1 }, { email: [/a text of 3 to 254/], other: [/The fields are email, password/] }],
       ['people', { password: 'short' }, { password: [/a text of 8 to 1000/] }],
       ['people', { email: 'nobody' }, { email: [/e-mail address like/] }],
       ['people', { firstName: 'A\0' }, { firstName: [/a text/] }],
@@ -56,7 +56,7 @@ t.test(
       ['applications', {}, { redirectUri: [/at least one redirect URI/] }],
       ['applications', { redirectUri: 'http://client.example.test/' }, { redirectUris: [/https/] }],
       ['applications', { redirectUri: `${redirectUri},https://b.test` }, { redirectUri: [/comma/] }],
-      ['applications', { redirectUri, groupId: 'a' }, { userId: [/the member of the group/] }],
+      ['applications', { redirectUri, groupId: 'a' }, { userId: [/the group member/] }],
       ['applications', { redirectUri, lifetimes: { codeSeconds: 601 } }, { 'lifetimes.codeSeconds': [/1 to 600/] }],
       ['applications', { redirectUri, userId: 'a', email: 'b@c.test' }, { userId: [/not by both/] }],
       ['sign-in', {}, { userId: [/by userId or by email/] }],

@@ -74,7 +74,7 @@ t.test('the time between two steps begins with the previous answer and ends with
   )
   t.same(
     rows.map(({ pause }) => pause),
-    [undefined, '1,250 ms later', '300 s later', 'before that answer'],
+    [undefined, '1,250 ms later', '300 s later', 'before the previous answer'],
   )
 })
 

@@ -176,11 +176,13 @@ t.test(
       return answer.json().error.message
     }
     t.same(await refused('DELETE', 'faults?client_id=mine'), {
-      client_id: ['There is no such parameter. This call takes clientId.'],
+      client_id: ['There is no such parameter. The parameters of this call are clientId.'],
     })
-    t.match(await refused('DELETE', 'faults?clientId='), { clientId: [/^Name a client/] })
-    t.match(await refused('DELETE', 'faults?clientId=mine&clientId=yours'), { clientId: ['Give it once.'] })
-    t.match(await refused('DELETE', 'faults', { clientId: 'mine' }), { body: [/takes no body.*takes clientId/] })
+    t.match(await refused('DELETE', 'faults?clientId='), { clientId: [/^Send the id of a client/] })
+    t.match(await refused('DELETE', 'faults?clientId=mine&clientId=yours'), {
+      clientId: ['Send this parameter only once.'],
+    })
+    t.match(await refused('DELETE', 'faults', { clientId: 'mine' }), { body: [/takes no body.*parameters of this call are clientId/] })
     t.equal((await call('GET', '/lab/v1/faults')).json().faults.length, 2, 'no fault may be removed')
     t.same((await call('DELETE', '/lab/v1/faults?clientId=mine')).json(), { removed: 1 })
   },
@@ -205,7 +207,9 @@ t.test('every call of the laboratory refuses a parameter that it does not know',
   for (const [method, path, known] of calls) {
     const { statusCode, body } = await call(method, `/lab/v1/${path}?client_id=a`, method === 'POST' ? {} : undefined)
     t.equal(statusCode, 422, `${method} ${path}`)
-    t.same(JSON.parse(body).error.message, { client_id: [`There is no such parameter. This call takes ${known}.`] })
+    t.same(JSON.parse(body).error.message, {
+      client_id: [`There is no such parameter. The parameters of this call are ${known}.`],
+    })
   }
 })
 

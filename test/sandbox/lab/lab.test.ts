@@ -371,10 +371,10 @@ t.test('an unknown address is answered with a page for browsers, and with JSON f
     [refused.statusCode, refused.headers['www-authenticate']],
     [401, ['Bearer realm="lab"', 'Basic realm="lab"']],
   )
-  t.match(refused.body, '<h1>There is a problem</h1><p>Send Authorization: Bearer with the LAB_TOKEN')
+  t.match(refused.body, '<h1>There is a problem</h1><p>Send Authorization: Bearer with the value of LAB_TOKEN')
   const elsewhere = await get('/', { ...browser, host: 'evil.test' })
   t.match([elsewhere.statusCode, elsewhere.headers['content-type']], [403, 'text/html'])
-  t.match(elsewhere.body, '<p>The laboratory is not served under this name.')
+  t.match(elsewhere.body, '<p>The laboratory does not accept this host name.')
   for (const { body } of [refused, elsewhere])
     t.notMatch(body, /<(link|script|img|a)\b/, 'the page must have no style sheet, script, image or link')
 })

@@ -67,7 +67,7 @@ t.test('for each end of a login, the verdict has a status, and one sentence that
     ['abandoned', /Abandoned: the visitor was at the portal at step 1.*two minutes/, login(authorize()), long],
     [
       'abandoned',
-      /the exchange at step 2 was answered 500/,
+      /the exchange at step 2 got status 500/,
       login(withCode(), exchange({ status: 500, answer: {} })),
       long,
     ],

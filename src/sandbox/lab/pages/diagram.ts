@@ -23,7 +23,10 @@ interface Message {
   words: string
 }
 
-/** The steps of a login as the page draws them. `leftOutAtEnd` is the number of steps after the last row that were not kept. */
+/**
+ * The steps of a login as the page draws them. `leftOutAtEnd` is the number of steps that were left out after the last
+ * row.
+ */
 export function diagramOf(login: RecordedLogin, addresses: LabAddresses) {
   const { steps } = login
   return {
@@ -44,8 +47,8 @@ export function diagramOf(login: RecordedLogin, addresses: LabAddresses) {
 }
 
 /**
- * The sender of a request. Only browsers send the requests of these kinds. All other requests come from the client's
- * server.
+ * The sender of a request. Browsers send the kinds of requests in this list. The client's server sends all other
+ * requests.
  */
 function senderOf({ kind }: RecordedStep): Lane {
   return ['authorize', 'sign-in', 'sign-up', 'consent', 'page'].includes(kind) ? 'browser' : 'client'
@@ -83,7 +86,7 @@ function answerOf(step: RecordedStep): Message & { mark: string; status: string;
   }
 }
 
-/** The diagram marks an ordered fault, unless the platform has also refused the request. */
+/** The mark of an answer. If the platform has refused the request, the mark does not show an ordered fault. */
 function markOf({ reason, fault, response }: RecordedStep): string {
   if (reason) return '✗'
   if (fault) return '⚡'
@@ -96,7 +99,7 @@ function answerWords(step: RecordedStep): string {
   if (location.code) return 'Sends the browser to the client, with a code'
   if (gaveTokens(step)) return 'Gives tokens'
   if (status >= 300 && status < 400)
-    return senderOf(step) === 'browser' ? 'Sends the browser on' : 'Redirects the client'
+    return senderOf(step) === 'browser' ? 'Redirects the browser' : 'Redirects the client'
   return STATUS_CODES[status] ?? ''
 }
 
@@ -107,7 +110,7 @@ function answerWords(step: RecordedStep): string {
 function pauseBefore(step: RecordedStep, previous: RecordedStep | undefined): string | undefined {
   if (!previous) return undefined
   const ms = step.at.getTime() - previous.at.getTime() - previous.durationMs
-  if (ms < -1) return 'before that answer'
+  if (ms < -1) return 'before the previous answer'
   if (ms <= 0) return '0 ms later'
   return ms < 100_000 ? `${ms.toLocaleString('en')} ms later` : `${Math.round(ms / 1000).toLocaleString('en')} s later`
 }
@@ -127,8 +130,7 @@ function inferredAfter(step: RecordedStep, later: RecordedStep[]): Message | und
 }
 
 /**
- * Whether a later exchange contains the code of this answer. That proves that the browser has brought the code to the
- * client.
+ * Whether a later exchange contains the code of this answer. Then the browser must have brought the code to the client.
  */
 function isExchanged({ response }: RecordedStep, later: RecordedStep[]): boolean {
   const code = identityOf(firstOf(response.location, 'code'))

@@ -1,4 +1,5 @@
-// The form of a fault: a field for each option, made from its JSON Schema. Also converts a sent form into an order.
+// The form of a fault: a field for each option, made from the JSON Schema of the option. Also converts a sent form into
+// an order.
 import type { Fault } from '../faults/catalogue.ts'
 import type { Option, OptionSchema } from '../faults/kind.ts'
 import type { FieldMessages } from '../lab-error.ts'
@@ -25,7 +26,7 @@ export interface FaultField {
 
 type FieldType = 'number' | 'choice' | 'text' | 'long-text' | 'headers' | 'json'
 
-/** Without `sent`, the fields have their defaults. */
+/** The fields of the fault's form. Without `sent`, the fields have their defaults. */
 export function fieldsOf({ name: fault, options }: Fault, sent?: Sent, problems: FieldMessages = {}): FaultField[] {
   const own = Object.entries(options).map(([name, option]) => optionField(fault, name, option, sent, problems))
   return [
@@ -33,7 +34,7 @@ export function fieldsOf({ name: fault, options }: Fault, sent?: Sent, problems:
     {
       ...counter('skip', {
         label: 'Requests that pass first',
-        hint: 'How many matching requests the fault lets pass first.',
+        hint: 'How many matching requests pass before the fault happens.',
         min: 0,
       }),
       id: `${fault}-skip`,
@@ -41,7 +42,7 @@ export function fieldsOf({ name: fault, options }: Fault, sent?: Sent, problems:
       problem: problems.skip?.[0],
     },
     {
-      ...counter('times', { label: 'How often', hint: 'How many requests the fault happens to.', min: 1 }),
+      ...counter('times', { label: 'How often', hint: 'How many times the fault happens.', min: 1 }),
       id: `${fault}-times`,
       value: sent?.times ?? '1',
       problem: problems.times?.[0],
@@ -81,7 +82,7 @@ function optionField(
   }
 }
 
-/** A text that can have several lines gets a larger field. */
+/** A text that may be longer than this gets a field with several lines. */
 const longestLine = 200
 
 function typeOf(schema: OptionSchema): FieldType {
@@ -103,8 +104,8 @@ function inWords(name: string): string {
 }
 
 /**
- * Converts a sent form into an order. If a value cannot be read, it stays unchanged. The check of the order then
- * refuses it and names its field.
+ * Converts a sent form into an order. A value that cannot be read becomes an invalid value of the order. The check of
+ * the order then refuses this value and names its field.
  */
 export function readForm(fault: Fault | undefined, sent: Sent): Record<string, unknown> {
   const { clientId, skip, times, always } = sent
@@ -124,7 +125,8 @@ export function readForm(fault: Fault | undefined, sent: Sent): Record<string, u
 }
 
 /**
- * An empty field leaves its option out. If the option is a text with a default, an empty field means the empty text.
+ * Whether a field leaves its option out. An empty field does this, except if the option is a text with a default: then
+ * the empty field means the empty text.
  */
 function isLeftOut(text: string, { schema, default: usual }: Option): boolean {
   return text === '' && !(schema.type === 'string' && usual !== undefined)

@@ -1,4 +1,4 @@
-// The page of faults: the faults of each place, with a form for each, and the faults that were ordered.
+// The page of faults: the faults of each place, with a form for each fault, and the faults that were ordered.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NamesOf } from '../explain/find-logins.ts'
 import { catalogue, type Fault } from '../faults/catalogue.ts'
@@ -20,7 +20,7 @@ interface Sources {
   namesOf: NamesOf
 }
 
-/** The state of the page. The state is in the address, so that the page keeps it after every form. */
+/** What the page shows. These values are in the address, so that they are not lost when a form is sent. */
 interface View {
   clientId: string | undefined
   place: Place
@@ -41,7 +41,7 @@ interface Said {
 
 const placeNames = Object.keys(places) as Place[]
 
-/** The text that a search looks through, in lower case. */
+/** The text of each fault in lower case. A search looks through this text. */
 const texts = new Map(
   [...catalogue.values()].map(fault => {
     const { title, about }: PlaceWords = places[fault.place]
@@ -134,7 +134,7 @@ export function faultPage({ logins, orderedFaults, namesOf }: Sources) {
       })
   }
 
-  /** The addresses of the steps that the laboratory still keeps. */
+  /** Returns a function that finds the address of a step, if the laboratory still keeps the step. */
   function stepsWith(ids: string[]) {
     const wanted = new Set(ids)
     const found = new Map<string, { href: string; number: number }>()
@@ -168,7 +168,7 @@ function describeEntry(fault: Fault, { open, sent, problems, problem, ordered }:
   }
 }
 
-/** The order has a problem in a field that the form does not have. */
+/** A problem in a field of the order that the form does not have. */
 function otherProblem(problems: FieldMessages): string | undefined {
   const { fault, clientId, options } = problems
   return fault?.[0] ?? clientId?.[0] ?? options?.[0]
@@ -193,7 +193,7 @@ function addressOf({ clientId, place, words }: View, more: Record<string, string
   return `/faults?${new URLSearchParams(query)}`
 }
 
-/** Values that were sent exactly once. An empty value counts as missing, except for an option. */
+/** Returns the values that were sent exactly once. An empty value counts as missing, except in a field of the order. */
 function textsIn(values: unknown): Sent {
   return Object.fromEntries(
     Object.entries((values ?? {}) as Record<string, unknown>).filter(

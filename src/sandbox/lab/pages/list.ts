@@ -21,7 +21,7 @@ import { textOf } from './live-stream.ts'
 import { markOf } from './mark.ts'
 import { createSearches } from './searches.ts'
 
-/** How many logins a page lists, and how many requests without a client. */
+/** How many logins a page lists at most. For requests without a client, the limit is the same. */
 const mostListed = 50
 /** How many clients the filter offers. */
 const mostClients = 100
@@ -88,7 +88,7 @@ export function listRoutes({ hide, namesOf, ...reader }: ListSources) {
       })
     },
 
-    /** Finds logins, and redirects to a page of them. The text of the search is then forgotten. */
+    /** Finds logins, and redirects to the page that lists them. The laboratory does not keep the text of the search. */
     async search(request: FastifyRequest, reply: FastifyReply) {
       const given = textsIn(request.body)
       const query = readLoginQuery(given)
@@ -143,7 +143,7 @@ function readPage(text: string | undefined): number {
   return text !== undefined && /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 1
 }
 
-/** The address of a list. `changes` override the query; undefined removes a parameter. */
+/** The address of a list. `changes` override the query. The value undefined removes a parameter. */
 function addressFor(
   { clientId, noClient, outcome, reason, minutes, search }: LoginQuery & { search?: string | undefined },
   changes: Record<string, string | undefined>,
@@ -156,7 +156,10 @@ function addressFor(
   return parameters === '' ? '/' : `/?${parameters}`
 }
 
-/** The reasons of all refusals, in the order of the catalogue. */
+/**
+ * The reasons that the filter offers: the reasons of all refusals and the selected reason, in the order of the
+ * catalogue.
+ */
 function reasonsIn(all: RecordedLogin[], { reason }: LoginQuery): string[] {
   const found = new Set<string | undefined>(all.flatMap(({ steps }) => steps.map(step => step.reason)))
   return allReasons.filter(one => found.has(one) || one === reason)

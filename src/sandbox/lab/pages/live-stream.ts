@@ -1,4 +1,5 @@
-// GET /live: sends an open page an event each time logins have changed (server-sent events). The page then loads itself again.
+// GET /live: sends an event to each open page when logins have changed (server-sent events). The page then reloads
+// itself.
 import { PassThrough } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LabError } from '../lab-error.ts'
@@ -7,7 +8,7 @@ import type { Cursor, Logins } from '../record/logins.ts'
 /** The number of streams is limited, because people forget tabs with open pages. */
 const mostPages = 50
 const heartbeatMs = 15_000
-/** Steps within this time become one event. A client with many requests therefore does not cause more page loads. */
+/** All steps within this time become one event, so that a client with many requests does not cause many page loads. */
 const gatherMs = 200
 
 export function liveStream(logins: Logins) {

@@ -12,18 +12,18 @@ interface DeliveredMail extends Mail {
   at: Date
 }
 
-// The limit is per address. The number is limited for each address. Otherwise a stranger who requests mail for many
-// accounts could push out another person's link.
+// The number of messages is limited for each address. Otherwise a stranger who requests many messages for one account
+// could push out another person's link.
 const mostForOneAddress = 10
 const mostKept = 1000
 const mostShown = 100
 
 export interface KeptMail extends Mailbox {
-  /** The newest first. `to` limits the list to one address. */
+  /** The newest message comes first. `to` limits the list to one address. */
   list(to?: string): DeliveredMail[]
 }
 
-/** In memory: the latest ten messages for each address, and the latest thousand in total. */
+/** Keeps messages in memory: the latest ten for each address, and the latest thousand in total. */
 export function createMailbox({ clock, labUrl }: { clock: () => Date; labUrl: string }): KeptMail {
   let mails: DeliveredMail[] = []
   return {
@@ -39,7 +39,7 @@ export function createMailbox({ clock, labUrl }: { clock: () => Date; labUrl: st
   }
 }
 
-/** The schema of the answer, by name. */
+/** The schema of the answer, under its name in the OpenAPI document. */
 export const mailSchemas: Record<string, Schema> = {
   MailList: object({
     mails: listOf(
@@ -49,7 +49,10 @@ export const mailSchemas: Record<string, Schema> = {
         to: text,
         subject: text,
         text,
-        links: { ...listOf(text), description: 'The links in the text. A link for resetting a password works once.' },
+        links: {
+          ...listOf(text),
+          description: 'The links in the text. A link for resetting a password works only once.',
+        },
       }),
     ),
   }),

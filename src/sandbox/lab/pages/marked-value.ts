@@ -6,7 +6,9 @@ export interface MarkedPart {
   isDifferent: boolean
 }
 
-/** Splits a text at its differences from another text: the common beginning, the different middle, the common end. */
+/**
+ * Compares a text with another text, and splits it into the common beginning, the different middle and the common end.
+ */
 export function markDifference(text: string, other: string | undefined): MarkedPart[] {
   if (other === undefined || text === other) return [{ words: wordsOf(text), isDifferent: false }]
   const [letters, others] = [[...text], [...other]]
@@ -25,7 +27,10 @@ export function markDifference(text: string, other: string | undefined): MarkedP
     .map(part => ({ words: wordsOf(part.text.join('')), isDifferent: part.isDifferent }))
 }
 
-/** Several addresses are separated by commas. Returns the address that differs least from the received address. */
+/**
+ * `expected` has one or more addresses, separated by commas. Returns the address that differs least from the received
+ * address.
+ */
 export function nearestOf(expected: string, received: string): string {
   const differentIn = (one: string) =>
     Math.max(...[markDifference(one, received), markDifference(received, one)].map(differentLetters))

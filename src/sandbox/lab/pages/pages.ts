@@ -17,8 +17,8 @@ export function pageRoutes({ namesOf, ...reader }: PageSources) {
   const { logins, addresses } = reader
   return {
     /**
-     * Error pages and refused calls of the portal link to this address. It contains the id of a step, because the id of
-     * the login is not known yet when the portal sends them.
+     * Error pages and refused calls of the portal link to this address. The address contains the id of a step, because
+     * the portal does not know the id of the login.
      */
     async showRequest(request: FastifyRequest, reply: FastifyReply) {
       const found = logins.findStep((request.params as { id: string }).id)
@@ -60,6 +60,6 @@ export function pageRoutes({ namesOf, ...reader }: PageSources) {
 }
 
 function showNone(reply: FastifyReply, title: string) {
-  const message = 'The last thousand logins are remembered, until the sandbox stops.'
+  const message = 'The laboratory keeps only the last thousand logins, and forgets them when the sandbox stops.'
   return reply.code(404).viewAsync('lab/message', { title, message })
 }

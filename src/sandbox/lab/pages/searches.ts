@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 const mostKept = 50
 
 export function createSearches() {
-  /** Ids of logins by the id of the search, the oldest search first. */
+  /** The ids of the found logins, by the id of the search. The oldest search comes first. */
   const kept = new Map<string, Set<string>>()
   return {
     /** Returns the id of the search, which may be in an address. */
@@ -16,7 +16,7 @@ export function createSearches() {
       return id
     },
 
-    /** The ids of the logins that the search found. Undefined if it was forgotten. */
+    /** The ids of the logins that the search found. Undefined if the search was forgotten. */
     find: (id: string): ReadonlySet<string> | undefined => kept.get(id),
   }
 }

@@ -1,11 +1,11 @@
 // Limits how much the laboratory keeps of one step, so that a caller cannot fill the memory.
 import type { Value } from './recorded.ts'
 
-/** The most bytes that are kept of one step, as JSON. */
+/** How many bytes of JSON the laboratory keeps of one step at most. */
 export const mostStepBytes = 8 * 1024
 export const mostStepValues = 200
 
-/** The most bytes of a hidden value in JSON: two short hashes, two numbers and a boolean. */
+/** The most bytes that a hidden value takes in JSON: two short hashes, two numbers and a boolean. */
 const hiddenBytes = 100
 
 /** Counts how many bytes and values of a step may still be kept. */
@@ -15,9 +15,9 @@ export function createAllowance({ bytes = mostStepBytes, values = mostStepValues
   const left = { bytes, values }
   let isExceeded = false
   return {
-    /** Returns false if there is no room for the value. The caller then leaves it out. */
+    /** Returns false if there is no room for the value. The caller then leaves the value out. */
     take(name: string, value: Value): boolean {
-      // Room for a colon, a comma and the brackets of a list.
+      // The 4 bytes are for a colon, a comma and the brackets of a list.
       const size = sizeInJson(name) + (typeof value === 'string' ? sizeInJson(value) : hiddenBytes) + 4
       if (left.values < 1 || left.bytes < size) {
         isExceeded = true

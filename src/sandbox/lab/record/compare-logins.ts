@@ -31,8 +31,8 @@ export interface OtherLogins {
   /** Whether one of the other logins gave this user a refresh token after that time. */
   signedInAfter(userId: string, time: Date): boolean
   /**
-   * The number of logins that were completed one after another, without a later call. The logins are counted only if at
-   * least three of them, including this login, were within a minute.
+   * How many logins, including this login, were completed one after another without a call of the client in between.
+   * The result is 0 unless this login is one of three such logins within a minute.
    */
   timesInLoop(): number
 }
@@ -41,7 +41,7 @@ type Login = Pick<RecordedLogin, 'id' | 'clientId' | 'steps' | 'leftOut'>
 
 const fewestInLoop = 3
 const loopMs = 60_000
-/** The time before and after a login in which its neighbours are searched. */
+/** How many logins before and after a login are compared with it. */
 const mostNeighbours = 25
 
 interface Completed {
@@ -59,11 +59,15 @@ export function createLoginComparison() {
   const marksOfLogin = new Map<string, Set<string>>()
   const counts = new Map<string, number>()
   /**
-   * By client and user. `newest` contains the two newest sign-ins. If it is undefined, they must be searched again.
+   * The sign-ins by client and user. `newest` contains the two newest sign-ins. If `newest` is undefined, the two
+   * newest sign-ins must be searched again.
    */
   const signIns = new Map<string, { byLogin: Map<string, SignIn>; newest?: SignIn[] | undefined }>()
   const userOfLogin = new Map<string, string>()
-  /** Logins that gave tokens, by client and portal session. Later steps are added to the same objects. */
+  /**
+   * Logins that gave tokens, by client and portal session. When a login gets a later step, its object here gets the
+   * step, too.
+   */
   const completed = new Map<string, { byLogin: Map<string, Completed>; inTime?: Completed[] | undefined }>()
   const sessionOfLogin = new Map<string, string>()
 
@@ -109,8 +113,8 @@ export function createLoginComparison() {
   }
 
   /**
-   * The login and its neighbours in one portal session, from the first to the last. After none of these logins did the
-   * client make a later call.
+   * The login and its neighbours in the same portal session, from the first to the last. The neighbours end at the
+   * first login after which the client made a call. Empty if the client made a call after this login.
    */
   function unusedAround(login: Login): Completed[] {
     const ofSession = completed.get(sessionOfLogin.get(login.id) ?? '')

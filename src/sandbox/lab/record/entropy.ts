@@ -14,17 +14,17 @@ export function isUuid(text: string): boolean {
 }
 
 /**
- * The estimate from the length and the alphabet of the value. A short text, or a text of few different letters,
+ * Estimates the bits from the length and the alphabet of the value. A short text, or a text with few different letters,
  * certainly has few random bits.
  */
 export function bitsOf(text: string): number {
   if (isUuid(text)) return uuidBits
   const letters = countLetters(text, fewLetters + 1)
-  // The letters are too few: a random text of this length would have more different ones.
+  // With so few different letters, the text is not random: a random text of this length would have more of them.
   return text.length * Math.log2(letters <= fewLetters && text.length >= 8 ? Math.max(letters, 1) : alphabetSize(text))
 }
 
-/** The estimate from several values of the same origin. Only positions at which the values differ count. */
+/** Estimates the bits from several values of the same origin. Only the positions at which the values differ count. */
 export function changingBitsOf(texts: string[]): number {
   const length = Math.min(...texts.map(text => text.length))
   const columns = Array.from({ length }, (_, at) => texts.map(text => text[at]).join(''))
@@ -45,7 +45,7 @@ function alphabetSize(text: string): number {
   return alphabets.find(([pattern]) => pattern.test(text))?.[1] ?? 95
 }
 
-/** How many different letters there are. It stops at `most`. */
+/** Counts the different letters, but stops at `most`. */
 function countLetters(text: string, most: number): number {
   const letters = new Set<string>()
   for (const letter of text) if (letters.add(letter).size === most) break

@@ -1,13 +1,13 @@
-// As soon as values arrive, hides the values that may be secret. A short keyed hash stays, so that equal values can be
-// recognised.
+// Hides values that may be secret as soon as they arrive. A short keyed hash takes the place of each value, so that
+// equal values can be recognised.
 import { hash as digest, randomBytes } from 'node:crypto'
 import { beginningOf, createAllowance } from './allowance.ts'
 import { bitsOf } from './entropy.ts'
 import type { HiddenState, Value, Values } from './recorded.ts'
 
 /**
- * Names whose values are readable. Only values with these names stay readable. All others are hidden, because a client
- * under development may misspell the name of a secret.
+ * Only values with these names stay readable. All other values are hidden, because a client under development may
+ * misspell the name of a secret.
  */
 const readableNames = new Set(
   [
@@ -46,7 +46,9 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
   // length extension.
   const hash = (text: string) => digest('sha256', key + text, 'base64url').slice(0, 10)
 
-  /** Only notices about the state of a login need to know how hard a value is to guess. For other values this is not computed. */
+  /**
+   * Only the notices about a state need to know how hard a value is to guess, so this is not computed for other values.
+   */
   function hideState(text: string, at: Date): HiddenState {
     return {
       hash: hash(text),
@@ -67,8 +69,9 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
     value: hideUnlessReadable,
 
     /**
-     * Headers, a query or the fields of a body. A field inside another field is named `outer.inner`. If the allowance
-     * has no room for a value, this value and all values after it are left out, because hashing them would take time.
+     * Hides the values of headers, of a query or of a body. A field inside another field is named `outer.inner`. If the
+     * allowance has no room for a value, this value and all values after it are left out, because hashing them would
+     * take time.
      */
     values(fields: Iterable<[string, unknown]>, at: Date, allowance = createAllowance()): Values {
       // A name may be anything, even `__proto__`.
@@ -87,7 +90,7 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
 
 const deepest = 4
 
-/** This is a generator. After the allowance is used up, it makes no more values. */
+/** A generator, so that no more values are made after the allowance is used up. */
 function* flatten(fields: Iterable<[string, unknown]>, prefix = '', depth = 0): Generator<[string, string]> {
   for (const [name, value] of fields) {
     const path = prefix + name.slice(0, 100)

@@ -29,16 +29,18 @@ export interface Bounds {
 export const usualBounds: Bounds = { logins: 1_000, steps: 50, bytes: 16 * 1024 }
 
 type Kept = RecordedLogin & {
-  /** The login counts against the memory of this client. All clients that the portal does not know share one allowance. */
+  /** The login uses the memory of this client. All clients that the portal does not know share one allowance. */
   share: string
   /** Later steps find the login by these keys: hashes of values that the client sent at the start or received from the portal. */
   keys: Set<string>
   bytes: number
-  /** The number of its last step. */
+  /** The number of the last step of the login. */
   lastStep: number
   /** The number of the login. Logins are counted when they begin. */
   number: number
-  /** Whether a code was exchanged. After this time, a request with the same start parameters begins another login. */
+  /**
+   * Whether a code was exchanged. After the exchange, a request with the same start parameters begins another login.
+   */
   isExchanged: boolean
 }
 
@@ -51,7 +53,7 @@ const unknownClients = ''
 export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: mostBytes }: Bounds = usualBounds) {
   /** Oldest first. */
   const all = new Map<string, Kept>()
-  /** By client, oldest first. */
+  /** The logins of each client, oldest first. */
   const shares = new Map<string, Set<Kept>>()
   const byKey = new Map<string, Kept>()
   const listeners = new Set<(login: RecordedLogin, step: RecordedStep, number: number) => void>()
@@ -97,8 +99,8 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     for (const key of cluesOf(step)) {
       const login = byKey.get(key)
       if (!login || isOfAnotherClient(step, login)) continue
-      // The same start request comes again after the visitor has signed in or reloads the page. After the exchange, such a
-      // request begins a new login.
+      // The browser sends the same start request again after the visitor has signed in, or if the visitor reloads the
+      // page. After the exchange, such a request begins a new login.
       if (!(step.kind === 'authorize' && login.isExchanged)) return login
     }
     return undefined
@@ -218,7 +220,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
       return login !== undefined && isSelected(login, { state })
     },
 
-    /** The number of the newest step of all. */
+    /** The number of the newest step of all logins. */
     newest: () => stepsSoFar,
 
     cursor: (): Cursor => ({ steps: stepsSoFar, logins: loginsSoFar }),
@@ -253,7 +255,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   }
 }
 
-/** The number of steps that were left out, without those after the last kept step. */
+/** How many steps were left out before the last kept step. */
 export function leftOutSoFar({ steps }: Pick<RecordedLogin, 'steps'>): number {
   return steps.reduce((sum, { leftOutBefore }) => sum + leftOutBefore, 0)
 }
@@ -266,7 +268,10 @@ function isOfAnotherClient({ about: { provenClientId } }: RecordedStep, { client
   return provenClientId !== undefined && clientId !== undefined && provenClientId !== clientId
 }
 
-/** The keys by which later steps find this login: values that the step issued, and a token that was accepted with it. */
+/**
+ * The keys by which later steps find this login: values that the platform issued in this step, and a token that the
+ * platform accepted.
+ */
 function keysOf(step: RecordedStep): string[] {
   const { about, request, response } = step
   return [

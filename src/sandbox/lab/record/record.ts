@@ -3,7 +3,7 @@ import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson
 import type { Hide } from './hide.ts'
 import { identityOf, type LabStep, type RecordedStep } from './recorded.ts'
 
-/** In bytes. Longer ids of clients or users are cut; the platform's own ids are shorter. */
+/** The most bytes of an id. Longer ids of clients or users are cut. The platform's own ids are shorter. */
 const longestId = 200
 
 /** The result never exceeds mostStepBytes and mostStepValues, whatever was sent. */
@@ -65,7 +65,9 @@ function portalSessionOf(cookies: string | undefined, { at, listener }: LabStep,
 /** The parameters that identify a login. */
 const startNames = ['client_id', 'state', 'code_challenge']
 
-/** Does not use URL, which cannot parse `//` and other things that a caller may send as a path. */
+/**
+ * Splits an address without the class URL, which cannot parse `//` and other things that a caller may send as a path.
+ */
 function splitUrl(url: string): { path: string; query: URLSearchParams } {
   const [path = '', ...query] = url.split('?')
   return { path, query: new URLSearchParams(query.join('?')) }
@@ -73,7 +75,10 @@ function splitUrl(url: string): { path: string; query: URLSearchParams } {
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** The path of the route. An id in the path is shown only if it is a UUID, because anything else could be a secret. */
+/**
+ * The path of a request. An id in the path is shown only if it is a UUID, because anything else could be a secret.
+ * Otherwise the path has the parameter's name from the route.
+ */
 function readPath(route: string, path: string): string {
   const segments = path.split('/')
   const read = (name: string, index: number) => (uuid.test(segments[index] ?? '') ? segments[index] : name)
@@ -108,13 +113,13 @@ function readHeaders(headers: Record<string, string>): [string, string][] {
 }
 
 /**
- * Where the browser is sent, and with which parameters. A redirect to a path of the portal is left out, because the
- * next step shows this path.
+ * The address and the parameters of a redirect. A redirect to a path of the portal is left out, because the next step
+ * shows this path.
  */
 function readLocation(location: string | undefined): [string, string][] {
   if (location === undefined || !URL.canParse(location)) return []
   const { origin, pathname, searchParams } = new URL(location)
-  // Values with this name stay readable.
+  // Values with the name redirect_uri stay readable.
   return [['redirect_uri', origin + pathname], ...[...searchParams].filter(([name]) => name !== 'redirect_uri')]
 }
 

@@ -6,9 +6,9 @@ import type { About, CheckName, Step, StepKind } from '../../observe/steps.ts'
 export interface StepFault {
   id: string
   name: string
-  /** Whether the platform had carried out the request when the fault happened. */
+  /** Whether the fault happened before or after the platform carried out the request. */
   acted: 'before' | 'after'
-  /** The trap that a redirect led to, or that this request reached. */
+  /** The id of the trap to which the redirect led, or which this request reached. */
   trap?: string
 }
 
@@ -25,7 +25,7 @@ export interface LabStep extends Omit<Step, 'kind' | 'reason'> {
 /** A hidden value. Equal values have the same hash. */
 export interface Hidden {
   hash: string
-  /** In characters. */
+  /** The number of characters. */
   length: number
 }
 
@@ -34,7 +34,8 @@ export interface HiddenState extends Hidden {
   /** The most random bits that the state can have, estimated from the length and the alphabet. */
   bits: number
   /**
-   * The hash of the first half. If several states begin in the same way, they can be guessed. Empty for short values.
+   * The hash of the first half of the state. If several states begin in the same way, they can be guessed. Empty if the
+   * state is short.
    */
   beginning: string
   /** Whether the value is the time of the request, in seconds or milliseconds since 1970. */
@@ -71,11 +72,11 @@ export interface RecordedStep {
   checks: RecordedCheck[]
   reason: StepReason | undefined
   fault?: StepFault | undefined
-  /** How many steps were left out directly before this step, because there were too many. */
+  /** How many steps directly before this step were left out, because the login had too many steps. */
   leftOutBefore: number
   /** Whether values were left out, because there were too many or they were too long. */
   isShortened: boolean
-  /** An upper bound of its size as JSON. */
+  /** An upper bound for the size of the step as JSON. */
   bytes: number
 }
 
@@ -88,7 +89,7 @@ export interface RecordedLogin {
   clientId: string | undefined
   /** The steps, in the order in which they arrived. */
   steps: RecordedStep[]
-  /** How many steps were left out, because there were too many. */
+  /** How many steps were left out, because the login had too many steps. */
   leftOut: number
 }
 
@@ -108,7 +109,7 @@ export function stepsOf({ steps }: Pick<RecordedLogin, 'steps'>, ...kinds: Recor
   return steps.filter(({ kind }) => kinds.includes(kind))
 }
 
-/** The state that starts the login. Undefined if it is missing or empty. */
+/** The state that starts the login. Undefined if the state is missing or empty. */
 export function stateOf({ request }: RecordedStep): HiddenState | undefined {
   const state = firstOf(request.query, 'state')
   return typeof state === 'object' && 'bits' in state && state.length > 0 ? state : undefined

@@ -1,4 +1,5 @@
-// POST /lab/v1/applications: makes a client from its redirect URIs, and answers with all the settings that it needs.
+// POST /lab/v1/applications: makes a client from its redirect URIs, and answers with all the settings that the client
+// needs.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { createApplication } from '../../applications/applications.ts'
@@ -24,14 +25,15 @@ const applicationBody = {
   properties: {
     redirectUri: {
       ...uri,
-      description: 'The address to which the portal redirects back. Send redirectUri or redirectUris.',
+      description:
+        'The address to which the portal redirects the browser after a login. Send redirectUri or redirectUris.',
     },
     redirectUris: { type: 'array', minItems: 1, maxItems: 20, items: uri },
     name: storableText(1, 200),
     ...personProperties,
     groupId: storableText(1, 64, {
       description:
-        'A group of the person. If groupId is left out, the call uses the oldest group that the person made. If the person has made no group, the call makes one.',
+        'The id of a group of the person. If groupId is left out, the call uses the oldest group that the person made. If the person has made no group, the call makes one.',
     }),
     lifetimes: lifetimesBody,
     suite: suiteProperty,
@@ -40,7 +42,7 @@ const applicationBody = {
 
 type ApplicationBody = FromSchema<typeof applicationBody>
 
-/** The schema of the answer, by name. */
+/** The schema of the answer, under its name in the OpenAPI document. */
 export const clientSchemas = {
   NewClient: object(
     {
@@ -48,13 +50,13 @@ export const clientSchemas = {
       clientSecret: text,
       redirectUris: listOf(text),
       groupId: text,
-      userId: { ...text, description: 'The person who made the application.' },
-      person: { ...ref('Person'), description: 'The person, if the call made one.' },
+      userId: { ...text, description: 'The id of the person who made the application.' },
+      person: { ...ref('Person'), description: 'The person with the password, if the call made a person.' },
       tokens: listOf(object({ id: text, token: text })),
       lifetimes: ref('Lifetimes'),
       settings: {
         ...object({ LOGIN_URL: text, API_URL: text, CLIENT_ID: text, CLIENT_SECRET: text, REDIRECT_URI: text }),
-        description: 'For the environment of the client.',
+        description: 'The settings for the environment of the client.',
       },
       suite: text,
     },
@@ -71,13 +73,13 @@ export function applicationCall(services: ApplicationServices) {
       ...setUpCall,
       operationId: 'makeClient',
       summary: 'Make an application with its client',
-      description: 'If the call names no person, it also makes a person, who then owns the application.',
+      description: 'If the call names no person, the call also makes a person, who then owns the application.',
       body: applicationBody,
       response: { 201: answer('Everything that the client needs.', 'NewClient'), ...refuse(404, 413, 415) },
     },
     async handler(request: FastifyRequest<{ Body: ApplicationBody }>, reply: FastifyReply) {
       const { body } = request
-      // Check the fields before a person is created, so that a call with wrong fields creates nobody.
+      // Check the fields before a person is created, so that a call with wrong fields creates no person.
       const data = await inLabWords(async () => readFields(body))
       const { owner, person } = await findOwner(services, body)
       const suite = body.suite ?? owner.suite ?? ''
@@ -119,14 +121,19 @@ function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: Ap
   return dataOfClient({ name, redirectUris: uris })
 }
 
-/** `person` is set, with the password, if the call made a person. */
+/**
+ * Finds the owner of the application. If the call names no person, makes a person, and returns this person with the
+ * password in `person`.
+ */
 async function findOwner(
   services: ApplicationServices,
   { userId, email, groupId, suite }: ApplicationBody,
 ): Promise<{ owner: MadePerson; person?: Person }> {
   if (userId !== undefined || email !== undefined) return { owner: await findPerson(services, { userId, email }) }
   if (groupId !== undefined)
-    throw new LabError(422, { userId: ['With groupId, name the member of the group who makes the application.'] })
+    throw new LabError(422, {
+      userId: ['If you send groupId, also send the userId or the email of the group member who makes the application.'],
+    })
   const person = await makePerson(services, suite === undefined ? {} : { suite })
   return { owner: await findPerson(services, { userId: person.userId }), person }
 }

@@ -26,8 +26,7 @@ const expireBody = {
   properties: {
     what: { type: 'string', enum: kinds },
     value: storableText(1, 8192, {
-      description:
-        'The token or code itself, or the value of the portal’s session cookie. Send either this member or a person.',
+      description: 'The token, the code, or the value of the portal’s session cookie. Send either value or a person.',
     }),
     ...personProperties,
     clientId: storableText(1, 64, {
@@ -38,7 +37,7 @@ const expireBody = {
 
 type ExpireBody = FromSchema<typeof expireBody>
 
-/** The schema of the answer, by name. */
+/** The schema of the answer, under its name in the OpenAPI document. */
 export const expiredSchemas = {
   Expired: object({
     expired: { type: 'integer', minimum: 0, description: 'How many tokens, codes or sessions have expired.' },
@@ -54,8 +53,8 @@ export function expireCall(services: ExpireServices) {
       operationId: 'expire',
       summary: 'Make tokens, codes and portal sessions expire now',
       description:
-        'Expires one token, code or session by its value, or all tokens, codes and sessions of a person. The sandbox then refuses them as expired. Expiring an ' +
-        'access token also expires the earlier ones of the same login. Refresh tokens keep working.',
+        'If you send a value, one token, code or session expires. If you send a person, all tokens, codes or sessions of this person expire. The sandbox then ' +
+        'refuses them as expired. With an access token, the earlier access tokens of the same login expire, too, but the refresh tokens keep working.',
       body: expireBody,
       response: {
         200: answer('How many tokens, codes or sessions have expired.', 'Expired'),
@@ -71,7 +70,7 @@ export function expireCall(services: ExpireServices) {
         return { expired: await expireAll(services, what, { userId, clientId }) }
       }
       for (const name of ['userId', 'email', 'clientId'] as const)
-        if (body[name] !== undefined) throw new LabError(422, { [name]: ['Give value, or a person, not both.'] })
+        if (body[name] !== undefined) throw new LabError(422, { [name]: ['Send either value or a person, not both.'] })
       const expired =
         what === 'access-token'
           ? await expireAccessToken(services, value)
@@ -79,7 +78,7 @@ export function expireCall(services: ExpireServices) {
       if (expired === 0)
         throw new LabError(
           404,
-          `There is no valid ${what} with this value that belongs to a person whom the laboratory or the seeds made.`,
+          `There is no valid ${what} with this value. It must belong to a person whom the laboratory or the seeds made.`,
         )
       return { expired }
     },

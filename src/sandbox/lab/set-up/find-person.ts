@@ -12,7 +12,7 @@ export interface PersonFields {
 }
 
 export const personProperties = {
-  userId: storableText(1, 64, { description: 'Id of the person. Send either userId or email.' }),
+  userId: storableText(1, 64, { description: 'The id of the person. Send either userId or email.' }),
   email: storableText(3, 254, { description: 'E-mail address of the person.' }),
 } as const
 
@@ -22,7 +22,7 @@ export async function findPerson(
   { userId, email }: PersonFields,
 ): Promise<MadePerson> {
   if ((userId === undefined) === (email === undefined))
-    throw new LabError(422, { userId: ['Name the person: by userId or by email, not by both.'] })
+    throw new LabError(422, { userId: ['Name the person by userId or by email, but not by both.'] })
   const person =
     userId === undefined
       ? await findMadePerson(store.read, { email: email ?? '' })
@@ -30,6 +30,6 @@ export async function findPerson(
   if (person) return person
   throw new LabError(
     404,
-    'No such person was made by the laboratory or the seeds. POST /lab/v1/people makes a person. Accounts that people made themselves cannot be used here.',
+    'Neither the laboratory nor the seeds made such a person. To make a person, call POST /lab/v1/people. Accounts that people created themselves cannot be used here.',
   )
 }

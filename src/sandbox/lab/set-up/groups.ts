@@ -1,4 +1,4 @@
-// POST /lab/v1/groups: a group with its members, without invitations.
+// POST /lab/v1/groups: makes a group with its members, without invitations.
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
@@ -23,13 +23,13 @@ const groupBody = {
       minItems: 1,
       maxItems: 20,
       items: storableText(1, 64),
-      description: 'Ids of people. The first person is the creator of the group.',
+      description: 'The ids of the members. The first member is the creator of the group.',
     },
     suite: suiteProperty,
   },
 } as const satisfies JSONSchema
 
-/** The schema of the answer, by name. */
+/** The schema of the answer, under its name in the OpenAPI document. */
 export const groupSchemas = { Group: object({ groupId: text, name: text, members: listOf(text), suite: text }) }
 
 export function groupCall({ store, clock }: Pick<SetUpServices, 'store' | 'clock'>) {
@@ -50,7 +50,7 @@ export function groupCall({ store, clock }: Pick<SetUpServices, 'store' | 'clock
       const members = people.map(({ id }) => id)
       const group = await inLabWords(() =>
         store.transaction(async db => {
-          // Add the members always in the same order. Otherwise two such calls could wait for each other for ever.
+          // Lock the members always in the same order. Otherwise two such calls could wait for each other for ever.
           for (const userId of members.toSorted()) {
             await lockUser(db, userId)
             await requireRoomForGroup(db, userId)

@@ -1,4 +1,4 @@
-// PUT /lab/v1/applications/{id}/lifetimes: sets how long the codes and tokens of one client live from now on.
+// PUT /lab/v1/applications/{id}/lifetimes: sets how long new codes and tokens of one client are valid.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { answer, object } from '../../http/describe.ts'
@@ -12,19 +12,19 @@ import { type SetUpServices, setUpCall } from './set-up.ts'
 export const lifetimesBody = {
   type: 'object',
   additionalProperties: false,
-  description: 'In seconds. If a lifetime is left out, the settings of the sandbox apply.',
+  description: 'The lifetimes in seconds. If a lifetime is left out, the settings of the sandbox apply.',
   properties: {
     accessTokenSeconds: {
       type: 'integer',
       minimum: 1,
       maximum: longestTokenSeconds,
-      description: 'The API accepts a token up to 60 seconds longer, because clocks differ.',
+      description: 'The API refuses the token exactly at the end of this time.',
     },
     refreshTokenSeconds: {
       type: 'integer',
       minimum: 1,
       maximum: familyLifetimeMs / 1000,
-      description: 'The time begins when the token is issued. Each renewal issues a new token.',
+      description: 'The time begins when the refresh token is issued. Each renewal issues a new refresh token.',
     },
     codeSeconds: { type: 'integer', minimum: 1, maximum: 600 },
   },
@@ -32,7 +32,7 @@ export const lifetimesBody = {
 
 const count = { type: 'integer', minimum: 0 }
 
-/** The schema of the answer, by name. */
+/** The schema of the answer, under its name in the OpenAPI document. */
 export const lifetimesSchemas = {
   Lifetimes: object({ accessTokenSeconds: count, refreshTokenSeconds: count, codeSeconds: count }),
 }
@@ -44,17 +44,17 @@ export function lifetimesCall({ store, lifetimes }: Pick<SetUpServices, 'store' 
     schema: {
       ...setUpCall,
       operationId: 'setLifetimes',
-      summary: 'Set how long the codes and tokens of a client live',
+      summary: 'Set how long the codes and tokens of a client are valid',
       description:
         'The lifetimes apply to codes and tokens that the client gets after this call, until the sandbox stops.',
       params: idInPath,
       body: lifetimesBody,
-      response: { 200: answer('The lifetimes that count now.', 'Lifetimes'), ...refuse(404, 413, 415) },
+      response: { 200: answer('The lifetimes that apply now.', 'Lifetimes'), ...refuse(404, 413, 415) },
     },
     async handler(request: LifetimesRequest) {
       const { id } = request.params
       if (!isId(id) || !(await isMadeApplication(store.read, id)))
-        throw new LabError(404, 'No such application was made by the laboratory or the seeds.')
+        throw new LabError(404, 'Neither the laboratory nor the seeds made such an application.')
       lifetimes.set(id, request.body)
       return lifetimes.of(id)
     },

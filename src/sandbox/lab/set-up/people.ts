@@ -40,11 +40,11 @@ const person = {
     password: text,
     firstName: text,
     lastName: text,
-    suite: { ...text, description: 'Empty if none was named.' },
+    suite: { ...text, description: 'Empty if the call named no suite.' },
   },
 } as const satisfies JSONSchema
 
-/** The schema of the answer, by name. */
+/** The schema of the answer, under its name in the OpenAPI document. */
 export const personSchemas = { Person: person }
 
 export type Person = FromSchema<typeof person>

@@ -1,4 +1,5 @@
-// POST /lab/v1/reset: removes what the laboratory made for a suite of tests, or resets everything to the seeds. Other records stay.
+// POST /lab/v1/reset: removes what the laboratory made for a test suite, or resets everything to the seeds. Other
+// records stay.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { answer, object } from '../../http/describe.ts'
@@ -33,7 +34,7 @@ const resetBody = {
 
 const count = { type: 'integer', minimum: 0 }
 
-/** The schema of the answer, by name. */
+/** The schema of the answer, under its name in the OpenAPI document. */
 export const resetSchemas = {
   Reset: object({ removed: object({ people: count, groups: count, applications: count }) }),
 }
@@ -55,19 +56,18 @@ export function resetCall(
       summary: 'Remove the records that were made for a test suite',
       description:
         'Removes the people, groups and applications of the suite, with all tokens and consents of these people. Also removes all groups and applications that these people made. ' +
-        'Records of other suites stay. If somebody outside the suite made an application, the application stays, and a member who stays becomes the maker of its group.',
+        'Records of other suites stay. If somebody outside the suite made an application in such a group, the application and the group stay, and another member becomes the maker of the group.',
       body: resetBody,
-      response: { 200: answer('How many were removed.', 'Reset'), ...refuse(413, 415) },
+      response: { 200: answer('How many records were removed.', 'Reset'), ...refuse(413, 415) },
     },
     async handler(request: FastifyRequest<{ Body: FromSchema<typeof resetBody> }>) {
       const { suite, seeds = false, all = false } = request.body
-      if (all && suite !== undefined)
-        throw new LabError(422, { all: ['Name a suite, or reset all of them, not both.'] })
+      if (all && suite !== undefined) throw new LabError(422, { all: ['Send either suite or all, not both.'] })
       const removed = await removeMade(store, all ? undefined : (suite ?? ''), clock())
       const seeded = all || seeds ? await resetSeeded(store, clock()) : []
       if (all || seeds) await applySeeds()
-      // The portal counts failures for the address of the machine, which all suites on it share. One suite must
-      // therefore not reset this count.
+      // The portal counts failures for each address. All suites on a machine share its address, so one suite must not
+      // reset this count.
       if (all) await store.write(forgetAllFailures)
       const applications = [...removed.applications, ...seeded]
       lifetimes.forget(applications)

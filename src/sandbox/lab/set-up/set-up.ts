@@ -8,7 +8,7 @@ import { LabError } from '../lab-error.ts'
 
 export interface SetUpServices extends Pick<Services, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock'> {
   lifetimes: ClientLifetimes
-  /** Applies the SEED_ settings again, changed or not. Without such settings it does nothing. */
+  /** Applies the SEED_ settings again, even if they have not changed. Does nothing without such settings. */
   applySeeds(): Promise<void>
   /** Sends the portal a GET as a browser would. The request is recorded, and ordered faults happen to it. */
   askPortal(request: { url: string; headers: Record<string, string> }): Promise<{ location: string | undefined }>
@@ -27,10 +27,13 @@ export const suiteProperty = {
   pattern: '^[A-Za-z0-9._-]{0,64}$',
   examples: ['my-tests-1'],
   description:
-    'The name of the test suite. If you send this name to /lab/v1/reset, it removes only the records that were made for this suite.',
+    'The name of the test suite. If you send this name to /lab/v1/reset, the call removes only the records that were made for this suite.',
 } as const
 
-/** Turns a Refusal into a LabError with the API's words. Throws any other error unchanged. */
+/**
+ * Turns a Refusal into a LabError with the status and the text of the application API. Throws any other error
+ * unchanged.
+ */
 export async function inLabWords<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

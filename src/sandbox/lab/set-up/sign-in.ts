@@ -24,7 +24,7 @@ const signInBody = {
     ...personProperties,
     clientId: storableText(1, 64, {
       description:
-        'The client for which the call issues tokens. If clientId is left out, the answer has an access token of the kind that people make on the portal’s page.',
+        'The client for which the call issues tokens. If clientId is left out, the answer has an access token like the one that a person creates on the portal’s page.',
     }),
     url: storableText(1, 8192, {
       description:
@@ -35,7 +35,7 @@ const signInBody = {
 
 const count = { type: 'integer', minimum: 0 }
 
-/** The schema of the answer, by name. */
+/** The schema of the answer, under its name in the OpenAPI document. */
 export const signedInSchemas = {
   SignedIn: {
     anyOf: [
@@ -79,7 +79,7 @@ export function signInCall(services: SignInServices, explain: (requestId: string
 function readStart({ addresses }: SignInServices, url: string): string {
   const start = URL.canParse(url) ? new URL(url) : undefined
   if (start?.origin !== addresses.portalUrl || start.pathname !== '/')
-    throw new LabError(422, { url: [`It must be an address that begins a login: ${addresses.portalUrl}/?…`] })
+    throw new LabError(422, { url: [`This must be an address that begins a login: ${addresses.portalUrl}/?…`] })
   return `/${start.search}`
 }
 
@@ -94,7 +94,7 @@ async function givePortalToken({ addresses, store, keyRing, clock }: SignInServi
   return { accessToken: await signUserToken(keyRing, order), expiresIn: userTokenLifetime }
 }
 
-/** The same tokens as from a login: the call makes a code and redeems it at once. */
+/** Returns the same tokens as a login: the call makes a code and redeems it at once. */
 async function giveTokens(services: SignInServices, { userId, clientId }: { userId: string; clientId: string }) {
   const { store, lifetimes, clock } = services
   const application = isId(clientId) ? await findApplication(store.read, clientId) : undefined
@@ -120,8 +120,8 @@ function bindingOf({ id, defaultRedirectUri }: Application, code: string) {
 }
 
 /**
- * Opens the address in a new session of a person who has allowed the application. The portal treats the request like that
- * of a browser: the steps are recorded, and ordered faults happen.
+ * Opens the address in a new session of a person who has allowed the application. The portal treats the request like a
+ * request of a browser: the steps are recorded, and ordered faults happen.
  */
 async function finishLogin(
   { store, clock, askPortal }: SignInServices,
@@ -142,5 +142,7 @@ async function finishLogin(
   const { location } = await askPortal({ url: path, headers })
   await store.write(db => deletePortalSession(db, idHash))
   if (location) return { redirectUrl: location }
-  throw new LabError(422, { url: [explain(requestId) ?? 'The portal does not redirect back from this address.'] })
+  throw new LabError(422, {
+    url: [explain(requestId) ?? 'The portal does not redirect the browser from this address back to a client.'],
+  })
 }
