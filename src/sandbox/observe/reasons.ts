@@ -16,14 +16,14 @@ export const reasons = {
   'address-unreadable': {
     found:
       'The address of the request could not be read: it has a broken percent-encoding, or a segment that is too long.',
-    why: 'A percent sign must be followed by two hexadecimal digits, and the decoded bytes must be UTF-8. No id has more than 100 characters.',
+    why: 'A percent sign must be followed by two hexadecimal digits, and the decoded bytes must be UTF-8. No id in an address has more than 100 characters.',
     fix: 'Encode every value before you put it into an address, for example with encodeURIComponent.',
     reference: 'RFC 3986 2.1 and 2.5',
   },
   'body-unreadable': {
     found: 'The body of the request could not be read.',
     why: 'The Content-Type says how to read the body. This body is in another format, or damaged.',
-    fix: 'Send the format that the Content-Type names: a form to the portal (application/x-www-form-urlencoded), JSON to the application API.',
+    fix: 'Send the format that the Content-Type names: a form (application/x-www-form-urlencoded) to the portal, and JSON to the application API.',
     reference: 'rules TK-01 and AP-12',
   },
   'body-too-large': {
@@ -47,12 +47,12 @@ export const reasons = {
   'field-repeated': {
     found: 'A field was sent more than once.',
     why: 'If a field has two values, nobody knows which one counts. A proxy may have checked the other value.',
-    fix: 'Send each field once. Perhaps a library and your own code both add it.',
+    fix: 'Send each field once. Perhaps a library and your own code both add the field.',
     reference: 'RFC 6749 3.1 and 3.2',
   },
   'field-misplaced': {
     found: 'A field was sent in the address or in a header, but the platform reads only the body.',
-    why: 'Addresses appear in logs, histories and Referer headers. A request must name its sender in only one place.',
+    why: 'Addresses appear in logs, histories and Referer headers. A request must identify its client in only one place.',
     fix: 'Send client_id, client_secret and all other fields in the body of the POST.',
     reference: 'rule TK-01; RFC 6749 2.3.1',
   },
@@ -95,7 +95,7 @@ export const reasons = {
   'client-unknown': {
     found: 'There is no client with this client_id.',
     why: 'Only a registered client may send visitors here and receive tokens.',
-    fix: 'Compare the client_id with the client ID on the page of the application. Was the application removed, or created in another sandbox?',
+    fix: 'Compare the client_id with the client ID on the page of the application. Perhaps the application was removed, or was created in another sandbox.',
     reference: 'rule AZ-01; RFC 6749 5.2',
   },
   'secret-wrong': {
@@ -106,7 +106,7 @@ export const reasons = {
   },
   'redirect-uri-unregistered': {
     found: 'The redirect_uri is not registered for this client.',
-    why: 'The portal sends the code to this address, so the owner of the client must have registered it. The portal compares byte by byte.',
+    why: 'The portal sends the code to this address, so the owner of the client must have registered it. The portal compares the addresses byte by byte.',
     fix: 'Keep the redirect URI in one setting. Register it exactly as your client sends it: scheme, host, port, path and slash.',
     reference: 'rule AZ-02; RFC 6749 3.1.2.3 and 4.1.3',
   },
@@ -118,31 +118,31 @@ export const reasons = {
   },
   'cancel-url-foreign': {
     found: 'The cancel_url is missing, or no registered redirect URI has the same origin.',
-    why: 'The portal sends visitors there if they decline. Without this rule, a link to the portal could lead visitors to any site.',
+    why: 'The portal sends visitors who decline to this address. Without this rule, a link to the portal could lead visitors to any site.',
     fix: 'Send the address of a page on your own site. The page tells visitors that they did not sign in.',
     reference: 'rule AZ-06; RFC 9700 4.11.2',
   },
   'state-missing': {
-    found: 'The login was started with a state, but the exchange has none.',
+    found: 'The login was started with a state, but the exchange has no state.',
     why: 'Without the state the portal cannot tell that the code belongs to this login.',
     fix: 'Send the state of the login as a field of the exchange. Generic OAuth libraries do this only if you configure it.',
     reference: 'rule TK-08',
   },
   'state-differs': {
     found: 'The state of the exchange differs from the state of the start.',
-    why: 'The state ties the code to the browser that started the login. Without it, an attacker could sign a visitor in to the attacker’s account.',
+    why: 'The state ties the code to the browser that started the login. Without the state, an attacker could sign a visitor in to the attacker’s account.',
     fix: 'Keep the state of each login in a separate cookie, so that a second tab does not overwrite it.',
     reference: 'rule TK-08; RFC 6749 10.12',
   },
   'verifier-missing': {
     found: 'The login was started with a PKCE challenge, but the exchange has no verifier.',
-    why: 'Only the client that started the login knows the verifier. Without it, anybody who has the code could redeem it.',
+    why: 'Only the client that started the login knows the verifier. Without the verifier, anybody who has the code could redeem the code.',
     fix: 'Keep the verifier with the state, and send it as code_verifier.',
     reference: 'RFC 7636 4.5',
   },
   'verifier-differs': {
     found: 'The PKCE verifier does not belong to the challenge of this login.',
-    why: 'The verifier ties the code to one login of the client. Without it, a stolen code could be redeemed in another login.',
+    why: 'The verifier ties the code to one login of the client. Without the verifier, a stolen code could be redeemed in another login.',
     fix: 'The challenge is the SHA-256 of the verifier in base64url without padding. Keep a separate verifier for each login.',
     reference: 'RFC 7636 4.6; RFC 9700 2.1.1',
   },
@@ -155,7 +155,7 @@ export const reasons = {
   'code-unknown': {
     found: 'The portal never issued this code.',
     why: 'Only a code that the portal issued can be exchanged.',
-    fix: 'Send the code exactly as you received it, URL-decoded once. Was the code cut off, or does it belong to another sandbox?',
+    fix: 'Send the code exactly as you received it, URL-decoded once. Perhaps the code was cut off, or belongs to another sandbox.',
     reference: 'RFC 6749 4.1.3',
   },
   'code-used': {
@@ -179,36 +179,36 @@ export const reasons = {
   'code-of-another-client': {
     found: 'The code was issued to another client.',
     why: 'A code works only for the client that it was issued to.',
-    fix: 'Compare the client_id of the start with that of the exchange.',
+    fix: 'Compare the client_id of the start with the client_id of the exchange.',
     reference: 'RFC 6749 4.1.3',
   },
   'consent-declined': {
     found: 'The visitor did not allow the application.',
     why: 'Only the person decides what an application may do for them.',
-    fix: 'Nothing is wrong with your client. Show at your cancel_url that nothing was shared, and offer to sign in again.',
+    fix: 'Nothing is wrong with your client. At your cancel_url, tell the visitor that nothing was shared, and offer to sign in again.',
     reference: 'rule AZ-12; RFC 6749 4.1.2.1',
   },
   'consent-missing': {
     found: 'The person has not allowed this application yet.',
     why: 'An application gets tokens only after the person has allowed it.',
-    fix: 'Call /api/authorizeApplication first, or let the person answer the page of the portal.',
+    fix: 'Call /api/authorizeApplication first, or let the person allow the application on the portal’s page.',
     reference: 'rule calls-without-browser',
   },
   'refresh-token-unknown': {
     found: 'The portal never issued this refresh token.',
     why: 'Only a refresh token that the portal issued can be used.',
-    fix: 'Send the refresh token exactly as you received it. Was it cut off, did you send the access token instead, or does it belong to another sandbox?',
+    fix: 'Send the refresh token exactly as you received it. Perhaps the token was cut off, belongs to another sandbox, or is an access token.',
     reference: 'RFC 6749 6',
   },
   'refresh-token-used': {
     found: 'The refresh token was already replaced by a newer one.',
-    why: 'Each refresh token is replaced when it is used, so that a stolen one is noticed: a second use ends the login.',
-    fix: 'Store the new refresh token before you use the new access token. All your processes must read it from the same place.',
+    why: 'Each refresh token is replaced when it is used, so that the theft of a token is noticed: a second use ends the login.',
+    fix: 'Store the new refresh token before you use the new access token. All your processes must read the refresh token from the same place.',
     reference: 'RFC 9700 4.14.2',
   },
   'refresh-token-expired': {
     found: 'The refresh token has expired or was revoked.',
-    why: 'A login gives no tokens after it has ended. It also ends if its refresh token is not used for a long time.',
+    why: 'A login gives no tokens after it has ended. A login also ends if its refresh token is not used for a long time.',
     fix: 'Let the visitor sign in again.',
     reference: 'RFC 6749 6',
   },
@@ -221,7 +221,7 @@ export const reasons = {
   'refresh-token-of-another-client': {
     found: 'The refresh token was issued to another client.',
     why: 'A refresh token works only for the client that it was issued to.',
-    fix: 'Compare the client_id of the exchange with that of the renewal.',
+    fix: 'Compare the client_id of the exchange with the client_id of the renewal.',
     reference: 'RFC 6749 10.4',
   },
   'token-missing': {
@@ -233,12 +233,12 @@ export const reasons = {
   'token-malformed': {
     found: 'This portal did not sign the access token.',
     why: 'Without a check of the signature, anybody could make a token.',
-    fix: 'Send the access token exactly as you received it. Was it cut off, or does it belong to another sandbox?',
+    fix: 'Send the access token exactly as you received it. Perhaps the token was cut off, or belongs to another sandbox.',
     reference: 'RFC 6750 3.1; RFC 9068 4',
   },
   'token-expired': {
     found: 'The access token has expired.',
-    why: 'The sooner a token expires, the less a thief can do with it. The client knows the time from expires_in.',
+    why: 'The sooner a token expires, the less a thief can do with it. The field expires_in tells the client when the token expires.',
     fix: 'Renew the token, or ask the visitor to sign in, shortly before expires_in has passed.',
     reference: 'RFC 6750 3.1',
   },
@@ -251,7 +251,7 @@ export const reasons = {
   'not-allowed': {
     found: 'The token is valid, but does not allow this request.',
     why: 'An application belongs to a group, and only the members of the group may change it.',
-    fix: 'Is the person a member of the group that the application belongs to? An app access token reads only its own application.',
+    fix: 'Check that the person is a member of the group to which the application belongs. An app access token reads only its own application.',
     reference: 'RFC 6750 3.1; the API’s own description',
   },
   'not-found': {
@@ -269,19 +269,19 @@ export const reasons = {
   'changed-meanwhile': {
     found: 'If-Match does not name the stored version: somebody else has changed the application.',
     why: 'Writing now would silently undo the other person’s change.',
-    fix: 'Get the application again, show the stored values next to the typed ones, and send the new ETag.',
+    fix: 'Get the application again, show the stored values next to the typed values, and send the new ETag.',
     reference: 'RFC 9110 13.1.1',
   },
   'password-wrong': {
     found: 'The e-mail address or the password is wrong.',
     why: 'The answer does not say which of the two is wrong, so that nobody can find out who has an account.',
-    fix: 'Nothing is wrong with your client. In a test: does the account belong to this sandbox?',
+    fix: 'Nothing is wrong with your client. If this happens in a test, check that the account belongs to this sandbox.',
     reference: 'the portal’s own pages',
   },
   'too-many-failures': {
     found:
-      'There were too many failures. For a while, even the right password is refused. The right client secret is still accepted.',
-    why: 'Nobody must be able to find a password or a secret by trying many.',
+      'There were too many failures. For a while, the portal refuses even the right password. It still accepts the right client secret.',
+    why: 'Nobody must be able to find a password or a secret by trying many values.',
     fix: 'Wait as long as Retry-After says. Do not retry automatically.',
     reference: 'RFC 6585 4',
   },
@@ -305,7 +305,7 @@ export const reasons = {
   },
   'group-unknown': {
     found: 'There is no group with this id.',
-    why: 'An application or a link needs an existing group.',
+    why: 'An application, a membership or an invitation needs an existing group.',
     fix: 'Use the id of one of your groups. The portal’s page and GET /identities/v1/{user_id}/links list your groups.',
     reference: 'rule AP-05',
   },
@@ -316,9 +316,9 @@ export const reasons = {
     reference: 'rule groups-invite',
   },
   'link-unknown': {
-    found: 'The user is not a member of the group and not invited to it.',
-    why: 'Only an existing link can be ended.',
-    fix: 'List the links again: somebody else may have ended this membership or invitation.',
+    found: 'The user is neither a member of the group nor invited to it.',
+    why: 'Only an existing membership or invitation can be ended.',
+    fix: 'List the links of the user again: somebody else may have ended this membership or invitation.',
     reference: 'rule groups-leave',
   },
   'member-already': {
@@ -340,13 +340,13 @@ export const reasons = {
     reference: 'rule groups-leave',
   },
   'too-many-groups': {
-    found: 'The user is in as many groups as a user can be in.',
+    found: 'The user is already a member of the maximum number of groups.',
     why: 'The limit keeps pages and answers small.',
     fix: 'Leave a group first.',
     reference: 'rule limit-groups',
   },
   'too-many-applications': {
-    found: 'The group has as many applications as a group can have.',
+    found: 'The group already has the maximum number of applications.',
     why: 'The limit keeps lists small.',
     fix: 'Remove an application, or use another group.',
     reference: 'rule limit-applications',
@@ -358,7 +358,7 @@ export const reasons = {
     reference: 'rule limit-applications',
   },
   'too-many-invitations': {
-    found: 'The group has as many open invitations as a group can have.',
+    found: 'The group already has the maximum number of open invitations.',
     why: 'The limit keeps a group from flooding strangers with invitations.',
     fix: 'Cancel an invitation first.',
     reference: 'rule limit-invitations',
@@ -382,7 +382,7 @@ export const reasons = {
     reference: 'the portal’s own pages',
   },
   'account-form-expired': {
-    found: 'A page of the account was open for too long, or another user has signed in since.',
+    found: 'A page of the account was open for too long, or another user has signed in since then.',
     why: 'A form works only for the user who opened the page, and only for a limited time.',
     fix: 'Nothing is wrong with your client: open the page again.',
     reference: 'rule AZ-16',
@@ -394,25 +394,25 @@ export const reasons = {
     reference: 'rule AZ-11',
   },
   'token-shown': {
-    found: 'The form that makes an access token was sent twice. Each token is shown once.',
+    found: 'The form that makes an access token was sent twice. Each token is shown only once.',
     why: 'The portal does not keep the token, so it cannot show it again.',
     fix: 'Create another access token.',
     reference: 'rule portal-token',
   },
   'secret-shown': {
-    found: 'The form that makes a client secret was sent twice. Each secret is shown once.',
+    found: 'The form that makes a client secret was sent twice. Each secret is shown only once.',
     why: 'The portal keeps only a hash of the secret, so it cannot show it again.',
     fix: 'Create another secret.',
     reference: 'rule SE-02',
   },
   'application-unknown': {
     found: 'There is no application with this id.',
-    why: 'Only an application that exists and belongs to a group of the person can be managed.',
-    fix: 'Compare the id with the list of applications: the application was removed, or belongs to another sandbox.',
+    why: 'A person can manage only existing applications, and only those of their own groups.',
+    fix: 'Compare the id with the list of applications. Perhaps the application was removed, or belongs to another sandbox.',
     reference: 'rule AP-04',
   },
   'link-expired': {
-    found: 'The link to reset a password has expired or was used.',
+    found: 'The link to reset a password has expired or was already used.',
     why: 'Somebody who finds an old link in a mailbox must not be able to change the password.',
     fix: 'Nothing is wrong with your client: ask for a new link.',
     reference: 'the portal’s own pages',
