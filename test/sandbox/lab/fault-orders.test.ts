@@ -182,7 +182,9 @@ t.test(
     t.match(await refused('DELETE', 'faults?clientId=mine&clientId=yours'), {
       clientId: ['Send this parameter only once.'],
     })
-    t.match(await refused('DELETE', 'faults', { clientId: 'mine' }), { body: [/takes no body.*parameters of this call are clientId/] })
+    t.match(await refused('DELETE', 'faults', { clientId: 'mine' }), {
+      body: [/takes no body.*parameters of this call are clientId/],
+    })
     t.equal((await call('GET', '/lab/v1/faults')).json().faults.length, 2, 'no fault may be removed')
     t.same((await call('DELETE', '/lab/v1/faults?clientId=mine')).json(), { removed: 1 })
   },
