@@ -4,9 +4,9 @@
 export interface Guidance {
   /** What was wrong with the request. Each of these texts has one or two sentences. */
   found: string
-  /** Why it is refused. */
+  /** Why the platform refuses such a request. */
   why: string
-  /** How to fix it. */
+  /** How to fix the mistake. */
   fix: string
   /** The rules (docs/reference/platform.md), or the RFC and its section. */
   reference: string

@@ -1,5 +1,5 @@
-// A request to the portal or the API as a step: its kind, its user and client, the results of the checks, and the
-// reason of a refusal.
+// A step describes a request to the portal or the API: its kind, its user and client, the results of the checks, and
+// the reason for a refusal.
 import type { FastifyRequest } from 'fastify'
 import type { Reason } from './reasons.ts'
 
@@ -44,7 +44,10 @@ export interface About {
   provenClientId?: string | undefined
   userId?: string | undefined
   grantId?: string | undefined
-  /** If the request is a form of the portal: the path and query that started the login. The form contains them. */
+  /**
+   * If the request is a form of the portal: the path and query that started the login. The form contains this path and
+   * query.
+   */
   startPath?: string | undefined
 }
 

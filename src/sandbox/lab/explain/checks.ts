@@ -1,4 +1,5 @@
-// For each reason and notice: the checks of the conformance suite that look for the same mistake. A test compares the ids with the suite.
+// Lists for each reason and notice the checks of the conformance suite that look for the same mistake. A test compares
+// the ids with the suite.
 
 export const checksFor: Readonly<Record<string, readonly string[]>> = {
   // Reasons

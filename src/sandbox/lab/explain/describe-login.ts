@@ -1,4 +1,4 @@
-// A login as JSON: what happened at each step, what it means, and the notices about the client.
+// Describes a login as JSON: what happened at each step, why a step was refused, and the notices about the client.
 import { listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
 import type { Guidance } from '../../observe/reasons.ts'
 import type { Logins } from '../record/logins.ts'

@@ -129,7 +129,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
   }
 }
 
-/** The description of a fault in the step that it happened to. */
+/** Describes the fault in the step to which the fault happened. */
 export function stepFaultOf({ id, fault: { name, when } }: OrderedFault): StepFault {
   return { id, name, acted: when }
 }

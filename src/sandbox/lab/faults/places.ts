@@ -1,4 +1,4 @@
-// The places where a fault can happen: each call of the protocol, with the route that answers it.
+// The places where a fault can happen: each call of the protocol, with the route that answers the call.
 import type { FastifyRequest } from 'fastify'
 
 export type Listener = 'portal' | 'api'

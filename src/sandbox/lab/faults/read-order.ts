@@ -1,4 +1,4 @@
-// Reads an order of a fault: its name, client, login, number of times and options.
+// Reads the order of a fault: the name of the fault, the client, the login, the number of times and the options.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { type FieldMessages, LabError } from '../lab-error.ts'
 import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catalogue.ts'
@@ -73,7 +73,7 @@ export const orderBody = {
 
 const fields = Object.keys(orderBody.properties)
 
-/** The name of a fault, or its place and kind. */
+/** An order contains the name of a fault, or a place and a kind. */
 export type FaultOrder = FromSchema<typeof orderBody, { keepDefaultedPropertiesOptional: true }>
 
 export interface Order {

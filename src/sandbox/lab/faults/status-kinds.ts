@@ -35,7 +35,9 @@ const error = textUpTo(100, {
   about: 'The error code in the body (RFC 6749 5.2). Without this option, the body has the usual code for the status.',
 })
 
-/** The text need not be a valid Retry-After value. But it must be printable ASCII, because it is sent in a header. */
+/**
+ * The text need not be a valid Retry-After value. But the text must be printable ASCII, because a header contains it.
+ */
 const retryAfter: Option = {
   about:
     'The value of the Retry-After header: a number of seconds, a date, or any text. Without this option, the answer has no such header.',

@@ -28,7 +28,7 @@ export interface OtherLogins {
   haveChallenge(hash: string): boolean
   /** Whether one of the other logins has a different state with the same beginning. */
   haveStateLike(state: { hash: string; beginning: string }): boolean
-  /** Whether one of the other logins gave this user a refresh token after that time. */
+  /** Whether one of the other logins gave this user a refresh token after this time. */
   signedInAfter(userId: string, time: Date): boolean
   /**
    * How many logins, including this login, were completed one after another without a call of the client in between.

@@ -44,7 +44,10 @@ type Kept = RecordedLogin & {
   isExchanged: boolean
 }
 
-/** A login keeps its first key, from its start, and its newest keys: enough for about 25 renewals. */
+/**
+ * The most keys of a login. A login keeps the key of its start and its newest keys, which are enough for about 25
+ * renewals.
+ */
 const mostKeys = 50
 
 /** Anybody can make up client ids. So logins of clients that the portal does not know share one allowance. */

@@ -100,7 +100,7 @@ async function expireAll(
   })
 }
 
-/** Earlier access tokens of the same family end, too. */
+/** Earlier access tokens of the same login expire, too. */
 async function expireAccessToken({ addresses, store, keyRing, clock }: ExpireServices, token: string): Promise<number> {
   const now = clock()
   const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now })

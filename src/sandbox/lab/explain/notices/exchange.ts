@@ -1,4 +1,4 @@
-// Notices about the exchange of a code, and about the secrets that go with it.
+// Notices about the exchange of a code, and about the secrets that are sent with the code.
 import { firstOf, identityOf, type RecordedStep, stateOf, stepsOf } from '../../record/recorded.ts'
 import { isDeclined } from '../login-status.ts'
 import { asFor, type Notice } from './notice.ts'

@@ -1,4 +1,4 @@
-// Notices about what a client does with its tokens, and about the calls it makes with them.
+// Notices about what a client does with its tokens, and about the calls that a client makes with its tokens.
 
 import { firstOf, firstSignIn, gaveTokens, identityOf, type RecordedStep, stepsOf } from '../../record/recorded.ts'
 import { guidanceOf } from '../guidance.ts'
