@@ -1,60 +1,69 @@
-// The clients of docs/tutorials: conformance judges each, and each excerpt in a tutorial is part of its client's code.
+// The clients of docs/tutorials: the conformance suite judges each client with the command in its tutorial. Each excerpt in
+// a tutorial is part of the client's code.
 import { execFile, execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import t from 'tap'
 import { findFreePort } from './support/free-port.ts'
 
 t.setTimeout(900_000)
-
-const folder = mkdtempSync(join(tmpdir(), 'tutorials-'))
-t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Only Debian's own Python finds Debian's packages; another Python on the PATH does not. */
 const python = '/usr/bin/python3'
 const pythonPackages = ['flask', 'authlib', 'requests', 'waitress'].map(
   name => `/usr/lib/python3/dist-packages/${name}`,
 )
-const goProgram = join(folder, 'client')
 
-/** Compiles the client with Debian's package golang-golang-x-oauth2-dev, because Go modules would need the network. */
-function buildGoClient(): void {
-  const env = { ...process.env, GO111MODULE: 'off', GOPATH: '/usr/share/gocode', GOCACHE: join(folder, 'cache') }
-  execFileSync('go', ['build', '-o', goProgram, '.'], { cwd: 'docs/tutorials/go', env })
+/** The command `node` in the tutorials runs the Node that runs this test. */
+const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` }
+
+/** Replaces the tutorial's `npm install`, which would need the network. */
+function linkNodePackages(folder: string): void {
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+}
+
+/** Runs the tutorial's command, which uses Debian's golang-golang-x-oauth2-dev. Go modules would need the network. */
+function buildGoClient(folder: string): void {
+  const [command = ''] = /^GO111MODULE=off .*$/m.exec(readFileSync('docs/tutorials/go.md', 'utf8')) ?? []
+  execFileSync('sh', ['-c', command], { cwd: folder, env: { ...env, GOCACHE: join(folder, 'cache') } })
 }
 
 const tutorials = [
-  { language: 'node', source: 'app.mjs', command: `${process.execPath} docs/tutorials/node/app.mjs`, needs: [] },
-  {
-    language: 'python',
-    source: 'app.py',
-    command: `${python} docs/tutorials/python/app.py`,
-    needs: [python, ...pythonPackages],
-  },
+  { language: 'node', source: 'app.mjs', needs: [], prepare: linkNodePackages },
+  { language: 'python', source: 'app.py', needs: [python, ...pythonPackages] },
   {
     language: 'go',
     source: 'main.go',
-    command: goProgram,
     needs: ['/usr/bin/go', '/usr/share/gocode/src/golang.org/x/oauth2'],
-    build: buildGoClient,
+    prepare: buildGoClient,
   },
 ]
 
-/** Returns the exit code of the conformance suite and its output. */
-async function judge(command: string): Promise<{ code: number; output: string }> {
-  const port = await findFreePort()
-  const options = ['--client', `http://localhost:${port}`, '--start', command]
-  const settings = ['--env', 'SESSION_KEY={RANDOM}', '--env', 'PUBLIC_URL={CLIENT_URL}', '--return-to', '']
-  return new Promise(resolve => {
-    const parameters = ['src/conformance/main.ts', ...options, ...settings, '--allow-undecided']
-    execFile(process.execPath, parameters, { maxBuffer: 2 ** 26 }, (error, output) =>
-      resolve({ code: error ? Number(error.code) : 0, output }),
-    )
-  })
+/**
+ * Runs the tutorial's command for the conformance suite as it is written, except for the folder of the client and the
+ * port. Returns the exit code of the suite, and what the suite printed.
+ */
+async function judge(language: string, folder: string): Promise<{ code: number; output: string }> {
+  const document = readFileSync(`docs/tutorials/${language}.md`, 'utf8')
+  let command = /```sh\n(npm run conformance [\s\S]*?)```/.exec(document)?.[1] ?? ''
+  const changes: [from: string, to: string][] = [
+    ['npm run conformance --', 'node src/conformance/main.ts'],
+    ['/path/to/your/folder', folder],
+    ['http://localhost:3000', `http://localhost:${await findFreePort()}`],
+  ]
+  for (const [from, to] of changes) {
+    if (!command.includes(from)) throw new Error(`The command of ${language}.md has no "${from}".`)
+    command = command.replace(from, to)
+  }
+  return new Promise(done =>
+    execFile('sh', ['-c', command], { env, maxBuffer: 2 ** 26 }, (error, output) =>
+      done({ code: error ? Number(error.code) : 0, output }),
+    ),
+  )
 }
 
-for (const { language, source, command, needs, build } of tutorials) {
+for (const { language, source, needs, prepare } of tutorials) {
   t.test(`${language}: each excerpt of the tutorial is in the client’s code`, async t => {
     const document = readFileSync(`docs/tutorials/${language}.md`, 'utf8')
     const code = readFileSync(`docs/tutorials/${language}/${source}`, 'utf8')
@@ -69,8 +78,11 @@ for (const { language, source, command, needs, build } of tutorials) {
     `${language}: the conformance suite finds no failed MUST in the client`,
     { skip: missing.length > 0 && `this machine has no ${missing.join(' and no ')}` },
     async t => {
-      build?.()
-      const { code, output } = await judge(command)
+      const folder = mkdtempSync(join(tmpdir(), 'tutorials-'))
+      t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+      copyFileSync(`docs/tutorials/${language}/${source}`, join(folder, source))
+      prepare?.(folder)
+      const { code, output } = await judge(language, folder)
       t.equal(code, 0, 'nothing fails', { output: output.slice(-20_000) })
       t.match(output, /\d{3} passed, 0 failed/)
     },

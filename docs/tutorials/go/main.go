@@ -763,7 +763,7 @@ func (v *visit) createFromForm(values url.Values) (page, error) {
 	secrets, _ := client["clientSecrets"].([]any)
 	if err != nil || len(secrets) == 0 {
 		log.Print("A creation ended with status ", status, ": ", err)
-		// The API may have created it. Sending the form again must not create a second one.
+		// The API may have created the application. Sending the form again must not create a second application.
 		link := `<p><a href="/applications">Look whether it is in the list</a> before you create it again.</p>`
 		return page{title: "It is not known whether the application was created", content: link + signOutForm, status: 502}, nil
 	}

@@ -11,20 +11,20 @@ const { PUBLIC_URL = `http://localhost:${PORT}` } = process.env
 const redirectUri = `${PUBLIC_URL}/exchangeToken`
 const cancelUrl = `${PUBLIC_URL}/cancelled`
 
-// Fastify's own request log has the address, and the address of the callback contains the code.
+// Fastify's own request log is off, because it contains addresses, and the address of the callback contains the code.
 const app = fastify({ logger: true, disableRequestLogging: true, bodyLimit: 64 * 1024, exposeHeadRoutes: false })
 await app.register(cookies)
 await app.register(forms)
 
 // ---- Calls to the platform ---------------------------------------------------------------------------------------------
 
-/** The session is over. The visitor has to sign in again. */
+/** Thrown when the session is over and the visitor has to sign in again. */
 class SignedOut extends Error {}
 
-/** The platform did not answer as it should. The visitor can try again. */
+/** Thrown when the platform gives no usable answer. The visitor can try again. */
 class PlatformFault extends Error {}
 
-/** Only names and messages: the errors of openid-client also contain the parameters of the callback. */
+/** Logs only names and messages, because the errors of openid-client also contain the parameters of the callback. */
 function logFault(request, error) {
   const cause = error.cause?.message
   request.log.warn({ code: error.code, cause }, error.message)
@@ -60,7 +60,7 @@ const platform = new openid.Configuration(
   openid.ClientSecretPost(CLIENT_SECRET),
 )
 platform[openid.customFetch] = boundedFetch
-// The sandbox is on plain http. Leave this out for a platform on https.
+// The sandbox uses plain http. Leave this line out for a platform on https.
 if (LOGIN_URL.startsWith('http:')) openid.allowInsecureRequests(platform)
 
 // ---- Pages -------------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ app.addHook('onRequest', async (request, reply) => {
     // The address of the callback contains the code.
     'referrer-policy': pathOf(request) === '/exchangeToken' ? 'no-referrer' : 'same-origin',
   })
-  // Browsers send Origin with every POST of a page.
+  // Browsers send Origin with every POST from a page.
   if (request.method === 'POST' && request.headers.origin !== PUBLIC_URL)
     return page(reply, 'This form came from another site', '', { status: 403 })
 })
@@ -117,7 +117,7 @@ const key = createHash('sha256').update(SESSION_KEY).digest()
 const maxSeconds = 400 * 24 * 60 * 60
 const flags = { path: '/', secure: true, httpOnly: true }
 
-/** Encrypts the value for one cookie. A copy in another cookie, or after the end, does not open. */
+/** Encrypts the value for one cookie. unseal rejects the text in another cookie, and after its lifetime. */
 async function seal(name, value, seconds) {
   return await new EncryptJWT(value)
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
@@ -141,7 +141,7 @@ async function unseal(name, text) {
 const loginCookie = state => `__Host-login-${state}`
 const isLoginCookie = name => name.startsWith('__Host-login-')
 
-// The refresh token lives longer than the access token, so it has a cookie of its own.
+// The refresh token lives longer than the access token, so it has a separate cookie.
 const sessionCookie = '__Host-session'
 const refreshCookie = '__Host-refresh'
 const refreshSeconds = 14 * 24 * 60 * 60
@@ -156,7 +156,7 @@ async function readSession({ cookies }) {
   return undefined
 }
 
-/** Sets the cookies. The browser keeps each as long as its token is valid, and sends it only from our own pages. */
+/** Sets the cookies. Each cookie lives as long as its token, and browsers send it only from our own pages. */
 async function keepSession(reply, { accessToken, endsAt, refreshToken, refreshEndsAt, sessionId }) {
   const seconds = Math.round((endsAt - Date.now()) / 1000)
   const session = await seal(sessionCookie, { accessToken, endsAt, sessionId }, seconds)
@@ -172,7 +172,7 @@ function endSession(reply) {
   for (const name of [sessionCookie, refreshCookie]) reply.clearCookie(name, { ...flags, sameSite: 'strict' })
 }
 
-/** What we keep of the portal's answer. openid-client has checked its status and its token_type. */
+/** The parts of the portal's answer that we keep. openid-client has checked the status and the token_type. */
 function readTokens(answer) {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds } = answer
   if (typeof seconds !== 'number' || seconds <= 0) throw new PlatformFault('The token has no lifetime')
@@ -193,7 +193,7 @@ app.get('/', (_request, reply) =>
 )
 
 app.get('/login', async (request, reply) => {
-  // Five logins at most, because a browser sends all of their cookies.
+  // At most five pending logins, because the browser sends the cookies of all of them.
   for (const name of Object.keys(request.cookies).filter(isLoginCookie).slice(0, -4))
     reply.clearCookie(name, { ...flags, sameSite: 'lax' })
   const state = openid.randomState()
@@ -201,7 +201,7 @@ app.get('/login', async (request, reply) => {
   const name = loginCookie(state)
   reply.setCookie(name, await seal(name, { verifier }, 600), { ...flags, sameSite: 'lax', maxAge: 600 })
   const url = openid.buildAuthorizationUrl(platform, {
-    // The platform wants these two, which OAuth does not have.
+    // The platform requires two parameters that OAuth does not define.
     grant_type: 'authorization',
     cancel_url: cancelUrl,
     redirect_uri: redirectUri,
@@ -227,7 +227,7 @@ app.get('/exchangeToken', async (request, reply) => {
 
   let answer
   try {
-    // openid-client compares state and iss and sends the verifier. The platform also wants the state in the exchange.
+    // openid-client compares state and iss and sends the verifier. The platform also needs the state in the exchange.
     const checks = { expectedState: state, pkceCodeVerifier: login.verifier }
     answer = await openid.authorizationCodeGrant(platform, address, checks, { state })
   } catch (error) {
@@ -239,7 +239,7 @@ app.get('/exchangeToken', async (request, reply) => {
   if (answer.state !== state) throw new PlatformFault('The answer belongs to another login')
   const refreshEndsAt = Date.now() + refreshSeconds * 1000
   await keepSession(reply, { ...readTokens(answer), refreshEndsAt, sessionId: randomUUID() })
-  // A page and not a redirect: after a redirect that began at the portal, browsers do not send a Strict cookie.
+  // A page and not a redirect: browsers do not send a Strict cookie after a redirect that began at the portal.
   return page(reply, 'You are signed in', '<p><a href="/applications">Go on</a></p>', { head: goOn('/applications') })
 })
 
@@ -276,9 +276,9 @@ async function renew({ refreshToken, refreshEndsAt, sessionId }) {
     const answer = await once(id, () => openid.refreshTokenGrant(platform, refreshToken))
     return { refreshToken, ...withoutUndefined(readTokens(answer)), refreshEndsAt, sessionId }
   } catch (error) {
-    // The next request tries again.
+    // The next request tries to renew again.
     shared.delete(id)
-    // Only these three end a session. After anything else, such as 503, the visitor stays signed in.
+    // Only these errors end a session. After anything else, such as 503, the visitor stays signed in.
     const final = ['invalid_grant', 'unauthorized_client', 'unsupported_grant_type']
     if (error instanceof openid.ResponseBodyError && final.includes(error.error)) throw new SignedOut()
     throw new PlatformFault('The renewal failed', { cause: error })
@@ -289,7 +289,7 @@ const withoutUndefined = object => JSON.parse(JSON.stringify(object))
 
 app.decorateRequest('session', null)
 
-/** Before each page for visitors who are signed in. Renews a session that is nearly over. */
+/** Runs before each page that needs a session. Renews a session that is nearly over. */
 async function requireSession(request, reply) {
   request.session = await readSession(request)
   if (!request.session) throw new SignedOut()
@@ -301,7 +301,7 @@ async function renewSession(request, reply) {
   await keepSession(reply, request.session)
 }
 
-/** Calls the platform for the visitor. Returns the status and the JSON. Renews once if the access token is refused. */
+/** Calls the platform for the visitor. Returns the status and the JSON. If the API refuses the token, renews it once. */
 async function call(request, reply, method, url, body, mayRenew = true) {
   const headers = { authorization: `Bearer ${request.session.accessToken}` }
   if (body) headers['content-type'] = 'application/json'
@@ -359,7 +359,7 @@ async function loadGroups(request, reply) {
   return links.map(({ to, data }) => ({ id: textOf(to), name: textOf(data?.name) })).filter(({ id }) => id)
 }
 
-/** The page with the form. It shows what was typed, and works for one creation by this visitor. */
+/** The page with the form. It shows the typed values, and can create only one application for this visitor. */
 async function formPage(request, reply, values, problems, status) {
   const token = await seal('form', { formId: randomUUID(), sessionId: request.session.sessionId }, 3600)
   const groups = await loadGroups(request, reply)
@@ -390,13 +390,13 @@ app.post('/applications', { onRequest: requireSession }, async (request, reply) 
   const token = await unseal('form', textOf(values.form))
   const { title, content, status } =
     token?.sessionId === request.session.sessionId
-      ? // Browsers repeat a form by themselves if the connection breaks, and people press a button twice.
+      ? // Browsers send a form again if the connection breaks, and people press a button twice.
         await once(token.formId, () => createFromForm(request, reply, values))
       : await formPage(request, reply, values, ['This form is too old. Check it and send it again.'], 400)
   return page(reply, title, content, { status })
 })
 
-/** Title, content and status of the page that answers the form. */
+/** Returns the title, content and status of the page that answers the form. */
 async function createFromForm(request, reply, values) {
   const data = Object.fromEntries(['groupId', ...Object.keys(labels)].map(name => [name, textOf(values[name])]))
   let client
@@ -408,7 +408,7 @@ async function createFromForm(request, reply, values) {
   } catch (error) {
     if (error instanceof SignedOut) throw error
     logFault(request, error)
-    // The API may have created it. Sending the form again must not create a second one.
+    // The API may have created the application. Sending the form again must not create a second application.
     const link = '<p><a href="/applications">Look whether it is in the list</a> before you create it again.</p>'
     return { title: 'It is not known whether the application was created', content: link + signOutForm, status: 502 }
   }
@@ -419,7 +419,7 @@ async function createFromForm(request, reply, values) {
   return { title: 'The application was created', content, status: 200 }
 }
 
-/** The sentences of a refusal: one, or a list for each field. */
+/** Returns the sentences of a refusal: one sentence, or a list for each field. */
 function problemsIn(answer) {
   const message = answer?.error?.message
   if (typeof message !== 'object' || message === null) return [textOf(message) || 'The API refused this application.']

@@ -518,7 +518,7 @@ def create_from_form():
         client = answer["client"]
         credentials = {"Client ID": client["clientId"], "Client secret": client["clientSecrets"][0]}
     except (PlatformFault, KeyError, IndexError, TypeError):
-        # The API may have created it. Sending the form again must not create a second one.
+        # The API may have created the application. Sending the form again must not create a second application.
         link = '<p><a href="/applications">Look whether it is in the list</a> before you create it again.</p>'
         return "It is not known whether the application was created", link + SIGN_OUT, 502
     rows = "".join(f"<dt>{label}</dt><dd>{escape(str(value))}</dd>" for label, value in credentials.items())
