@@ -3,7 +3,7 @@ import { advice, asvs, decision, platform, type Rule, rfc, should } from './rule
 
 export const start = {
   'CL-01': platform(
-    'A login starts with a redirect of the browser to `{login_url}/`. This address contains no secret.',
+    'A login starts with a redirect of the browser to `{login_url}/`. The address of this redirect contains no secret.',
   ),
   'start-parameters': platform(
     'The redirect to the portal contains grant_type=authorization, response_type=code, client_id, redirect_uri and cancel_url.',
@@ -11,7 +11,7 @@ export const start = {
   'redirect-to-portal': should(platform('`GET /login` of the client redirects the browser to the portal.')),
   'redirect-uri-registered': platform('redirect_uri is an address that is registered with the application.'),
   'cancel-url-own': decision('cancel_url has the origin of a registered redirect URI.'),
-  'cancel-url-page': platform('At cancel_url the client has a page for visitors who declined.'),
+  'cancel-url-page': platform('The client has a page at cancel_url for visitors who decline.'),
   'state-per-login': platform('Each login has a new state.'),
   'CL-02': rfc(
     6749,
@@ -31,7 +31,7 @@ export const start = {
     'Request and response parameters MUST NOT be included more than once.',
   ),
   'no-extra-fields': decision(
-    'If the metadata of the portal does not list S256, the client uses no PKCE and sends no parameter that the specification does not name.',
+    "If the metadata of the portal does not list S256, the client uses no PKCE, and sends only parameters that are in the platform's specification.",
   ),
   'CL-22': should(
     rfc(
@@ -59,10 +59,10 @@ export const start = {
     'A PKCE verifier has 43 to 128 characters.',
     'with a minimum length of 43 characters and a maximum length of 128 characters.',
   ),
-  'CL-31': decision('The login path accepts only GET, so that a form of another site cannot start a login.'),
+  'CL-31': decision('The login path accepts only GET, so that a form on another site cannot start a login.'),
   'CL-32': should(
     decision(
-      'The login path and the callback accept only the navigation of a whole page, and refuse frames, images, scripts and prefetches.',
+      'The login path and the callback accept only requests that load a whole page. They refuse requests for frames, images, scripts and prefetches.',
     ),
   ),
   'CL-33': decision(
@@ -78,7 +78,7 @@ export const start = {
   ),
   'CL-06': decision('A visitor can finish several logins that run in one browser at the same time.'),
   'many-tabs': advice(
-    'A browser can start many logins at once, for example when it restores its windows. All of them work.',
+    'A browser can start many logins at once, for example when it restores its windows. The visitor can finish each of these logins.',
   ),
 } satisfies Record<string, Rule>
 
@@ -89,7 +89,7 @@ export const loginCookie = {
   'CL-08': decision('The cookie of a login is Secure, HttpOnly and SameSite=Lax, and has no Domain.'),
   'login-cookie-short': decision('The cookie of a login lives for ten minutes at most.'),
   'login-of-these-settings': advice(
-    'After a change of its client id or of the address of the portal, the client refuses the callback of a login that began before the change.',
+    'If the client id or the address of the portal has changed, the client refuses the callback of a login that began before the change.',
   ),
   'CL-24': decision(
     'The client binds a login to the portal, the client id and the redirect URI with which the login began.',
@@ -104,7 +104,7 @@ export const metadata = {
     'If these values are not identical, the data contained in the response MUST NOT be used.',
   ),
   'metadata-optional': decision(
-    'A login waits one second at most for the metadata of the portal, and works without it.',
+    'A login waits at most one second for the metadata of the portal, and works without the metadata.',
   ),
   'metadata-no-host': decision(
     'The metadata decides whether the client uses PKCE and revocation. The metadata never decides to which host the client sends a request or a visitor.',
@@ -137,7 +137,7 @@ export const callback = {
   'CL-03': rfc(
     9700,
     '2.1',
-    'A state is bound to the browser that started the login. The client refuses this state from another browser.',
+    'A state is bound to the browser that started the login. The client refuses this state if it comes from another browser.',
     'one-time use CSRF tokens carried in the state parameter that are securely bound to the user agent MUST be used for CSRF protection',
   ),
   'CL-04': rfc(
@@ -168,13 +168,13 @@ export const callback = {
   'code-once': rfc(
     6749,
     '4.1.2',
-    'The client sends a code to the portal once.',
+    'The client sends a code to the portal only once.',
     'The client MUST NOT use the authorization code more than once.',
   ),
-  'CL-09': decision('The client refuses a callback with a repeated code.'),
+  'CL-09': decision('The client refuses a callback in which the parameter code is repeated.'),
   'parameter-pollution': asvs(
     '15.3.7',
-    'The client refuses a callback that repeats any parameter of the platform.',
+    'The client refuses a callback that contains any parameter of the platform more than once.',
     'the application has defenses against HTTP parameter pollution attacks',
   ),
   'CL-10': decision('The client refuses a callback whose client_id is not its own.'),
@@ -191,7 +191,9 @@ export const callback = {
   ),
   'code-characters': advice('The client does not send the portal a code with a character that never occurs in a code.'),
   'form-type-only': should(
-    decision('No form works as multipart/form-data, JSON or another content type that no form of the client has.'),
+    decision(
+      'The client refuses a form that is sent as multipart/form-data, as JSON, or with any other content type that the forms of the client do not use.',
+    ),
   ),
   'code-length': advice('The client does not send the portal a code that is much longer than any real code.'),
   'CL-23': should(
@@ -232,14 +234,14 @@ export const callback = {
   'header-injection': rfc(
     9110,
     '5.5',
-    'A value of a request never adds a header to an answer.',
+    'A value in a request never adds a header to the answer.',
     'Field values containing CR, LF, or NUL characters are invalid and dangerous',
   ),
 } satisfies Record<string, Rule>
 
 export const callbackPage = {
   'login-works': platform(
-    'After the callback the visitor is signed in, and calls of the API contain the access token.',
+    'After the callback the visitor is signed in, and calls to the API contain the access token.',
   ),
   'CL-26': decision(
     'The first page after a login shows the visitor as signed in, although browsers do not send Strict cookies after a redirect from another site.',
@@ -259,7 +261,7 @@ export const callbackPage = {
   ),
   'no-store': asvs(
     '14.3.2',
-    'No cache keeps an answer of the login path or the callback.',
+    'No cache keeps an answer from the login path or the callback.',
     'the application sets sufficient anti-caching HTTP response header fields (i.e., Cache-Control: no-store) so that sensitive data is not cached in browsers.',
   ),
   'CK-17': decision('No cache may keep an answer that sets a cookie of a login or a session.'),
@@ -272,7 +274,7 @@ export const exchange = {
   'CL-15': rfc(
     6749,
     '4.1.3',
-    'The client encodes every value in the form of the exchange, so that no value adds a field.',
+    'The client encodes every value in the form of the exchange, so that no value can add a field.',
     'The client makes a request to the token endpoint by sending the following parameters using the "application/x-www-form-urlencoded" format per Appendix B',
   ),
   'token-parameters-once': rfc(
@@ -294,12 +296,12 @@ export const exchange = {
     'The client MUST NOT use more than one authentication method in each request.',
   ),
   'secret-on-backend': platform('Only the server of the client uses the client secret.'),
-  'UP-12': decision("The client passes neither cookies nor credentials of the visitor's browser on to the platform."),
+  'UP-12': decision("The client does not send cookies or credentials of the visitor's browser to the platform."),
   'own-request-headers': advice(
-    "The calls of the client contain only its own headers, and no header of the visitor's browser.",
+    "The client's calls contain only the client's own headers, and no header of the visitor's browser.",
   ),
-  'UP-15': decision('The client secret goes to the portal and nowhere else.'),
-  'bearer-header': platform('Every call of the API contains `Authorization: Bearer` with the access token.'),
+  'UP-15': decision('The client sends its secret only to the portal.'),
+  'bearer-header': platform('Every call to the API contains `Authorization: Bearer` with the access token.'),
   'CK-08': rfc(
     6749,
     '10.3',
@@ -310,7 +312,7 @@ export const exchange = {
     'If the state in the token response is not the state of the login, the login fails and the client drops the tokens.',
   ),
   'CL-18': decision(
-    'The client checks a token response before it starts a session: access_token is a non-empty text that a header can contain.',
+    'Before the client starts a session, it checks that access_token in the token response is a non-empty text that a header can contain.',
   ),
   'token-type-understood': rfc(
     6749,
@@ -335,7 +337,7 @@ export const exchange = {
   'unknown-response-members': rfc(
     6749,
     '5.1',
-    'The client ignores unknown members of a token response.',
+    'The client ignores unknown fields in a token response.',
     'The client MUST ignore unrecognized value names in the response.',
   ),
   'refresh-token-optional': rfc(
@@ -345,10 +347,10 @@ export const exchange = {
     'OPTIONAL. The refresh token, which can be used to obtain new access tokens using the same authorization grant',
   ),
   'doubled-names': should(
-    decision('If a token response contains a member twice, the client uses the last value, like JSON.parse.'),
+    decision('If a token response contains the same field twice, the client uses the last value, like JSON.parse.'),
   ),
   'CL-19': decision(
-    'If expires_in is not a finite number above 0, the login fails with a page, or the client uses a lifetime that its documentation names. No cookie gets a lifetime that browsers ignore or cut.',
+    'If expires_in is not a finite number above 0, the login fails with a page, or the client uses a lifetime that its documentation names. No cookie gets a lifetime that browsers ignore or shorten.',
   ),
   'token-is-opaque': should(
     decision('A login works with an access token that is not a JWT. The client sends the token to the API unchanged.'),
@@ -357,7 +359,7 @@ export const exchange = {
 
 export const cookies = {
   'CK-01': decision(
-    'The cookie of a session is HttpOnly, Secure and SameSite, has no Domain, and its Max-Age equals expires_in.',
+    'The cookie of a session is HttpOnly, Secure and SameSite, and has no Domain. Its Max-Age equals expires_in.',
   ),
   'cookie-strict': should(platform('The cookie of a session is SameSite=Strict.')),
   'cookie-host-prefix': asvs(
@@ -375,7 +377,7 @@ export const cookies = {
     rfc(
       6265,
       '6.1',
-      'The client sets few and small cookies.',
+      'The client sets only a few small cookies.',
       'Servers SHOULD use as few and as small cookies as possible to avoid reaching these implementation limits',
     ),
   ),
@@ -390,7 +392,7 @@ export const cookies = {
   'CK-07': decision(
     'The client itself checks when a session ends. The client does not rely on the Max-Age of the cookie.',
   ),
-  'CK-10': decision('Unknown, malformed, repeated or foreign cookies never cause status 500.'),
+  'CK-10': decision('Cookies that are unknown, malformed, repeated or from another program never cause status 500.'),
   'CK-12': decision(
     'Every replica of the client can answer every request of a login or a session, even if another replica answered before.',
   ),
@@ -405,7 +407,7 @@ export const cookies = {
   ),
   'visitors-apart': platform('The access token identifies the user. Each visitor sees only their own data.'),
   'next-visitor': decision(
-    'The client shows the next person nothing of an earlier visitor, in the same browser or another: no secret, no text from a form, and no name.',
+    'The client never shows data of an earlier visitor to the next person, in the same browser or in another browser: no secret, no text from a form, and no name.',
   ),
 } satisfies Record<string, Rule>
 
@@ -420,14 +422,14 @@ export const renewal = {
   'renewal-form': rfc(
     6749,
     '6',
-    'A renewal is sent as a form.',
+    'The client sends a renewal as a form.',
     'the client makes a refresh request to the token endpoint by adding the following parameters using the "application/x-www-form-urlencoded" format per Appendix B',
   ),
   'renewal-not-repeated': decision(
     'The client does not repeat a POST automatically: no exchange, no renewal and no creation.',
   ),
   'RF-02': decision('Simultaneous renewals with the same refresh token do not sign the visitor out.'),
-  'RF-03': should(decision('Requests that arrive together share one renewal.')),
+  'RF-03': should(decision('Requests that arrive at the same time share one renewal.')),
   'RF-04': decision(
     'When two replicas renew at the same time, the replica whose renewal is refused does not delete the cookies that the other replica has set.',
   ),
@@ -438,32 +440,30 @@ export const renewal = {
     'If the portal refuses a renewal with unsupported_grant_type or unauthorized_client, the session ends, as after invalid_grant.',
   ),
   'RF-08': decision(
-    'If the answer to a renewal contains no refresh token, the client keeps the old refresh token. The answer needs no state.',
+    'If the answer to a renewal contains no refresh token, the client keeps the old refresh token. The answer to a renewal needs no state.',
   ),
   'refresh-token-replaced': rfc(
     6749,
     '6',
-    'A new refresh token replaces the old one.',
+    'A new refresh token replaces the old refresh token.',
     'the client MUST discard the old refresh token and replace it with the new refresh token.',
   ),
   'RF-09': decision('The answer to the request that caused the renewal sets the cookies with the new tokens.'),
   'RF-10': decision(
-    'The client renews a session only when its token expires, and never at every request, even if tokens are valid only for a short time.',
+    'The client renews a session only when the access token expires. It never renews at every request, even if tokens are valid only for a short time.',
   ),
   'CK-09': decision(
     'The refresh token is in a separate cookie, which lives longer than the access token. A renewal does not extend the lifetime of this cookie.',
   ),
   'token-ends-early': decision(
-    'After a 401 of the API, the client renews once or offers the login, even before the end of expires_in.',
+    'After a 401 from the API, the client renews once or offers the login, even if expires_in has not passed yet.',
   ),
 } satisfies Record<string, Rule>
 
 export const signOut = {
-  'late-renewal': should(
-    decision('A renewal that ends after the visitor has signed out does not sign the browser in again.'),
-  ),
+  'late-renewal': should(decision('If a renewal ends after the visitor has signed out, the visitor stays signed out.')),
   'CK-13': decision(
-    'Signing out ends the session at once, whatever the portal answers. After signing out, Back shows no page of this session.',
+    'Signing out ends the session at once, whatever the portal answers. After signing out, the Back button shows no page of this session.',
   ),
   'session-ended-for-all': asvs(
     '7.4.1',
@@ -471,7 +471,7 @@ export const signOut = {
     'when session termination is triggered (such as logout or expiration), the application disallows any further use of the session.',
   ),
   'CK-15': decision(
-    'If the portal offers revocation, the client revokes the tokens when a visitor signs out, so that nobody can use them from a copy of the cookies.',
+    'If the portal offers revocation, the client revokes the tokens when a visitor signs out, so that nobody can use the tokens from a copy of the cookies.',
   ),
   'RF-11': should(
     rfc(
@@ -485,20 +485,22 @@ export const signOut = {
   'PG-04': rfc(
     9110,
     '9.2.1',
-    'A GET request signs nobody out, and creates, changes or deletes nothing.',
+    'A GET request never signs anybody out, and never creates, changes or deletes anything.',
     'If the purpose of such a resource is to perform an unsafe action, then the resource owner MUST disable or disallow that action when it is accessed using a safe request method.',
   ),
   'PG-01': decision(
-    'Every request that changes something is a POST. The client refuses a POST that does not come from its own page.',
+    'Every request that changes something is a POST. The client refuses a POST that does not come from one of its own pages.',
   ),
-  'post-from-nowhere': decision('The client refuses a POST without Sec-Fetch-Site and Origin.'),
-  'logout-not-silent': should(decision('After signing out, a visitor is signed in again only when they ask for it.')),
+  'post-from-nowhere': decision('The client refuses a POST that has neither Sec-Fetch-Site nor Origin.'),
+  'logout-not-silent': should(
+    decision('After signing out, a visitor is signed in again only if the visitor asks for it.'),
+  ),
   'CK-14': decision('Signing out deletes no cookie of another host.'),
   'clear-site-data': advice(
     'Signing out sends no `Clear-Site-Data: "cookies"`, because this header also deletes the cookies of every other host of the domain.',
   ),
   'logout-says-so': advice(
-    'After signing out, the visitor sees a page that says so. A page with only a login form would not show the visitor that the session has ended.',
+    'After signing out, the visitor sees a page that says that the session has ended. A page with only a login form does not say this.',
   ),
   'portal-sign-out-link': should(
     decision("The client links to the portal's sign-out only if the metadata lists end_session_endpoint."),
@@ -507,7 +509,9 @@ export const signOut = {
 
 export const name = {
   'name-is-optional': should(decision('A login works when the portal does not send the name of the visitor.')),
-  'name-once': should(decision('The client asks for the name once, after a login, and waits one second at most.')),
+  'name-once': should(
+    decision("The client asks the portal for the visitor's name once, after a login, and waits at most one second."),
+  ),
 } satisfies Record<string, Rule>
 
 export const applications = {
@@ -519,7 +523,9 @@ export const applications = {
     decision('The client shows the secret of a new application once, to the person who created it.'),
   ),
   'PG-15': decision('One form creates one application, however often the browser sends it.'),
-  'PG-14': decision('When a form arrives after the session has ended, the client creates nothing and says so.'),
+  'PG-14': decision(
+    'When a form arrives after the session has ended, the client creates nothing and tells the visitor that nothing was created.',
+  ),
   'PG-16': decision(
     'The client answers a successful form with a redirect to a page, so that Reload does not send the form again.',
   ),
@@ -528,10 +534,12 @@ export const applications = {
   'edit-overtaken': decision(
     'A form changes an application only if nobody has changed this application since the form was opened. Otherwise the client changes nothing.',
   ),
-  'own-forms': decision('The client accepts its own form from a browser that sends Origin and no Sec-Fetch-Site.'),
+  'own-forms': decision('The client accepts its own form from a browser that sends Origin but no Sec-Fetch-Site.'),
   'form-of-its-visitor': decision('The client accepts a form only from the visitor who opened it.'),
   'PG-17': decision('A form has the same limits as the API, and the server of the client checks these limits.'),
-  'PG-23': decision('The client checks and encodes an id from an address before it uses it in an address of the API.'),
+  'PG-23': decision(
+    'Before the client uses an id from its own address in an address of the API, it checks and encodes the id.',
+  ),
   'group-by-hand': should(
     decision('If the client cannot list the groups of the visitor, the form has a field for the id of a group.'),
   ),
@@ -549,7 +557,7 @@ export const applications = {
 export const pages = {
   'PG-02': decision('The client takes its own address from its configuration, never from Host or a forwarded header.'),
   'own-redirects': advice("A redirect within the client is relative, or begins with the client's own address."),
-  'PG-05': decision('Pages and the server do not load addresses that users typed.'),
+  'PG-05': decision('Neither the pages nor the server of the client load addresses that users typed.'),
   'PG-06': decision('An address that a user typed becomes a link only if it is http or https.'),
   'id-in-link': should(decision('A link contains an id as one encoded path segment or one encoded query value.')),
   'links-apart': advice(
@@ -563,7 +571,9 @@ export const pages = {
   'PG-03': decision(
     'A page with a form has no `Referrer-Policy: no-referrer`, so that the browser sends Origin with the form.',
   ),
-  'PG-09': decision('Every answer has the security headers and a content type, errors of the HTTP parser included.'),
+  'PG-09': decision(
+    'Every answer has the security headers and a content type, even if the HTTP parser refuses the request.',
+  ),
   'PG-10': decision('If the public address is https, the client sends HSTS for one year and only for its own host.'),
   nosniff: asvs(
     '3.4.4',
@@ -586,12 +596,12 @@ export const pages = {
     'a Strict-Transport-Security header field is included on all responses to enforce an HTTP Strict Transport Security (HSTS) policy.',
   ),
   'PG-11': decision("Pages with a visitor's data have `Cache-Control: no-store`."),
-  'PG-12': decision('A link from another site opens the page for a visitor who is signed in.'),
+  'PG-12': decision('If a signed-in visitor follows a link from another site, the client shows the page.'),
   'PG-13': decision(
-    'The client looks for the session cookie first. Only if this cookie is missing, the client checks whether the request comes from another site.',
+    'The client looks for the session cookie first. The client checks whether the request comes from another site only if this cookie is missing.',
   ),
   'PG-18': decision('The client accepts a form only with the content type of a form.'),
-  'PG-19': decision('No page grants another origin access (CORS).'),
+  'PG-19': decision('The client allows no other origin to read its pages (CORS).'),
   'PG-20': decision(
     'Error pages show no stack, file path, internal address or token, and no text that the platform sent.',
   ),
@@ -610,9 +620,11 @@ export const pages = {
     'The client answers an invalid request with a status from 400 to 499, so that 500 always means a mistake in the client (RFC 9110, 15.5).',
   ),
   'short-checks': decision('The client checks every value of a request in a short time, whatever the value is.'),
-  'bounded-bodies': should(decision('The client reads the body of a request up to a limit, and refuses a longer one.')),
+  'bounded-bodies': should(
+    decision('The client reads the body of a request up to a limit, and refuses longer bodies.'),
+  ),
   'bounded-headers': decision(
-    'The client reads the headers of a request up to a limit below 1.5 MB, and refuses longer ones.',
+    'The client reads the headers of a request up to a limit below 1.5 MB, and refuses longer headers.',
   ),
   'one-content-length': rfc(
     9112,
@@ -643,34 +655,38 @@ export const failures = {
   'UP-01': decision(
     'A value in a request never determines a parameter of the redirect to the portal, or a host that the client calls.',
   ),
-  'UP-02': decision('The client follows no redirect in a call of the portal or the API.'),
-  'UP-03': decision('Every call of the platform has a deadline, which includes the whole body of the answer.'),
+  'UP-02': decision('The client follows no redirect when it calls the portal or the API.'),
+  'UP-03': decision(
+    'Every call to the platform has a deadline, which includes the time for the whole body of the answer.',
+  ),
   'UP-04': decision(
-    'The client reads an answer of the platform only up to a limit. In a compressed answer, the unpacked bytes count.',
+    'The client reads an answer of the platform only up to a limit. If the answer is compressed, the limit applies to the unpacked bytes.',
   ),
   'bounded-answers': should(decision('When an answer is larger than the limit, the client closes the connection.')),
   'UP-06': decision(
-    'When a call of the platform fails, or its answer is malformed, the client shows a page that says so. The client does not crash, and does not create or end a session.',
+    'When a call to the platform fails, or the answer is malformed, the client shows a page that says so. The client does not crash, and does not create or end a session.',
   ),
   'UP-07': decision(
     'The client does not repeat a creation automatically. After a 429, the client does not repeat the call at once.',
   ),
   'UP-13': decision('When the client answers the browser, it copies no header from an answer of the platform.'),
   'UP-14': decision(
-    'After a 401 of the API, the client renews once or offers the login. After a 403, the client does not renew and does not offer the login. After any other refusal, the client shows a page that says so.',
+    'After a 401 from the API, the client renews once or offers the login. After a 403, the client does not renew and does not offer the login. After any other refusal, the client shows a page that says so.',
   ),
   'gateway-status': advice(
     'The client answers with 502, 503 or 504 when the platform fails, so that 500 always means a mistake in the client.',
   ),
   'DO-14': decision(
-    'One request causes at most two calls of the platform, and a login causes one additional call for the name.',
+    'One request causes at most two calls to the platform. A login may cause one more call, for the name.',
   ),
-  'unknown-members': decision('The client ignores unknown members of an answer of the API.'),
+  'unknown-members': decision('The client ignores unknown fields in an answer of the API.'),
   'stays-up': decision('The client answers every request with a page and keeps running.'),
 } satisfies Record<string, Rule>
 
 export const log = {
-  'LG-01': decision('The log contains no code and no state. An address in the log contains no secret of its query.'),
+  'LG-01': decision(
+    'The log contains no code and no state. If the log contains an address, it leaves out the secrets in the query.',
+  ),
   'log-masked': asvs(
     '16.2.5',
     'Secrets are masked in the log.',
@@ -684,6 +700,6 @@ export const log = {
   ),
   'SE-04': decision('Addresses, logs and error pages contain no secrets.'),
   'LG-02': decision('When the client logs an error, it leaves out any request or answer that the error contains.'),
-  'LG-03': decision('A line break in a request begins no new line of the log.'),
-  'LG-06': decision('The log contains no session cookies, and no names or texts of people.'),
+  'LG-03': decision('A line break in a request never starts a new line in the log.'),
+  'LG-06': decision('The log contains no session cookies, no names of people, and no texts that people typed.'),
 } satisfies Record<string, Rule>

@@ -11,18 +11,18 @@ export const portalStart = {
   'AZ-03': rfc(
     6749,
     '4.1.2.1',
-    'For any other mistake in the start, the portal sends the visitor to redirect_uri with error, error_description and state. If the visitor is signed in and has allowed the application, the portal redirects. Otherwise it shows a page with a link.',
+    'For any other mistake in the start, the portal sends the visitor to redirect_uri with error, error_description and state. If the visitor is signed in and has allowed the application, the portal redirects the browser. Otherwise the portal shows a page with a link.',
   ),
   'AZ-04': platform(
-    'At the start grant_type is `authorization` and response_type is `code`. Other values are refused.',
+    'At the start, grant_type must be `authorization` and response_type must be `code`. The portal refuses other values.',
   ),
   'AZ-05': rfc(
     6749,
     '3.1',
-    'For a repeated parameter, the portal shows an error page. The portal ignores unknown parameters, and treats an empty parameter as missing.',
+    'If a parameter is repeated, the portal shows an error page. The portal ignores unknown parameters, and treats an empty parameter as missing.',
   ),
   'AZ-06': decision(
-    'The start needs a cancel_url with the origin of a registered redirect URI. Otherwise the portal shows an error page.',
+    'If the start has no cancel_url with the origin of a registered redirect URI, the portal shows an error page.',
   ),
   'AZ-07': rfc(9700, '4.11.2', 'The portal redirects no visitor to a client before the visitor has signed in.'),
   'AZ-08': rfc(
@@ -31,15 +31,15 @@ export const portalStart = {
     'The portal returns state unchanged, byte for byte. A state has at most 2,048 characters.',
   ),
   'AZ-09': platform(
-    'The redirect contains code, redirect_uri, subject and client_id, and state if the start had one. The sandbox adds iss. The redirect keeps the query of the registered redirect URI.',
+    'The redirect contains code, redirect_uri, subject and client_id. If the start had a state, the redirect also contains the state. The sandbox adds iss. The redirect keeps the query of the registered redirect URI.',
   ),
   'AZ-10': rfc(
     6749,
     '4.1.2',
-    'A code is 30 random letters and digits, bound to its client, redirect URI, state and user. The portal stores only its hash.',
+    'A code consists of 30 random letters and digits, and is bound to its client, redirect URI, state and user. The portal stores only the hash of the code.',
   ),
   'AZ-11': decision(
-    'The consent page shows which application asks and for what. The decision of the visitor is valid once, and only for the request that this page shows.',
+    "The consent page shows which application asks for access, and for which access it asks. The visitor's decision is valid only once, and only for the request that this page shows.",
   ),
   'AZ-12': platform(
     'When a visitor declines, the portal redirects to cancel_url without a code. The sandbox adds error=access_denied and state.',
@@ -47,7 +47,7 @@ export const portalStart = {
   'AZ-13': rfc(
     9700,
     '2.6',
-    'The portal accepts the start only by GET, and no other origin may read its answer (CORS).',
+    'The portal accepts the start only as a GET request, and does not allow other origins to read the answer (CORS).',
   ),
   'AZ-15': should(rfc(8414, '3', 'The portal publishes metadata at `/.well-known/oauth-authorization-server`.')),
   'AZ-16': decision(
@@ -65,14 +65,16 @@ export const portalExchange = {
     'The token endpoint accepts POST with a form or a JSON body, and refuses fields in the address.',
   ),
   'TK-02': platform(
-    'Errors of the token endpoint are JSON with error and error_description. invalid_client and invalid_grant have status 401, the others 400.',
+    'Errors of the token endpoint are JSON with error and error_description. invalid_client and invalid_grant have status 401. All other errors have status 400.',
   ),
-  'TK-03': rfc(6749, '5.1', 'No cache keeps an answer of the token endpoint, errors included.'),
+  'TK-03': rfc(6749, '5.1', 'No cache keeps an answer of the token endpoint, not even an error.'),
   'TK-04': decision('After ten wrong secrets within 15 minutes, the token endpoint answers the client with 429.'),
-  'TK-05': rfc(6749, '2.3', 'The token endpoint refuses a request that authenticates with two methods.'),
+  'TK-05': rfc(6749, '2.3', 'The token endpoint refuses a request that authenticates the client with two methods.'),
   'TK-06': rfc(6749, '4.1.3', 'A code is valid only for the client that got it.'),
   'TK-07': platform('The exchange must contain the redirect_uri of the start.'),
-  'TK-08': platform('If the start had a state, the exchange must contain the same state. The answer repeats it.'),
+  'TK-08': platform(
+    'If the start had a state, the exchange must contain the same state. The answer then contains the state again.',
+  ),
   'TK-09': rfc(
     6749,
     '4.1.2',
@@ -81,13 +83,13 @@ export const portalExchange = {
   'TK-10': rfc(
     6749,
     '4.1.2',
-    'When a client uses a code again after more than ten seconds, the portal revokes the tokens of the first exchange. Within ten seconds, the portal only refuses the second exchange.',
+    'If a code is used again after more than ten seconds, the portal revokes the tokens of the first exchange. If the same exchange is repeated within ten seconds, the portal only refuses it.',
   ),
   'TK-11': rfc(6749, '4.1.2', 'A code expires after 60 seconds.'),
   'TK-12': rfc(
     7636,
     '4.6',
-    'If the start had a PKCE challenge, the exchange must contain the right verifier. The portal refuses a verifier if the start had no challenge, and refuses the method plain.',
+    'If the start had a PKCE challenge, the exchange must contain the right verifier. The portal refuses a verifier if the start had no challenge. It also refuses the method plain.',
   ),
   'TK-13': platform(
     'The token response has access_token, expires_in, token_type `Bearer`, refresh_token and state. The sandbox adds an empty scope.',
@@ -107,7 +109,7 @@ export const portalRenewal = {
   'RF-06': rfc(
     9700,
     '4.14.2',
-    'Each renewal replaces the refresh token. For ten seconds, the replaced refresh token returns the same new token. After these ten seconds, using the replaced token ends the login.',
+    'Each renewal replaces the refresh token. For ten seconds, the portal answers the replaced refresh token with the same new token. If the replaced token is used later, the portal ends the login.',
   ),
   'RF-07': rfc(9700, '4.14.2', 'A refresh token expires after 14 days without use, and a login ends after 90 days.'),
   'RF-12': rfc(
@@ -124,7 +126,7 @@ export const revocation = {
   'revoke-call': rfc(
     7009,
     '2',
-    '`POST /api/revokeToken` with token, client_id and client_secret ends the login that the token belongs to, with all its tokens. An unknown token is answered with 200, too.',
+    '`POST /api/revokeToken` with token, client_id and client_secret ends the login to which the token belongs, with all tokens of this login. The portal also answers 200 if the token is unknown.',
   ),
 } satisfies Record<string, Rule>
 
@@ -133,7 +135,7 @@ export const person = {
     '`GET /api/me` with an access token returns the id, e-mail address, first name and last name of the person. Without a valid token the answer is 403.',
   ),
   'portal-token': platform(
-    "The portal's own page gives a signed-in user an access token for the API, shown once and valid for 24 hours.",
+    "The portal's own page gives a signed-in user an access token for the API. The page shows this token once, and the token is valid for 24 hours.",
   ),
 } satisfies Record<string, Rule>
 
@@ -142,26 +144,26 @@ export const api = {
     'The API lists, creates, reads, changes and removes applications, and makes new client secrets.',
   ),
   'api-create': platform(
-    'The answer to a creation has the application, its client with the secret, and two app access tokens. No other answer contains the secret or the tokens.',
+    'The answer to a creation contains the application, its client with the secret, and two app access tokens. No other answer contains this secret or these tokens.',
   ),
   'api-envelope': platform(
     'The body of a creation or a change is the envelope, or only the data object of the envelope.',
   ),
   'api-fields': platform(
-    'A creation needs name, redirectUris and groupId. Five more texts are required but may be empty. defaultRedirectUri is optional.',
+    'A creation needs name, redirectUris and groupId. Five more text fields are required but may be empty. defaultRedirectUri is optional.',
   ),
   'api-errors': platform(
-    'A refusal of the API is `{"error":{"status","message"}}`. For 422 the message names every wrong field at once.',
+    'A refusal of the API is `{"error":{"status","message"}}`. If the status is 422, the message names all wrong fields.',
   ),
   'api-update': platform(
-    'A change needs name and redirectUris. A missing field keeps its value. The group cannot change.',
+    'A change needs name and redirectUris. If another field is missing, its value stays the same. The group cannot change.',
   ),
   'api-etag': rfc(
     9110,
     '13.1.1',
-    'The answers of Create and Get have a strong ETag. The API refuses a change or removal with 412 if its If-Match names another version.',
+    'When the API creates or returns one application, the answer has a strong ETag. The API refuses a change or removal with 412 if its If-Match names another version.',
   ),
-  'api-developers': decision('Every member of the group of an application is its developer.'),
+  'api-developers': decision("Every member of an application's group is a developer of the application."),
   'api-app-token': decision('With an app access token, a client can read its own application and nothing else.'),
   'api-descriptions': platform('The API serves its description as OpenAPI and as RAML, without a token.'),
   'AP-01': rfc(
@@ -177,36 +179,38 @@ export const api = {
   'AP-03': rfc(
     9068,
     '4',
-    'The API checks algorithm, signature, type, issuer, audience and times of a token, and uses only its own keys.',
+    'The API checks algorithm, signature, type, issuer, audience and times of a token, and trusts only the signing keys of the platform.',
   ),
   'AP-04': platform(
     'If the caller is not in the group of an application, the API answers 404 to a read and 403 to a change.',
   ),
   'AP-05': platform(
-    'At the moment when the API writes an application, it checks that the caller is a member of the group.',
+    'At the moment when the API writes an application, the API checks that the caller is a member of the group.',
   ),
-  'AP-06': decision('The API ignores unknown fields, and fields that only the API sets.'),
+  'AP-06': decision('The API ignores unknown fields, and fields that only the API itself may set.'),
   'AP-07': decision('The API refuses a value of the wrong type with 422, and never converts it.'),
   'AP-08': rfc(
     6749,
     '3.1.2',
-    'A redirect URI is absolute, without fragment, user or wildcard, and has at most 2,048 characters.',
+    'A redirect URI is absolute, has no fragment, user or wildcard, and has at most 2,048 characters.',
   ),
   'AZ-14': rfc(9700, '2.6', 'A redirect URI is https, or http on a loopback address.'),
   'AP-09': decision('The other addresses of an application are http or https. The API never loads them.'),
   'AP-10': decision('The API refuses a body with `__proto__` or `constructor.prototype`.'),
   'AP-11': decision(
-    'The API checks an id in an address before it asks the database. The API answers an id with a wrong format like an unknown id.',
+    'The API checks an id in an address before it asks the database. If an id has a wrong format, the answer is the same as for an unknown id.',
   ),
   'AP-12': decision('The API accepts only JSON bodies, and answers other content types with 415.'),
   'AP-13': platform(
     'The list is a collection. It contains the applications of the caller, and no applications of other users.',
   ),
-  'AP-14': decision('A creation creates the application, its client and its secret together, or none of them.'),
-  'AP-16': decision(
-    'When several changes arrive at the same time, no change that If-Match protects is lost, and the two latest secrets stay valid.',
+  'AP-14': decision(
+    'If a creation fails, there is no application, no client and no secret. If it succeeds, all three exist.',
   ),
-  'AP-17': decision('Every text is stored and returned as it was sent.'),
+  'AP-16': decision(
+    'When several changes arrive at the same time, no change with If-Match is lost. When several secrets are made at the same time, the two latest secrets stay valid.',
+  ),
+  'AP-17': decision('The API stores and returns every text exactly as it was sent.'),
   'AP-18': decision('When an application is removed, its codes, secrets and tokens end at once.'),
   'AP-19': rfc(9700, '4.15', 'The API chooses the ids of clients, and never uses the id of a user.'),
   'AP-20': rfc(9110, '15.5.6', 'The API answers an unsupported method with 405 or 404. HEAD has no body.'),
@@ -215,12 +219,14 @@ export const api = {
 } satisfies Record<string, Rule>
 
 export const groups = {
-  'groups-create': platform('`POST /identities/v1` makes a group. The user who makes the group is a member at once.'),
+  'groups-create': platform(
+    '`POST /identities/v1` makes a group. The user who makes the group is a member immediately.',
+  ),
   'groups-list': decision(
-    '`GET /identities/v1/{user_id}/links?type=MemberOf` lists the groups of the caller with their names, own groups first.',
+    '`GET /identities/v1/{user_id}/links?type=MemberOf` lists the groups of the caller with their names. Groups that the caller made come first.',
   ),
   'groups-invite': decision(
-    'A person becomes a member only after accepting an invitation. An invitation gives no rights, and shows no data of the invited person.',
+    "A person becomes a member of a group only after accepting an invitation. Before that, the invitation gives this person no rights, and shows nobody the person's data.",
   ),
   'groups-leave': decision(
     'A member can leave a group, and the creator of the group can remove members. The last member cannot leave a group that has applications.',
@@ -229,13 +235,15 @@ export const groups = {
 } satisfies Record<string, Rule>
 
 export const limits = {
-  'limit-groups': decision('A person is in at most 20 groups.'),
+  'limit-groups': decision('A person can be a member of at most 20 groups.'),
   'limit-applications': decision(
-    'A group has at most 100 applications. The fields of all its applications together have at most 256 KiB as JSON.',
+    'A group has at most 100 applications. The fields of all applications in a group together have at most 256 KiB as JSON.',
   ),
   'limit-invitations': decision(
-    'A group has at most 20 open invitations. A person can get at most 20 invitations a day.',
+    'A group has at most 20 open invitations. A person can invite the same other person at most 20 times a day, in all groups together.',
   ),
-  'limit-grants': decision('A person has at most 100 logins at one client. A new login ends the oldest login.'),
+  'limit-grants': decision(
+    'A person has at most 100 logins at one client. If there are 100 logins, a new login ends the oldest login.',
+  ),
   'limit-sign-ups': decision('At most 100 people can sign up from one IP address per hour.'),
 } satisfies Record<string, Rule>

@@ -9,7 +9,7 @@ export const portalPages = {
     'The portal accepts a form only from its own page, and only from the browser that got the page.',
   ),
   'PS-02': decision(
-    'A password has at least 8 and at most 1,000 characters of any kind. The portal does not shorten or change a password.',
+    'A password has at least 8 and at most 1,000 characters. All characters are allowed. The portal does not shorten or change a password.',
   ),
   'PS-03': decision('The portal refuses a password that is too short or equal to the e-mail address.'),
   'PS-04': decision('The portal stores passwords as salted, slow hashes together with the parameters of the hash.'),
@@ -17,7 +17,7 @@ export const portalPages = {
     'A sign-in with an unknown address and a sign-in with a wrong password get the same answer after the same time.',
   ),
   'PS-06': decision(
-    'Failed sign-ins are counted by account and by address. A forged X-Forwarded-For changes no count, and no account is locked permanently.',
+    'The portal counts failed sign-ins for each account and for each IP address. A forged X-Forwarded-For does not change the counts. No account is locked permanently.',
   ),
   'PS-07': decision(
     'A sign-in creates a new session of the portal. The name of its cookie begins with `__Host-`, and the cookie is Secure, HttpOnly and SameSite=Lax.',
@@ -25,26 +25,30 @@ export const portalPages = {
   'PS-08': rfc(9700, '4.16', 'No other site can show a page of the portal in a frame.'),
   'PS-09': rfc(9700, '4.12', 'The portal answers a form with 303, never with 307.'),
   'PS-10': decision(
-    "The form-action of a portal page allows the origin of the login's redirect URI, and no other foreign origin.",
+    "The form-action of a portal page allows the portal itself and the origin of the login's redirect URI, and no other origin.",
   ),
   'PS-11': rfc(
     9700,
     '4.2.4',
     'Pages of the portal load nothing from other sites, and the Referer of their links contains no query.',
   ),
-  'PS-12': decision('The consent page escapes all texts of an application, and does not load its icon.'),
+  'PS-12': decision(
+    'The consent page escapes all texts of an application, and does not load the icon of the application.',
+  ),
   'PS-13': decision('An account exists only if a setting or a person created it.'),
   'PS-14': should(
     decision(
-      'A session of the portal ends one hour after its last use, after eight hours, or when the user signs out.',
+      'A session of the portal ends when the user signs out, one hour after the last use, and at the latest after eight hours.',
     ),
   ),
   'PS-15': should(
     decision('To set a new password, the user must enter the old password. The new password ends all other sessions.'),
   ),
-  'PS-16': decision('E-mail addresses that differ only in case, width or spaces around them are the same account.'),
+  'PS-16': decision(
+    'E-mail addresses belong to the same account if they differ only in upper and lower case, in the width of their characters, or in spaces around them.',
+  ),
   'password-reset': decision(
-    'A link to reset a password is valid once and for half an hour. The new password ends every session and refresh token.',
+    'A link to reset a password can be used only once, within half an hour. The new password ends all sessions and refresh tokens of the account.',
   ),
 } satisfies Record<string, Rule>
 
@@ -55,10 +59,10 @@ export const secrets = {
 
 export const store = {
   'F-30': decision(
-    'While the database is locked, a write waits two seconds at most and is then answered with 503. Reads work.',
+    'While the database is locked, a request that writes waits at most two seconds and then gets 503. Requests that only read work.',
   ),
   'F-31': decision(
-    'On a full disk, writes are answered with 503 and reads work. After the disk has space again, writes work without a restart.',
+    'If the disk is full, requests that write get 503, and requests that only read work. When the disk has space again, writing works without a restart.',
   ),
   'F-32': decision(
     'While the database is not reachable, the sandbox answers with 503. The sandbox recovers when the database is reachable again.',
@@ -71,10 +75,10 @@ export const store = {
     'The sandbox still accepts older tokens that it signed with a replaced key. If other users of the machine can read a key file, the sandbox makes the file private.',
   ),
   'clock-ahead': decision(
-    'If the clock was ahead for a while, its correction ends every limit that was reached during this time.',
+    'If a clock was ahead and is corrected, limits that were reached while it was ahead no longer apply.',
   ),
   seeds: decision(
-    'The sandbox applies a seed when its setting has changed, never only because of a restart. A seed never changes an account or application that a person created.',
+    'The sandbox applies a seed only if the setting of this seed has changed. A restart alone does not apply a seed again. A seed never changes an account or an application that a person created.',
   ),
 } satisfies Record<string, Rule>
 
@@ -83,5 +87,5 @@ export const laboratory = {
     'The laboratory requires a token, except if the laboratory and the portal are both on loopback addresses.',
   ),
   'laboratory-links': decision('If there is a laboratory, the answer to a refused call contains a link to it.'),
-  'laboratory-faults': decision('Each fault sends exactly what the catalogue of faults says.'),
+  'laboratory-faults': decision('Each fault changes the answer exactly as the catalogue of faults says.'),
 } satisfies Record<string, Rule>
