@@ -82,7 +82,11 @@ t.test('DO-06: a client with the memory of a small container survives thousands 
   while (sockets.length < 4_000) {
     const some = Array.from({ length: 100 }, () => connect(Number(port), '127.0.0.1').on('error', () => {}))
     // Without resume() the socket would not report that the client has closed the connection normally.
-    for (const socket of some) socket.resume().once('close', () => refused++).write(half)
+    for (const socket of some)
+      socket
+        .resume()
+        .once('close', () => refused++)
+        .write(half)
     sockets.push(...some)
     await Promise.all(some.map(socket => (socket.connecting ? once(socket, 'connect').catch(() => {}) : undefined)))
   }
