@@ -1,4 +1,4 @@
-// The output of the client during each check: it must contain no secrets and no personal texts.
+// Checks on what the client prints. Its output must contain no secrets and no personal texts.
 import type { Browser } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -45,10 +45,16 @@ function tokensIn(context: CheckContext): string[] {
   })
 }
 
-/** Answers of the API to a call with a valid token. */
-const apiRefusals = ['401', '403', '500', 'reset', 'html']
+/** How an API call with a valid token fails: the end of the fault's name, and its words for the title. */
+const apiRefusals = [
+  ['401', 'status 401'],
+  ['403', 'status 403'],
+  ['500', 'status 500'],
+  ['reset', 'connection reset'],
+  ['html', 'HTML instead of JSON'],
+] as const
 
-/** Faults of a token response that contains tokens. */
+/** Faults of the exchange: the token response contains tokens, but the client must refuse it. */
 const refusedTokens: [fault: string, options: Record<string, unknown>][] = [
   ['state-other', {}],
   ['state-missing', {}],
@@ -65,8 +71,8 @@ async function signIn(context: CheckContext): Promise<{ browser: Browser; callba
   await context.platform.settle()
   const lines = [...start.page.trail, ...page.trail].flatMap(setCookiesOf)
   const values = lines.map(line => readSetCookie(line).value)
-  // Ignores cookies whose value is also in an address, such as the plain state. If the log contains this value, the log
-  // may contain only the address and not the cookie.
+  // Ignores cookies whose value is also in an address, for example a cookie that contains the plain state. If the log
+  // contains such a value, it may come from the address and not from the cookie.
   const inAddresses = new Set([start.url, callback].flatMap(({ searchParams }) => [...searchParams.values()]))
   const isOnlyCookie = (value: string) => !inAddresses.has(value) && !inAddresses.has(decodeSafely(value))
   return { browser, callback, cookies: values.filter(isOnlyCookie) }
@@ -102,7 +108,7 @@ export const log: CheckDefinition[] = [
     title: 'The client does not print its secret at the start or during a login',
     rule: 'SE-04',
     why: 'Only the server may know the client secret, but a log is often copied to other systems.',
-    fix: 'Give the secret a type that prints itself as "[redacted]". Never log settings or requests as a whole.',
+    fix: 'Give the secret a type that prints itself as "[redacted]". Never log all settings or a whole request.',
     needs,
     async run(context) {
       await signIn(context)
@@ -140,7 +146,7 @@ export const log: CheckDefinition[] = [
     title: 'The client does not print the code of a refused callback',
     rule: 'LG-01',
     why: 'The code of a refused callback may be a valid code of another login. Many servers log the requests that they refuse.',
-    fix: 'Log only the path of refused requests, without the query. Do the same for unknown paths.',
+    fix: 'Log only the path of refused requests, without the query. Do the same for requests to unknown paths.',
     needs,
     async run(context) {
       const [code, other] = ['refused-code-4f8a1c7e2b', 'misled-code-9d3b5a7c1e']
@@ -154,14 +160,14 @@ export const log: CheckDefinition[] = [
     id: 'log-failed-exchange',
     title: 'When the portal refuses the exchange, the client does not print the code, the verifier or the secret',
     rule: 'LG-02',
-    why: 'The address of the callback contains the code. Errors of HTTP libraries can contain the whole exchange, and loggers print an error with everything in it.',
-    fix: "Log only the code and status of an error. Log neither the query of the browser's request nor the client's own request that failed. If log-client-secret fails, too, fix that failure first.",
+    why: 'The address of the callback contains the code. An error of an HTTP library can contain the whole exchange, and a logger prints everything that an error contains.',
+    fix: "Of an error, log only the error code and the status. Do not log the query of the browser's request or the exchange that failed. If the check log-client-secret fails, too, fix that failure first.",
     needs,
     async run(context) {
       const browser = context.browser()
       const start = await context.startLogin(browser)
       const callback = await context.authorize(start)
-      // The code has one more character, so the portal does not know the code and refuses the exchange.
+      // Adds a character to the code. The portal does not know the longer code, and refuses the exchange.
       const code = `${callback.searchParams.get('code')}x`
       callback.searchParams.set('code', code)
       await browser.goOn(start.page, callback.href)
@@ -178,7 +184,7 @@ export const log: CheckDefinition[] = [
     title: 'When the client refuses a token response, it does not print the tokens',
     rule: 'LG-02',
     why: 'The tokens of a refused response are valid. Anybody who reads them in the log can act as the visitor.',
-    fix: 'Log which member of the response is wrong, never the response.',
+    fix: 'Log only the name of the wrong field, never the response itself.',
     needs,
     async run(context) {
       for (const [fault, options] of refusedTokens) {
@@ -190,16 +196,17 @@ export const log: CheckDefinition[] = [
         await context.platform.settle()
       }
       const tokens = tokensIn(context)
-      if (tokens.length < refusedTokens.length) throw new Undecided('For some callbacks the client made no exchange.')
+      if (tokens.length < refusedTokens.length)
+        throw new Undecided('The client made no exchange for some of the callbacks.')
       expectUnprinted(context, 'a token', tokens)
     },
   },
   {
     id: 'log-refused-renewal',
-    title: 'When the client refuses the answer to a renewal, it does not print the tokens',
+    title: 'When the client refuses the token response of a renewal, it does not print the tokens',
     rule: 'LG-02',
-    why: 'The tokens of a refused answer are valid. Anybody who reads them in the log can act as the visitor.',
-    fix: 'Log which member of the answer is wrong, never the answer.',
+    why: 'The tokens of a refused response are valid. Anybody who reads them in the log can act as the visitor.',
+    fix: 'Log only the name of the wrong field, never the response itself.',
     needs: ['process', 'page'],
     longestMs: 90_000,
     async run(context) {
@@ -209,9 +216,9 @@ export const log: CheckDefinition[] = [
     },
   },
   ...apiRefusals.map(
-    (fault): CheckDefinition => ({
+    ([fault, what]): CheckDefinition => ({
       id: `log-api-${fault}`,
-      title: `When a call of the API fails (${fault}), the client prints no token and no cookie`,
+      title: `When an API call fails (${what}), the client prints no token and no cookie`,
       rule: 'bearer-not-leaked',
       why: 'Errors of HTTP libraries contain the whole call with its Authorization header. Anybody who has a bearer token can act as the visitor.',
       fix: 'Log only the path and the status of a failed call.',
@@ -226,7 +233,7 @@ export const log: CheckDefinition[] = [
   ),
   {
     id: 'log-api-form-refused',
-    title: 'When the API refuses a creation, the client prints no token',
+    title: 'When the API refuses to create an application, the client prints no token',
     rule: 'bearer-not-leaked',
     why: 'Errors of HTTP libraries contain the whole call with its Authorization header. Anybody who has a bearer token can act as the visitor.',
     fix: 'Log only the path and the status of a failed call.',
@@ -246,9 +253,9 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-failed-revocation',
-    title: 'When the portal refuses a revocation, the client prints no token',
+    title: 'When the portal refuses to revoke a token, the client prints no token',
     rule: 'bearer-not-leaked',
-    why: 'If the revocation has failed, the tokens are still valid, and anybody who reads them in the log can act as the visitor.',
+    why: 'If the revocation fails, the tokens stay valid, and anybody who reads them in the log can act as the visitor.',
     fix: 'Log only the path and the status of a failed call.',
     needs: ['process', 'page', 'logout'],
     async run(context) {
@@ -258,7 +265,7 @@ export const log: CheckDefinition[] = [
         await signOut(context, browser, page)
         await context.platform.settle(1000)
         if (!context.arrived('revoke').some(step => step.fault?.name === fault))
-          throw new NotApplicable('signing out revokes nothing at the portal')
+          throw new NotApplicable('the client revokes no token when a visitor signs out')
       }
       expectUnprinted(context, 'a token', tokensIn(context))
     },
@@ -283,7 +290,7 @@ export const log: CheckDefinition[] = [
     title: 'The client does not print what a visitor types into a form',
     rule: 'LG-06',
     why: 'Forms contain personal texts. Many people can read a log, and logs are kept for a long time.',
-    fix: 'Log only the path and the status of a request with a form, never its body.',
+    fix: 'Log only the path and the status of a request that sends a form, never its body.',
     needs: ['process', 'create'],
     async run(context) {
       const typed = 'What tomorrow will be like, said in a few words.'
@@ -294,10 +301,10 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-refused-form',
-    title: 'The client does not print what a visitor typed into a form that the client or the API refuses',
+    title: 'The client does not print what a visitor typed into a form, even if the client or the API refuses the form',
     rule: 'LG-06',
     why: 'Forms contain personal texts, and many programs print a form when it is refused.',
-    fix: 'Log which field is wrong, and not its value.',
+    fix: 'Log the name of the wrong field, and not its value.',
     needs: ['process', 'page', 'create'],
     async run(context) {
       const typed = 'What-yesterday-was-like-in-a-few-words'
@@ -306,7 +313,7 @@ export const log: CheckDefinition[] = [
         const texts = open.form.controls.filter(({ type }) => type === 'text' || type === 'textarea')
         const filled = Object.fromEntries(texts.map(({ name }) => [name, typed]))
         if (fault) await context.order(fault, { times: 1 })
-        // Without a fault, all fields have the text, so the redirect URI is wrong.
+        // Without a fault, the redirect URI is this text, too. It is not a valid URI, so the form is refused anyway.
         const values = fault ? { ...filled, ...open.values } : filled
         await open.browser.submit(open.page, open.form, values)
         await context.dropFaults()
@@ -336,11 +343,12 @@ export const log: CheckDefinition[] = [
     title: 'The client does not print the hidden tokens of a form',
     rule: 'log-masked',
     why: 'With the token of a form, an attacker who reads the log can send a form in the name of the visitor.',
-    fix: 'Log only the path and the status of a request with a form, never its body.',
+    fix: 'Log only the path and the status of a request that sends a form, never its body.',
     needs: ['process', 'create'],
     async run(context) {
       const { open } = await create(context)
-      // Ignores ids and paths, because addresses contain them, too, and the client may log the path of an address.
+      // Ignores hidden values that are ids or paths. They are also in addresses, and the client may log the path of an
+      // address.
       const isOfThisForm = (text: string) =>
         !/^(\/|https?:)/.test(text) && ![open.person.id, open.person.groupId].includes(text)
       const hidden = open.form.controls.filter(({ type }) => type === 'hidden').flatMap(({ values }) => values)
@@ -351,7 +359,7 @@ export const log: CheckDefinition[] = [
     id: 'log-one-line',
     title: 'A line break in an address adds no line to the log',
     rule: 'LG-03',
-    why: 'A line break begins a new line of the log. With it, anybody can write invented lines, for example about another visitor.',
+    why: 'A line break begins a new line of the log. Anybody who can write a line break into the log can invent lines, for example about another visitor.',
     fix: 'Log as JSON, or escape control characters. Log the path as it arrived, not decoded.',
     needs,
     async run(context) {
@@ -376,7 +384,7 @@ export const log: CheckDefinition[] = [
               referer: `${context.url('/')}?${lineBreak}${mark}`,
             },
           })
-      // A client may log the page that it opens after the login.
+      // A client may log the return address to which it sends the visitor after the login.
       for (const lineBreak of returnTo ? ['%0d%0a', '%0a'] : []) {
         const browser = context.browser()
         const begun = await context.visitUntilPortal(browser, `${login}?${returnTo}=/nowhere${lineBreak}${mark}`)
@@ -397,7 +405,7 @@ export const log: CheckDefinition[] = [
     id: 'log-one-line-form',
     title: 'A line break in a field of a form adds no line to the log',
     rule: 'LG-03',
-    why: 'A line break begins a new line of the log. With it, a visitor can write invented lines, for example about another visitor.',
+    why: 'A line break begins a new line of the log. A visitor who can write a line break into the log can invent lines, for example about another visitor.',
     fix: 'Log as JSON, or escape control characters. Log no bodies.',
     needs: ['process', 'page', 'create'],
     async run(context) {
@@ -415,10 +423,10 @@ export const log: CheckDefinition[] = [
   },
   {
     id: 'log-one-line-callback',
-    title: 'A line break in a callback of a begun login adds no line to the log',
+    title: 'A line break in the callback of a pending login adds no line to the log',
     rule: 'LG-03',
-    why: 'A line break begins a new line of the log. A visitor who changes the callback of their own login can write invented lines.',
-    fix: 'Log as JSON, or escape control characters. Log the error of a callback only if it is one that you know.',
+    why: 'A line break begins a new line of the log. A visitor who changes the callback of their own login can then invent lines.',
+    fix: 'Log as JSON, or escape control characters. Log the error code of a callback only if you know this code.',
     needs,
     async run(context) {
       const mark = 'level=error-forged-by-a-callback'
@@ -449,16 +457,16 @@ export const log: CheckDefinition[] = [
   },
 ]
 
-/** Fails if a line of the log begins with the mark. */
+/** Fails if a log line begins with the text `mark`. */
 function expectNoLine(context: CheckContext, mark: string): void {
   const line = context
     .clientProcess!.output()
     .split(/\r\n|[\r\n]/)
     .find(one => one.startsWith(mark))
-  expect(line === undefined, 'The log contains a line that a visitor wrote into an address.', `${line}`)
+  expect(line === undefined, 'The log contains a line that a visitor invented.', `${line}`)
 }
 
-/** An application with the given name, and with the same description if the form has such a field. */
+/** Creates an application whose name is the given text. If the form has a description field, it gets the same text. */
 async function create(
   context: CheckContext,
   description = '',

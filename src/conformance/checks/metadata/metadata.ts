@@ -1,5 +1,5 @@
-// The portal's metadata document (RFC 8414): a client may ignore it. A client that reads it must work without it, and
-// must not trust its addresses.
+// Checks on the portal's metadata document (RFC 8414). A client may ignore the document. A client that reads it must
+// also work without it, and must not trust the addresses in it.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, Failed, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
@@ -9,17 +9,17 @@ import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { endToken } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
-/** How long the check waits for the start of a client while the document does not arrive. */
+/** How long a check waits until the restarted client begins a login while the metadata has a fault. */
 const startMs = 8000
 
-/** The parameters of the start and the fields of the exchange that the specification of the platform names. */
+/** The only parameters of the request that starts a login, and the only fields of an exchange, in the specification. */
 const startParameters = ['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url', 'state']
 const exchangeFields = ['grant_type', 'code', 'client_id', 'client_secret', 'redirect_uri', 'state']
 
 const isMetadata = ({ kind, request }: LabStep) =>
   kind === 'metadata' && request.url.startsWith('/.well-known/oauth-authorization-server')
 
-/** Ends the check if the client has never asked for the document, even when a login begins. */
+/** Ends the check if the client never asks for the metadata document, even when a login begins. */
 async function needsMetadata(context: CheckContext): Promise<void> {
   const { platform } = context
   if (platform.steps.some(isMetadata)) return
@@ -29,8 +29,7 @@ async function needsMetadata(context: CheckContext): Promise<void> {
 }
 
 /**
- * Restarts the client while the fault affects its requests for the document. Fails if the client does not
- * start.
+ * Restarts the client while its requests for the metadata document get the fault. Fails if the client does not start.
  */
 async function startUnder(
   context: CheckContext,
@@ -56,7 +55,7 @@ async function startUnder(
     await restarting
     if (!clientProcess.isRunning() || !hasStarted) await clientProcess.restart()
     throw new Failed(
-      `The client was restarted while the metadata document had this fault. It began no login within ${startMs / 1000} seconds.`,
+      `The client was restarted while the metadata document had this fault. It did not answer within ${startMs / 1000} seconds.`,
     )
   }
   const isMet = () => platform.steps.slice(before).some(step => isMetadata(step) && step.fault?.name === fault)
@@ -68,12 +67,13 @@ async function startUnder(
 }
 
 /**
- * Ends the check if the client has not asked for the document, because a login does not show how the client uses the
- * document.
+ * Ends the check if the client did not ask for the document while the fault was ordered. Such a client shows nothing
+ * about the fault.
  */
 async function expectMet(context: CheckContext, met: { fault: string }): Promise<void> {
   await context.platform.settle()
-  // If an answer hangs, the sandbox records the request only after the client has closed the connection.
+  // If a fault leaves a request without an answer, the sandbox records it only after the client has closed the
+  // connection.
   if (met.fault === '') await context.platform.settle(2500)
   if (met.fault === '') throw new NotApplicable('the client asks for no metadata when a login begins')
 }
@@ -98,15 +98,15 @@ async function revokes(context: CheckContext): Promise<boolean> {
 const alone = { isAlone: true, restartsClient: true, longestMs: 120_000 } as const
 
 const failures: CheckDefinition[] = [
-  ['404', 'is missing'],
-  ['503', 'is answered with status 503'],
-  ['html', 'is an HTML page from a proxy'],
+  ['404', 'status 404'],
+  ['503', 'status 503'],
+  ['html', 'an HTML page'],
 ].map(([failure, what]) => ({
   id: `metadata-${failure}`,
-  title: `When the portal's metadata ${what}, this login and later logins still work`,
+  title: `If the portal sends ${what} instead of its metadata, visitors can still sign in, during this failure and afterwards`,
   rule: 'metadata-optional',
-  why: 'The addresses of the portal are settings. A client that needs the document can sign nobody in while the document is missing.',
-  fix: 'Read the document with a short deadline. If this fails, continue without the optional features that the document lists.',
+  why: 'The client knows the addresses of the portal from its settings. If it also needs the document, nobody can sign in while the document is missing.',
+  fix: 'Read the document with a short deadline. If the request fails, continue without the optional features that the document lists.',
   needs: ['process', 'page'],
   ...alone,
   async run(context) {
@@ -120,19 +120,22 @@ const failures: CheckDefinition[] = [
   },
 }))
 
-/** A login waits one second at most. The check allows more for a slow machine and for the client's own work. */
+/**
+ * A login may wait one second for the document. The check allows more, for a slow machine and for the client's own
+ * work.
+ */
 const longestWaitMs = 3000
 
 const waits: CheckDefinition[] = [
-  ['never', 'does not come'],
+  ['never', 'does not arrive'],
   ['endless-body', 'does not end'],
   ['slow-header', 'comes with headers that arrive one byte at a time'],
 ].map(([failure, what]) => ({
   id: `metadata-${failure}`,
-  title: `When the portal's metadata ${what}, a login begins after about a second`,
+  title: `If the portal's metadata ${what}, a login still begins within about one second`,
   rule: 'metadata-optional',
-  why: 'The visitor waits, although the client does not need the document for a login.',
-  fix: 'Give the request for the document a deadline of one second, until the end of the body. If the document is late, begin the login without it.',
+  why: 'Without a deadline, the visitor waits for a document that the login does not need.',
+  fix: 'Give the request for the document a deadline of one second. The deadline must include the time for the body. If the document is late, begin the login without it.',
   needs: ['process'],
   ...alone,
   async run(context) {
@@ -145,7 +148,7 @@ const waits: CheckDefinition[] = [
   },
 }))
 
-/** Answers in place of the document, or documents with members of the wrong type. */
+/** Faults that replace the document with another answer, or that give its fields a wrong type. */
 const broken: [fault: string, options?: Record<string, unknown>][] = [
   ['metadata-empty'],
   ['metadata-not-an-object'],
@@ -160,15 +163,15 @@ const broken: [fault: string, options?: Record<string, unknown>][] = [
 const others: CheckDefinition[] = [
   {
     id: 'metadata-broken',
-    title: "When the portal's metadata cannot be read, each login still works",
+    title: "If the portal's metadata is broken, visitors can still sign in",
     rule: 'metadata-optional',
-    why: 'The addresses of the portal are settings. A client that needs a correct document can sign nobody in while the document is broken.',
-    fix: 'Check the type of each member before you use it. If the document cannot be read, continue without its optional features.',
+    why: 'The client knows the addresses of the portal from its settings. If it also needs a correct document, nobody can sign in while the document is broken.',
+    fix: 'Check the type of each field before you use it. If the document cannot be read, continue without its optional features.',
     needs: ['process', 'page'],
     ...alone,
     async run(context) {
       const met = await startUnder(context, 'metadata-half')
-      await expectLogin(context, 'While the document ends in the middle, nobody can sign in.')
+      await expectLogin(context, 'While the document is cut off in the middle, nobody can sign in.')
       await expectMet(context, met)
       for (const [fault, options] of broken) {
         await context.dropFaults()
@@ -180,9 +183,9 @@ const others: CheckDefinition[] = [
   },
   {
     id: 'metadata-read-later',
-    title: 'If the client could not read the metadata at its start, it tries again at a later login',
+    title: 'If the client could not read the metadata when it started, it tries again at a later login',
     rule: 'metadata-kept',
-    why: 'If the client never asks again, all its logins lack PKCE because the portal was down for one minute. An attacker who gets a code can then use it.',
+    why: 'If the portal is down for one minute and the client never asks again, all later logins have no PKCE. Without PKCE, an attacker who gets a code can use it.',
     fix: 'If there is no document, ask for it again when the next login begins.',
     needs: ['process'],
     ...alone,
@@ -194,21 +197,21 @@ const others: CheckDefinition[] = [
       const before = context.platform.steps.length
       const isRead = () =>
         context.platform.steps.slice(before).some(step => isMetadata(step) && step.response.status === 200)
-      // A client may wait a moment before it asks again.
+      // A client may wait a short time before it asks again.
       for (let tries = 0; tries < 3 && !isRead(); tries++) {
         if (tries > 0) await context.pause(1000)
         await context.startLogin(context.browser())
         await context.platform.settle()
       }
-      expect(isRead(), 'In three logins the client did not ask for the document again.')
+      expect(isRead(), 'The client did not ask for the document again during three logins.')
     },
   },
   {
     id: 'metadata-redirect',
-    title: "The client follows no redirect of the portal's metadata",
+    title: 'If the portal redirects the request for its metadata, the client does not follow the redirect',
     rule: 'UP-02',
     why: 'A client that follows the redirect uses a document from an address that it has not chosen. Many HTTP libraries follow redirects by default.',
-    fix: 'Switch redirects off for this call, and continue without the document.',
+    fix: 'Switch off redirects for this request, and continue without the document.',
     needs: ['process'],
     ...alone,
     async run(context) {
@@ -222,10 +225,10 @@ const others: CheckDefinition[] = [
   },
   {
     id: 'metadata-issuer-revocation',
-    title: 'The client revokes no token because of metadata with another issuer',
+    title: 'If the metadata has another issuer, the client revokes no token',
     rule: 'metadata-issuer',
-    why: 'The document of another issuer says nothing about this portal. The client would send tokens and its secret to an address that may not exist.',
-    fix: 'Compare issuer with the configured address of the portal, character by character. If it differs, treat the document as missing.',
+    why: 'The document of another issuer says nothing about this portal, which may have no address for revocation. The client would send tokens and its secret to an address that does not exist.',
+    fix: 'Compare the issuer field with the configured address of the portal, character by character. If they differ, treat the document as missing.',
     needs: ['process', 'page', 'logout'],
     ...alone,
     async run(context) {
@@ -244,13 +247,13 @@ const others: CheckDefinition[] = [
       [
         'metadata-not-forgotten-when-broken',
         'metadata-remembered',
-        'the answer in place of the metadata is broken',
+        'the portal sends a broken answer instead of its metadata',
         forms(),
       ],
       [
         'metadata-not-replaced-by-another-issuer',
         'metadata-issuer',
-        'the metadata has another issuer and lists no feature',
+        'the portal sends metadata with another issuer and no features',
         [
           [
             'metadata-members',
@@ -262,10 +265,10 @@ const others: CheckDefinition[] = [
   ).map(
     ([id, rule, what, faults]): CheckDefinition => ({
       id,
-      title: `If ${what}, the client still uses the features of the last document`,
+      title: `If ${what}, the client still uses the features that the last valid metadata listed`,
       rule,
-      why: 'If the client forgets the features, an attacker who can disturb one request for the metadata switches PKCE off.',
-      fix: 'Keep the last document until you can read a new document whose issuer is the portal.',
+      why: 'If the client forgets the features, an attacker can switch off PKCE by disturbing one request for the metadata.',
+      fix: 'Keep the last valid document until you can read a new document whose issuer is the portal.',
       isAlone: true,
       async run(context) {
         await needsMetadata(context)
@@ -291,7 +294,7 @@ function forms(): [string][] {
   return ['404', '500', 'html', 'half', 'empty', 'not-an-object', 'reset', 'cut'].map(form => [`metadata-${form}`])
 }
 
-/** Members of a document whose addresses are on another host. */
+/** Fields of a metadata document whose addresses are on another host. */
 function elsewhere({ platform }: CheckContext, path: string) {
   const at = (end: string) => platform.otherSite.url(`${path}/${end}`)
   return {
@@ -309,8 +312,8 @@ function elsewhere({ platform }: CheckContext, path: string) {
 }
 
 /**
- * Makes a login, a renewal and a sign-out while the document has these members. Fails if the client redirects the browser to the
- * other host, or sends a request there.
+ * Signs a visitor in, makes the client renew the session, and signs the visitor out, while the document has these
+ * fields. Fails if the client redirects the browser to the other host, or sends a request to that host.
  */
 async function expectNothingThere(context: CheckContext, path: string, members: object): Promise<void> {
   const met = await startUnder(context, 'metadata-members', { members })
@@ -326,7 +329,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
   if (!there) return
   const start: Start = { url: there, state: there.searchParams.get('state') ?? undefined, page }
   const callback = await context.authorize(start)
-  // A short access token shows where the client sends a renewal.
+  // This access token expires soon, so that the client renews it. The renewal shows which address the client uses.
   const dropShort = await context.order('exchange-expires-in', { options: { value: 2 } })
   const landed = await followCallback(context, browser, callback, isOther)
   await context.platform.settle()
@@ -342,7 +345,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
       await context.platform.settle()
       return context.arrived('refresh').length > 0 || otherSite.arrived(path).length > 0
     }
-    // Many clients renew after a 401. The others renew only when the access token has expired by its expires_in.
+    // Many clients renew after a 401. Other clients renew only after the time in expires_in.
     await context.platform.endAccessTokens(person)
     if (!(await renews())) {
       await endToken(context, person)
@@ -353,7 +356,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
     const left = await signOut(context, browser, landed)
     const link = left.links.find(({ url }) => URL.canParse(url) && isOther(new URL(url)))
     expect(!link, `The page after the sign-out links to ${link?.url}.`, left)
-    // The client may revoke the tokens after its answer.
+    // The client may revoke the tokens after it has answered the visitor.
     for (let tries = 0; tries < 5 && otherSite.arrived(path).length === 0; tries++) {
       await context.platform.settle()
       if (context.arrived('revoke').length > 0) break
@@ -373,10 +376,10 @@ export const metadata: CheckDefinition[] = [
   ...others,
   {
     id: 'metadata-issuer-other',
-    title: 'The client does not use metadata with another issuer',
+    title: 'The client uses no address from metadata with another issuer',
     rule: 'metadata-issuer',
     why: 'An attacker who can replace the document could send the visitors, their codes and the client secret to another address.',
-    fix: 'Compare issuer with the configured address of the portal, character by character, before you read anything else.',
+    fix: 'Compare the issuer field with the configured address of the portal, character by character, before you read any other field.',
     needs: ['process'],
     ...alone,
     async run(context) {
@@ -387,10 +390,10 @@ export const metadata: CheckDefinition[] = [
   },
   {
     id: 'metadata-issuer-features',
-    title: 'If metadata has another issuer, the client does not use the features that it lists',
+    title: 'If the metadata has another issuer, the client uses none of the features that the metadata lists',
     rule: 'metadata-issuer',
-    why: 'Another server made this document. Its list of features says nothing about this portal, which may refuse the login.',
-    fix: 'Compare issuer with the configured address of the portal, character by character. If it differs, treat the document as missing.',
+    why: 'The document describes another server. This portal may not have the listed features, and may refuse the login.',
+    fix: 'Compare the issuer field with the configured address of the portal, character by character. If they differ, treat the document as missing.',
     needs: ['process'],
     ...alone,
     async run(context) {
@@ -404,7 +407,7 @@ export const metadata: CheckDefinition[] = [
         await expectMet(context, met)
         await context.dropFaults()
         if (!isUsed) continue
-        // A client may use PKCE always, or know the features from an earlier document.
+        // A client may always use PKCE, or may remember the features of an earlier document.
         await startUnder(context, 'metadata-404')
         const isUsedAnyway = await usesPkce()
         await context.dropFaults()
@@ -431,10 +434,10 @@ export const metadata: CheckDefinition[] = [
   },
   {
     id: 'metadata-pkce-plain',
-    title: 'If the metadata lists only the PKCE method plain, the client does not use this method',
+    title: 'If the metadata lists only the PKCE method "plain", the client does not use this method',
     rule: 'pkce-s256',
-    why: 'With plain, the address of the portal contains the verifier. An attacker who can read this address knows the verifier.',
-    fix: 'Use S256 or no PKCE at all. Never use plain.',
+    why: 'With the method plain, the address of the sign-in page contains the verifier. An attacker who can read this address knows the verifier.',
+    fix: 'Use PKCE with S256, or no PKCE at all. Never use the method plain.',
     needs: ['process', 'page'],
     ...alone,
     async run(context) {
@@ -454,25 +457,29 @@ export const metadata: CheckDefinition[] = [
   ).map(
     ([fault, where]): CheckDefinition => ({
       id: `metadata-no-pkce-${fault}`,
-      title: `${where}, the client uses no PKCE and sends no parameter that the specification does not name`,
+      title: `${where}, the client does not use PKCE, and sends only parameters of the specification`,
       rule: 'no-extra-fields',
-      why: 'The specification does not contain PKCE, and a portal may refuse an unknown parameter, even if it is empty.',
-      fix: 'Send code_challenge, code_challenge_method and code_verifier only if code_challenge_methods_supported contains S256 in the last document that you could read. Otherwise send only the parameters of the specification.',
+      why: 'PKCE is not part of the specification. A portal may refuse an unknown parameter, even an empty one.',
+      fix: 'Send code_challenge, code_challenge_method and code_verifier only if the last document that you could read lists S256 in code_challenge_methods_supported. Otherwise send only the parameters of the specification.',
       needs: ['process'],
       ...alone,
       async run(context) {
         const met = await startUnder(context, `metadata-${fault}`)
         const { url, page } = await context.startLogin(context.browser())
         await expectMet(context, met)
-        expect(!url.searchParams.has('code_challenge'), 'The start has a code_challenge.', page)
+        expect(!url.searchParams.has('code_challenge'), 'The request that starts the login has a code_challenge.', page)
         const further = [...url.searchParams.keys()].filter(name => !startParameters.includes(name))
-        expect(further.length === 0, `The start has ${further.join(', ')}.`, page)
+        expect(
+          further.length === 0,
+          `The request that starts the login has the further parameters ${further.join(', ')}.`,
+          page,
+        )
         const { browser, callback } = await beginLogin(context)
         await followCallback(context, browser, callback)
         for (const step of await context.codeExchanges()) {
           const fields = Object.keys((step.request.body as Record<string, unknown> | null) ?? {})
           const unknown = fields.filter(name => !exchangeFields.includes(name))
-          expect(unknown.length === 0, `The exchange has ${unknown.join(', ')}.`, step)
+          expect(unknown.length === 0, `The exchange has the further fields ${unknown.join(', ')}.`, step)
         }
       },
     }),
@@ -481,7 +488,7 @@ export const metadata: CheckDefinition[] = [
     id: 'metadata-pkce-of-several',
     title: 'The client uses PKCE if the metadata lists S256 together with other methods',
     rule: 'CL-22',
-    why: 'A portal can list several methods in any order. A client that looks only at the first method, or at a list with one method, then begins logins without PKCE.',
+    why: 'A portal can list several methods in any order. A client that looks only at the first method, or accepts only a list with one method, begins logins without PKCE.',
     fix: 'Search the whole list code_challenge_methods_supported for S256.',
     needs: ['process'],
     ...alone,
@@ -507,9 +514,9 @@ export const metadata: CheckDefinition[] = [
   {
     id: 'metadata-no-revocation',
     title:
-      'If there is no metadata, or it lists no revocation endpoint, the client revokes no token when somebody signs out',
+      'If the metadata is missing or lists no revocation endpoint, the client revokes no token when a visitor signs out',
     rule: 'revocation-listed',
-    why: 'The specification of the platform has no revocation. The client would send its secret to an address that may not exist.',
+    why: 'Revocation is not part of the specification of the platform. The client would send its secret to an address that may not exist.',
     fix: 'Revoke tokens only if the last document that you could read lists a revocation_endpoint.',
     needs: ['process', 'page', 'logout'],
     ...alone,
@@ -540,7 +547,7 @@ export const metadata: CheckDefinition[] = [
     id: 'metadata-no-sign-out-link',
     title: "If the metadata lists no end_session_endpoint, no page links to the portal's sign-out",
     rule: 'portal-sign-out-link',
-    why: 'The specification of the platform has no such page. The link would lead to an address that may not exist, and the visitor would believe that the portal has signed them out.',
+    why: 'The specification of the platform has no sign-out page at the portal. The link would lead to an address that may not exist, and the visitor would believe that the portal has signed them out.',
     fix: "Show a link to the portal's sign-out only if the last document that you could read lists an end_session_endpoint.",
     needs: ['process', 'page', 'logout'],
     ...alone,
@@ -559,9 +566,9 @@ export const metadata: CheckDefinition[] = [
   },
   {
     id: 'metadata-iss-promised',
-    title: 'If the metadata promises iss in every callback, the client refuses a callback without iss',
+    title: 'If the metadata promises the parameter iss in every callback, the client refuses a callback without iss',
     rule: 'iss-promised',
-    why: 'An attacker can remove iss from a callback to hide that it comes from another issuer.',
+    why: 'An attacker can remove iss from a callback to hide that the callback comes from another issuer.',
     fix: 'If authorization_response_iss_parameter_supported is true in the document, require iss and compare it with the address of the portal.',
     async run(context) {
       await needsMetadata(context)
@@ -576,15 +583,15 @@ export const metadata: CheckDefinition[] = [
       const plain = await beginLogin(context)
       await followCallback(context, plain.browser, plain.callback)
       if ((await context.codeExchanges()).length === 0)
-        throw new Undecided('The client also makes no exchange for a plain callback.')
+        throw new Undecided('The client makes no exchange for a plain callback either.')
     },
   },
   {
     id: 'metadata-iss-not-promised',
-    title: 'If the metadata does not promise iss, the client accepts a callback without iss',
+    title: 'If the metadata does not promise the parameter iss in callbacks, the client accepts a callback without iss',
     rule: 'iss-not-promised',
-    why: 'The specification does not promise iss, so a portal may send callbacks without it.',
-    fix: 'Require iss only if the document promises it.',
+    why: 'The parameter iss is not part of the specification, so a portal may send callbacks without it.',
+    fix: 'Require iss only if authorization_response_iss_parameter_supported is true in the document.',
     needs: ['process', 'page'],
     ...alone,
     async run(context) {
@@ -600,7 +607,7 @@ export const metadata: CheckDefinition[] = [
     id: 'metadata-kept',
     title: 'The client does not read the metadata again for each login',
     rule: 'metadata-kept',
-    why: 'The document changes rarely. A client that reads the document for each login makes every login slower, and needs one more request that can fail.',
+    why: 'The document changes rarely. If the client reads it for each login, every login is slower and needs one more request that can fail.',
     fix: 'Keep the document for an hour.',
     isAlone: true,
     async run(context) {
@@ -609,11 +616,14 @@ export const metadata: CheckDefinition[] = [
       const reads = () => platform.steps.filter(step => isMetadata(step) && step.response.status === 200).length
       const before = reads()
       if (before === 0) throw new Undecided('The client has not yet read the metadata.')
-      // Each process of a client may read the document once.
+      // A client can have several processes, and each process may read the document once.
       const logins = 8
       for (let login = 0; login < logins; login++) await context.signIn(context.browser())
       await platform.settle()
-      expect(reads() - before < logins, `${logins} logins read the metadata ${reads() - before} times.`)
+      expect(
+        reads() - before < logins,
+        `During ${logins} logins, the client read the metadata ${reads() - before} times.`,
+      )
     },
   },
   {
@@ -621,7 +631,7 @@ export const metadata: CheckDefinition[] = [
     title:
       'If the client cannot read the metadata for a while, it still uses the features that the last metadata listed',
     rule: 'metadata-remembered',
-    why: 'If the client forgets the features, an attacker who can disturb one request for the metadata switches PKCE off.',
+    why: 'If the client forgets the features, an attacker can switch off PKCE by disturbing one request for the metadata.',
     fix: 'Keep the last document, and use it until you can read a new document.',
     isAlone: true,
     async run(context) {
@@ -633,7 +643,7 @@ export const metadata: CheckDefinition[] = [
       const before = context.platform.steps.length
       await context.order('metadata-503', { times: 'always', state: undefined })
       const later: Start[] = []
-      // A client may wait a moment before it asks for the document again.
+      // A client may wait a short time before it asks for the document again.
       for (let tries = 0; tries < 2; tries++) {
         if (tries > 0) await context.pause(2000)
         later.push(await context.startLogin(context.browser()), await context.startLogin(context.browser()))

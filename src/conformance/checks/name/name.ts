@@ -1,4 +1,5 @@
-// The call for the name of the visitor: the name is only for display, so a failure of this call must not break a login or a page.
+// Checks on the call with which a client asks for the name of the visitor. The name is only for display, so a failure
+// of this call must not break a login or a page.
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
@@ -11,7 +12,7 @@ const needs: CheckDefinition['needs'] = ['page']
 
 const json = 'application/json; charset=utf-8'
 
-/** A failure of the call, or an answer without a usable name. */
+/** Faults of the call for the name: the call fails, or its answer has no usable name. */
 const failures: [fault: string, options?: Record<string, unknown>][] = [
   ['me-401'],
   ['me-403'],
@@ -29,14 +30,14 @@ const failures: [fault: string, options?: Record<string, unknown>][] = [
   ),
 ]
 
-/** Ends the check if the client asks for no name, neither at a login nor for a page. */
+/** Ends the check if the client never asks for the name, neither at a login nor for a page. */
 async function needsName(context: CheckContext): Promise<void> {
   const { browser } = await context.signedIn()
   await visitPage(context, browser)
   if (context.arrived('me').length === 0) throw new NotApplicable('the client does not ask for the name of the visitor')
 }
 
-/** Signs in and opens the page while each call for the name gets the fault. */
+/** Signs a visitor in and opens the page behind the login. Each call for the name gets the fault. */
 async function signInUnder(context: CheckContext, fault: string, options: Record<string, unknown> = {}) {
   const { browser, callback } = await beginLogin(context)
   await context.order(fault, { times: 'always', options })
@@ -49,10 +50,10 @@ async function signInUnder(context: CheckContext, fault: string, options: Record
 export const name: CheckDefinition[] = [
   {
     id: 'name-failures',
-    title: 'When the call for the name fails, or its answer has no name, each page is answered',
+    title: 'If the call for the name fails, or its answer has no name, no page is an error',
     rule: 'UP-06',
-    why: 'The name is only for display. A visitor who gets an error page cannot use the client, although everything else works.',
-    fix: 'Catch every failure of this call, check the type of each member, and continue without the name.',
+    why: 'The name is only for display. If the visitor gets an error page because of the name, the visitor cannot use the client, although everything else works.',
+    fix: 'Catch every failure of this call, check the type of each field, and continue without the name.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -68,21 +69,21 @@ export const name: CheckDefinition[] = [
   },
   {
     id: 'name-failures-login',
-    title: 'When the call for the name fails, or its answer has no name, the visitor is signed in',
+    title: 'If the call for the name fails, or its answer has no name, the visitor is signed in anyway',
     rule: 'name-is-optional',
     why: 'The client needs the token for the API, but the name is only for display.',
-    fix: 'Catch every failure of this call, check the type of each member, and continue the login without the name.',
+    fix: 'Catch every failure of this call, check the type of each field, and continue the login without the name.',
     needs,
     longestMs: 90_000,
     async run(context) {
       await needsName(context)
-      // A client may read a 401 as the end of the token.
+      // Leaves out me-401, because a client may take a 401 as a sign that the token is no longer valid.
       for (const [fault, options] of failures.filter(([fault]) => fault !== 'me-401').filter((_, at) => at % 2 === 0)) {
         const { page, steps } = await signInUnder(context, fault, options)
         const isCalled = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
         expect(
           isCalled,
-          `With ${describeFault(fault, options)} the page behind the login makes no call of the API. The visit ends with ${describePage(page)}.`,
+          `With ${describeFault(fault, options)} the page behind the login makes no API call. The visit ends with ${describePage(page)}.`,
           page,
           ...steps,
         )
@@ -91,9 +92,9 @@ export const name: CheckDefinition[] = [
   },
   {
     id: 'name-failure-keeps-session',
-    title: 'When the call for the name fails for a visitor who is signed in, the session continues',
+    title: 'If the call for the name fails for a visitor who is signed in, the session continues',
     rule: 'UP-06',
-    why: 'The failed call says nothing about who is signed in. If the session ends, the visitor has to sign in again without a reason.',
+    why: 'The failed call does not mean that the session is invalid. If the session ends, the visitor has to sign in again without a reason.',
     fix: 'Show the page without the name. Do not end the session.',
     needs,
     async run(context) {
@@ -113,10 +114,10 @@ export const name: CheckDefinition[] = [
   ...(['never', 'drip', 'endless-body'] as const).map(
     (fault): CheckDefinition => ({
       id: `name-${fault}`,
-      title: `When the call for the name ${{ never: 'gets no answer', drip: 'is answered one byte at a time', 'endless-body': 'gets an answer without end' }[fault]}, the visitor gets a page in time`,
+      title: `If the call for the name ${{ never: 'gets no answer', drip: 'gets its answer one byte at a time', 'endless-body': 'gets an answer that never ends' }[fault]}, the visitor still gets a page in time`,
       rule: 'UP-03',
       why: 'Without a deadline, the visitor waits for a name that is only for display.',
-      fix: 'Give the call one deadline from its start to the end of the body, and continue without the name.',
+      fix: 'Set one deadline for the whole call, including the body of its answer. If the deadline passes, continue without the name.',
       needs,
       longestMs: 120_000,
       async run(context) {
@@ -128,9 +129,9 @@ export const name: CheckDefinition[] = [
   ),
   {
     id: 'name-waits',
-    title: 'A visitor who signs in waits one second at most for the name',
+    title: 'At a login, the visitor waits at most one second for the name',
     rule: 'name-once',
-    why: 'The name is only for display, and the visitor waits for each second that the portal needs.',
+    why: 'The name is only for display, but the visitor has to wait while the client waits for it.',
     fix: 'Give the call for the name a deadline of one second.',
     needs,
     async run(context) {
@@ -147,7 +148,7 @@ export const name: CheckDefinition[] = [
         const longer = waitedMs(landed) - fast
         await context.platform.settle(3500)
         if (fault === 'me-late' && !context.arrived('me').some(step => step.fault?.name === fault))
-          throw new Undecided('In this login the client did not ask for the name.')
+          throw new Undecided('The client did not ask for the name during this login.')
         expect(
           longer < 2200,
           `When the portal ${what}, the login took ${(longer / 1000).toFixed(1)} seconds longer.`,
@@ -158,10 +159,11 @@ export const name: CheckDefinition[] = [
   },
   {
     id: 'name-asked-once',
-    title: 'The client asks for the name once at a login, also if the call fails, and not again at a renewal',
+    title:
+      'The client asks for the name only once at a login, even if the call fails, and does not ask again at a renewal',
     rule: 'name-once',
-    why: 'The name is only for display. Each further call makes the visitor wait, and a second call after a failure makes an overload worse.',
-    fix: 'Ask for the name once after the exchange, do not repeat the call, and keep the name with the session. A renewal does not change the name.',
+    why: 'The name is only for display. Each further call makes the visitor wait. If the portal is overloaded, repeated calls make the overload worse.',
+    fix: 'Ask for the name once after the exchange, and do not repeat the call. Keep the name with the session: a renewal does not change it.',
     needs,
     async run(context) {
       await needsName(context)
@@ -189,10 +191,10 @@ export const name: CheckDefinition[] = [
   ...[302, 307].map(
     (status): CheckDefinition => ({
       id: `name-redirect-${status}`,
-      title: `The client follows no redirect of the call for the name (${status})`,
+      title: `If the portal redirects the call for the name (status ${status}), the client does not follow the redirect`,
       rule: 'UP-02',
       why: 'A client that follows the redirect sends the access token to an address that it has not chosen. Many HTTP libraries follow redirects by default.',
-      fix: 'Switch redirects off for this call, and treat every 3xx as a failure.',
+      fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
       needs,
       async run(context) {
         await needsName(context)
@@ -212,10 +214,10 @@ export const name: CheckDefinition[] = [
     id: 'name-bearer',
     title: 'The call for the name contains the access token in the Authorization header',
     rule: 'bearer-header',
-    why: 'Without the token the portal does not know whose name the client asks for.',
+    why: 'Without the token, the portal does not know which visitor the client asks about.',
     fix: 'Set the header `Authorization: Bearer` with the access token of the visitor.',
     needs,
-    // A call without a token belongs to no visitor.
+    // Runs alone: the suite cannot tell which visitor a call without a token belongs to.
     isAlone: true,
     async run(context) {
       await needsName(context)

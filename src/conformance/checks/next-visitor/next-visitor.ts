@@ -1,4 +1,4 @@
-// The pages that the next person at the same browser sees after a visitor has signed out or a session has ended.
+// Checks what the next person at the same browser sees after a visitor has signed out, or after a session has ended.
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Values } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -13,7 +13,10 @@ import { signOut, signOutFormOf } from '../../steps/sign-out.ts'
 /** A text that no page contains unless a visitor typed it. */
 const typed = 'Typed-by-the-former-visitor-4711'
 
-/** Opens every page that the next person could open. Begins with `landed`, the page after the login, if it is given. */
+/**
+ * Opens every page that the next person could open, and returns the pages. The first is `landed` (the page after the
+ * login), if given.
+ */
 async function lookAround(context: CheckContext, browser: Browser, landed?: Page): Promise<Page[]> {
   const { page, create } = context.settings
   const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
@@ -29,7 +32,10 @@ function expectNothingOf(pages: Page[], what: string, texts: string[]): void {
       expect(!allText(page).includes(text), `${describePage(page)} shows ${what}.`, page)
 }
 
-/** Fails if a page shows who the former visitor was. Nobody else in the run has the same first name. */
+/**
+ * Fails if a page shows who the former visitor was. The first name is a safe sign, because nobody else in the run has
+ * it.
+ */
 function expectNobody(pages: Page[], { email, id, groupId, firstName }: Person): void {
   expectNothingOf(pages, 'the former visitor', [email, id, groupId])
   for (const page of pages)
@@ -40,12 +46,14 @@ function expectNobody(pages: Page[], { email, id, groupId, firstName }: Person):
     )
 }
 
-/** The parts of a navigation that a browser may show or keep. Redirects do not count. */
+/**
+ * All text of the last page of a navigation, including the values of form fields. Answers with redirects do not count.
+ */
 function allText({ body, forms }: Page): string {
   return [body, ...forms.flatMap(({ fields }) => fields.map(([, value]) => value))].join('\n')
 }
 
-/** Another person signs in with the same browser, by the login link of the open page if it has one. */
+/** Signs another person in with the same browser. Uses the login link of the page `from`, if this page has one. */
 async function nextPerson(
   context: CheckContext,
   browser: Browser,
@@ -53,7 +61,7 @@ async function nextPerson(
 ): Promise<{ person: Person; landed: Page }> {
   const person = await context.otherPerson()
   const { login } = context.settings
-  // Uses the login link of the page, because it can contain a return address that shows a draft again.
+  // The login link can contain a return address that leads to a page with the draft.
   const link = from?.links.find(({ url }) => url.startsWith(context.url(login)))
   const start = await context.startLogin(browser, link?.url ?? login)
   const landed = await followCallback(context, browser, await context.authorize(start, person))
@@ -61,7 +69,9 @@ async function nextPerson(
   return { person, landed }
 }
 
-/** Sends the form and does not open the next page, as if the visitor closed the browser at that moment. */
+/**
+ * Sends the form, but does not open the page to which the answer redirects, as if the visitor closed the browser then.
+ */
 async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ page: Page; secrets: string[] }> {
   const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
   const steps = await created(context, open.person)
@@ -74,29 +84,31 @@ async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ 
   return { page, secrets }
 }
 
-/** The form for a new application, and the names of the cookies that the client set at sign-in. */
+/** Signs a visitor in and opens the form for a new application. `names`: the cookies that the client set at sign-in. */
 async function openFormOfSession(context: CheckContext): Promise<{ open: OpenForm; names: string[] }> {
   const { browser, person } = await context.signedIn()
-  // Cookies that the form sets later, such as a draft, are not in this list.
+  // Reads the list before the form opens, so that it contains no cookie of the form, such as a draft.
   const names = ownCookies(context, browser)
   return { open: await openFormIn(context, browser, person, typed), names }
 }
 
-/** Removes these cookies, as a browser does when they expire. Ends the check if the visitor is still signed in. */
+/**
+ * Removes the cookies `names`, as a browser does when they expire. Ends the check if the visitor is still signed in.
+ */
 async function endSession(context: CheckContext, browser: Browser, names: string[]): Promise<void> {
   for (const name of names) browser.cookies.delete(name)
   if (await context.isSignedIn(browser.copy()))
     throw new Undecided('The visitor is still signed in without the cookies that the client set at sign-in.')
 }
 
-/** Signs out with the form of the open page, so that the browser opens no other page before. */
+/** Signs out with the sign-out form of the open page, because another page could already show and delete the secret. */
 async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): Promise<void> {
   const form = signOutFormOf(context, page)
   if (form) await browser.submit(page, form)
   else await signOut(context, browser)
 }
 
-/** The values of the form, with the text of the former visitor in every text field. */
+/** The values of the form, but with the text `typed` in every text field. */
 function typeAll({ form, values }: OpenForm): Values {
   const texts = form.controls.filter(({ type }) => type === 'text' || type === 'textarea')
   return { ...Object.fromEntries(texts.map(({ name }) => [name, typed])), ...values }
@@ -112,7 +124,7 @@ export const nextVisitor: CheckDefinition[] = [
     title:
       'After a visitor has signed out, the next person does not see the secret of an application that the visitor created',
     rule: 'next-visitor',
-    why: 'If the client keeps a secret for the next page, the person who opens this page sees the secret.',
+    why: 'If the client keeps a secret for the next page, whoever opens this page sees the secret.',
     fix: 'Bind a kept secret to the visitor who created the application, and delete it at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
@@ -127,9 +139,9 @@ export const nextVisitor: CheckDefinition[] = [
   {
     id: 'next-visitor-secret-other-login',
     title:
-      'When another person signs in with the same browser, this person does not see the secret of a new application',
+      'A person who signs in with the browser of another visitor does not see the secret of an application that this visitor created',
     rule: 'next-visitor',
-    why: 'Another person may sign in with another tab while the client keeps the secret for the next page.',
+    why: 'Another person may sign in in another tab while the client keeps the secret for the next page.',
     fix: 'Bind a kept secret to the visitor who created the application, and delete it when another person signs in.',
     needs: ['page', 'create'],
     async run(context) {
@@ -141,9 +153,9 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-secret-elsewhere',
-    title: 'A visitor in another browser does not see the secret of a new application',
+    title: 'A visitor in another browser does not see the secret of an application that somebody else created',
     rule: 'next-visitor',
-    why: 'A client that keeps the secret for the next page in the memory of the server can show it to the wrong visitor.',
+    why: 'A client that keeps the secret in the memory of the server can show it to the wrong visitor.',
     fix: 'Bind a kept secret to the visitor who created the application, or show it in the answer to the form.',
     needs: ['page', 'create'],
     async run(context) {
@@ -155,7 +167,7 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-draft',
-    title: 'The client shows text that a visitor typed before the session ended to no other person',
+    title: 'If a visitor sends a form after the session has ended, no other person sees the typed text',
     rule: 'next-visitor',
     why: 'If the client keeps a draft for the next login, the next person who signs in sees the draft.',
     fix: 'Bind a draft to the visitor who typed it, and delete it when somebody else signs in.',
@@ -165,7 +177,8 @@ export const nextVisitor: CheckDefinition[] = [
       await endSession(context, open.browser, names)
       const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
       const page = await open.browser.submit(open.page, open.form, { ...open.values }, undefined, stop)
-      // In another browser, only a draft in the memory of the server can appear.
+      // Another browser has no cookie of the draft, so it can show the draft only if the server keeps drafts in its
+      // memory.
       const other = await context.signedIn({ person: await context.otherPerson() })
       expectNothingOf(await lookAround(context, other.browser), 'what another visitor has typed', [typed])
       const { landed } = await nextPerson(context, open.browser, page)
@@ -185,7 +198,7 @@ export const nextVisitor: CheckDefinition[] = [
       await endSession(context, open.browser, names)
       const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
       await open.browser.submit(open.page, open.form, { ...open.values }, undefined, stop)
-      // Restores the session cookies, as if the visitor signed in again, and signs out without opening the form.
+      // Restores the session cookies, as if the visitor signed in again. Then signs out without opening the form again.
       for (const cookie of kept.cookies.list(context.url('/')))
         if (names.includes(cookie.name))
           open.browser.cookies.set(
@@ -199,13 +212,13 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-refused-form',
-    title: 'Text that a visitor typed into a refused form is not in the form of another visitor',
+    title: 'If the API refuses a form, no other visitor sees the text that was typed into the form',
     rule: 'next-visitor',
-    why: 'If a client keeps a refused form without storing who sent it, the next visitor sees this form, in any browser.',
-    fix: 'Answer a refused form with the filled form, and keep no part of it at the server.',
+    why: 'If a client keeps a refused form but does not store who sent it, the next visitor sees this form, in any browser.',
+    fix: 'Answer a refused form with a page that contains the filled form, and keep no part of the form at the server.',
     needs: ['page', 'create'],
     async run(context) {
-      // Clients often have separate code for each kind of refusal.
+      // Clients often have separate code for each status of a refusal.
       for (const fault of ['create-422', 'create-403', 'create-500', 'create-503']) {
         const open = await openCreateForm(context, typed)
         await context.order(fault, { times: 1 })
@@ -228,10 +241,10 @@ export const nextVisitor: CheckDefinition[] = [
   ).map(
     ([id, what, change]): CheckDefinition => ({
       id: `next-visitor-${id}`,
-      title: `Text from a form that the client refused ${what} is not in the form of another visitor`,
+      title: `If the client refuses a form ${what}, no other visitor sees the text that was typed into the form`,
       rule: 'next-visitor',
-      why: 'Many clients check some fields themselves, before they call the API. The code for this refusal can keep the form at the server even if the code for refusals of the API does not.',
-      fix: 'Answer a refused form with the filled form, and keep no part of it at the server.',
+      why: 'Many clients check some fields themselves, before they call the API. Their own refusal and a refusal by the API often have separate code, and each of them can keep the form at the server.',
+      fix: 'Answer a refused form with a page that contains the filled form, and keep no part of the form at the server.',
       needs: ['page', 'create'],
       async run(context) {
         const { browser, person } = await context.signedIn()
@@ -248,13 +261,13 @@ export const nextVisitor: CheckDefinition[] = [
   ),
   {
     id: 'next-visitor-session-ended',
-    title: 'When the session has ended, no page shows anything about its visitor',
+    title: 'After the session has ended, no page shows who the visitor was',
     rule: 'next-visitor',
     why: 'A cookie that lives longer than the session shows who was signed in before, for example if it contains a name for a greeting.',
     fix: 'Let every cookie about a visitor expire with the session, and show a name only while there is a session.',
     needs: ['page'],
     async run(context) {
-      // Cookies that do not belong to the session stay, because one of them may contain the name of the visitor.
+      // Removes only the session cookies, because another cookie may contain the name of the visitor.
       const { browser, person, cookies } = await sessionOf(context)
       await lookAround(context, browser)
       await endSession(
@@ -267,7 +280,7 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-signed-out',
-    title: 'After a visitor has signed out, no page shows anything about the visitor',
+    title: 'After a visitor has signed out, no page shows who the visitor was',
     rule: 'next-visitor',
     why: 'A cookie that lives longer than the session shows who was signed in before, for example if it contains a name for a greeting.',
     fix: 'At sign-out delete every cookie that says something about the visitor.',
@@ -283,7 +296,7 @@ export const nextVisitor: CheckDefinition[] = [
     id: 'next-visitor-without-name',
     title: 'If the call for the name fails for the next person, no page shows the name of the former visitor',
     rule: 'next-visitor',
-    why: 'A client that keeps the name in its own cookie shows an old name if a login does not replace or delete this cookie.',
+    why: 'If a client keeps the name in a separate cookie and a login does not replace or delete this cookie, pages show the old name.',
     fix: 'Keep the name together with the session. At each login, replace or delete the earlier name.',
     needs: ['page'],
     async run(context) {
@@ -308,10 +321,10 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-form-no-store',
-    title: 'The client forbids browsers to store a page with a form of the visitor',
+    title: 'The client forbids browsers to store the page with the form for a new application',
     rule: 'PG-11',
     why: 'When the next person presses Back, the browser shows a stored page without asking the client.',
-    fix: 'Send Cache-Control: no-store with every page behind the login, forms included.',
+    fix: 'Send Cache-Control: no-store with every page behind the login, including pages with forms.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context, typed)
@@ -320,7 +333,7 @@ export const nextVisitor: CheckDefinition[] = [
   },
   {
     id: 'next-visitor-refused-no-store',
-    title: 'The client forbids browsers to store a refused form with the typed values',
+    title: 'If the client refuses a form, it forbids browsers to store the page with the typed values',
     rule: 'PG-11',
     why: 'When the next person presses Back, the browser shows a stored page with the typed values.',
     fix: 'Send Cache-Control: no-store with every answer to a form, whatever its status.',

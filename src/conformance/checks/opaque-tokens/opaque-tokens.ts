@@ -1,4 +1,5 @@
-// Access tokens that are not JWTs: a client must send them to the API unchanged, and must not need their content.
+// Checks with access tokens that are not JWTs. A client must send these tokens to the API unchanged, and must not need
+// their content.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
@@ -11,33 +12,33 @@ const forms: [id: string, what: string, fault: string][] = [
   ['dotted', 'three random texts with dots between them', 'exchange-dotted-access-token'],
 ]
 
-/** Signs in a visitor whose access token has the format of this fault. */
+/** Signs a visitor in. The fault gives the visitor an access token of another format. */
 async function signInWith(context: CheckContext, fault: string) {
   const { browser, callback } = await beginLogin(context)
   await context.order(fault)
   const page = await followCallback(context, browser, callback)
   if (!(await context.codeExchanges()).some(({ fault }) => fault))
-    throw new Undecided('The portal did not use the ordered token in its answer.')
+    throw new Undecided('The portal answered without the ordered access token.')
   return { browser, page }
 }
 
 export const opaqueTokens: CheckDefinition[] = forms.flatMap(([id, what, fault]): CheckDefinition[] => [
   {
     id: `opaque-token-${id}`,
-    title: `A login works with an access token that is ${what}`,
+    title: `If the access token is ${what}, visitors can sign in`,
     rule: 'token-is-opaque',
-    why: 'The portal and the API define the format of tokens, and may change it without telling clients.',
-    fix: 'Send the token unchanged. If you read the id of the visitor from the token, continue without the id when the token does not contain it.',
+    why: 'The portal and the API decide on the format of tokens, and may change the format without telling clients.',
+    fix: 'Send the token unchanged. If you read the id of the visitor from the token, and the token contains no id, continue without the id.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await signInWith(context, fault)
-      expectServed(page, `The callback ends with ${describePage(page)}.`)
+      expectServed(page, `The login ended with ${describePage(page)}.`)
       const visit = await visitPage(context, browser)
       const isCalled = visit.steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
       if (!isCalled) await context.signedIn()
       expect(
         isCalled,
-        `After the login the page is answered with ${describePage(visit.page)}.`,
+        `After the login, the page behind the login made no API call. The visit ended with ${describePage(visit.page)}.`,
         page,
         visit.page,
         ...visit.steps,
@@ -46,10 +47,10 @@ export const opaqueTokens: CheckDefinition[] = forms.flatMap(([id, what, fault])
   },
   {
     id: `opaque-token-${id}-no-crash`,
-    title: `With an access token that is ${what}, neither the callback nor the next page fails with status 500`,
+    title: `If the access token is ${what}, the client does not answer the callback or the next page with status 500`,
     rule: 'UP-06',
-    why: 'A client that needs another kind of token must say so on a page. Status 500 means an unexpected error.',
-    fix: 'Catch the failure when you read the token. Then continue without its content, or refuse the login with a page.',
+    why: 'If a client cannot use such a token, it must say so on a page. Status 500 means an unexpected error.',
+    fix: 'Catch the error when you read the token. Then continue without the content of the token, or refuse the login with a page.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await signInWith(context, fault)
@@ -60,9 +61,9 @@ export const opaqueTokens: CheckDefinition[] = forms.flatMap(([id, what, fault])
   },
   {
     id: `opaque-token-${id}-create`,
-    title: `With an access token that is ${what} an application can be created`,
+    title: `If the access token is ${what}, visitors can create applications`,
     rule: 'token-is-opaque',
-    why: 'Clients often bind forms to the id of the visitor, but a token that is not a JWT does not contain it.',
+    why: 'Clients often bind forms to the id of the visitor, but a token that is not a JWT does not contain this id.',
     fix: 'If a token contains no id, bind forms to the session, or to a random id made at the login.',
     needs: ['page', 'create'],
     async run(context) {
@@ -72,7 +73,7 @@ export const opaqueTokens: CheckDefinition[] = forms.flatMap(([id, what, fault])
       const page = await browser.submit(open.page, open.form, open.values)
       if ((await created(context, person)).length === 1) return
       await context.signedIn()
-      expect(false, `Nothing was created; the form was answered with ${describePage(page)}.`, page)
+      expect(false, `The API created nothing, and the client answered the form with ${describePage(page)}.`, page)
     },
   },
 ])

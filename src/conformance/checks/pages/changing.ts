@@ -1,4 +1,5 @@
-// Pages about one application: the form for changes, and every form and link that could change or remove the application.
+// Checks on the pages about one application: the form that changes it, and every other form and link that could change
+// or remove it.
 import type { Form } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -24,10 +25,10 @@ const needs: Check['needs'] = ['page']
 /** A text that ends an attribute in double or single quotes, a textarea or an option, and then adds an element. */
 const markup = `Marker" onmouseover="conformance()" ' onmouseover='conformance()' ></textarea></option><img src=x onerror=conformance()>`
 
-/** The number of addresses that the check of links opens at most. */
+/** The check `links-change-nothing` opens at most this number of addresses. */
 const mostAddresses = 30
 
-/** Ids that name another path of the API if the client does not encode them. */
+/** Ids that lead to another path of the API if the client does not encode them. */
 const hostileIds = (id: string) => [
   `${id}%2FrefreshSecret%3F`,
   `${id}%3Fx=1`,
@@ -38,8 +39,8 @@ const hostileIds = (id: string) => [
 const allowedPaths = /^\/apps\/v1(\/(?!\.\.?($|\/))[^/?#]+(\/\w+)?)?$/
 
 /**
- * Opens the form for changes in two tabs, and sends both forms. Returns what the API has after each form, and the last
- * answer.
+ * Sends the same form for changes in two tabs, with two names. Returns both names, the answer to the second form, and
+ * the name that the API has then.
  */
 async function saveTwice(context: CheckContext) {
   const application = await openWithApplication(context)
@@ -62,9 +63,9 @@ async function saveTwice(context: CheckContext) {
 export const changing: CheckDefinition[] = [
   {
     id: 'edit-escapes',
-    title: 'The form for changing an application escapes quotes and markup in the values',
+    title: 'The form that changes an application escapes quotes and markup in its values',
     rule: 'PG-07',
-    why: "Other members of the visitor's group can write these values, and a quote ends an attribute.",
+    why: "Other members of the visitor's group can write these values. Without escaping, a quote in a value ends an HTML attribute.",
     fix: 'Escape <, >, & and both quotes in every value, or let the template escape them.',
     needs,
     async run(context) {
@@ -76,10 +77,11 @@ export const changing: CheckDefinition[] = [
   },
   {
     id: 'edit-overtaken',
-    title: 'A form for changes does not overwrite a change that was made after the form was opened',
+    title:
+      'If an application was changed after a visitor opened the form for changes, sending the form does not overwrite that change',
     rule: 'edit-overtaken',
-    why: 'If two people or two tabs edit the same application, the later form overwrites the changes of the earlier form, and nobody notices.',
-    fix: 'Keep the ETag of the values that the form shows, send it as If-Match, and show the form again after a 412.',
+    why: 'If two people or two tabs edit the same application, the later form can overwrite the changes of the earlier form, and nobody notices.',
+    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412.',
     needs,
     async run(context) {
       const { answer, stored, first } = await saveTwice(context)
@@ -89,10 +91,10 @@ export const changing: CheckDefinition[] = [
   },
   {
     id: 'edit-overtaken-kept',
-    title: 'When somebody else has changed the application, the client shows what the visitor typed',
+    title: 'If the client refuses a form because the application has changed, it shows the text that the visitor typed',
     rule: 'form-kept',
-    why: 'The visitor has to decide between both versions, and cannot do so if the typed text is lost.',
-    fix: 'Answer with the form again, with the typed values and the values that the API has now.',
+    why: 'The visitor has to choose between the two versions, and cannot do so if the typed text is lost.',
+    fix: 'Show the form again, with the typed values and the values that the API has now.',
     needs,
     async run(context) {
       const { answer, stored, first, second } = await saveTwice(context)
@@ -101,17 +103,17 @@ export const changing: CheckDefinition[] = [
       const kept = [answer.body, ...answer.forms.flatMap(({ fields }) => fields.map(([, value]) => value))]
       expect(
         kept.some(text => text.includes(second)),
-        'The page does not contain what was typed.',
+        'The page does not contain the text that the visitor typed.',
         answer,
       )
     },
   },
   {
     id: 'forms-forged',
-    title: 'No form about an application works when another site sends it',
+    title: 'If another site sends a form about an application, the client does not carry it out',
     rule: 'PG-01',
     why: 'Any website can send such a form with the cookies of the visitor, and then change or remove applications or make new secrets.',
-    fix: 'Check the origin of every POST at one place before all routes, and not only for the form that creates an application.',
+    fix: 'Check the origin of every POST in one function before all routes, and not only for the form that creates an application.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -139,22 +141,23 @@ export const changing: CheckDefinition[] = [
           }
         if (await worksFromItsPage(context, application, found)) works++
       }
-      // If a form does nothing even from its own page, a refusal of the forged form proves nothing.
-      if (works === 0) throw new Undecided('No form about an application changes anything, not even from its own page.')
+      // If a form does nothing even when its own page sends it, the refusal of the forged form proves nothing.
+      if (works === 0)
+        throw new Undecided('No form about an application changes anything, not even if its own page sends it.')
     },
   },
   {
     id: 'links-change-nothing',
-    title: 'A GET request of a link or of the address of a form changes nothing',
+    title: 'A GET request to the address of a link or form changes nothing',
     rule: 'PG-04',
-    why: 'Browsers, extensions and programs that check links open links without a click, and another site can open a link with an image.',
-    fix: 'Answer GET with a page that asks the visitor, and change or remove only for a POST.',
+    why: 'Browsers, extensions and link checkers open links without a click. Another site can open a link by using its address for an image.',
+    fix: 'Answer GET with a page that asks the visitor for confirmation. Change or remove an application only for a POST.',
     needs,
     longestMs: 90_000,
     async run(context) {
       const application = await openWithApplication(context)
       const { browser, person, id } = application
-      // Counts from here, because openPagesAbout already sends GET requests to the addresses of links.
+      // Counts changes from here, because openPagesAbout already sends GET requests to the addresses of links.
       const before = context.arrived('api')
       const expectNoChange = async (address: string) => {
         const changes = await changesSince(context, person, before)
@@ -189,10 +192,10 @@ export const changing: CheckDefinition[] = [
     title:
       'With an id such as ..%2f..%2fidentities in the address of a form, the client calls only the application API',
     rule: 'PG-23',
-    why: 'If the client does not encode the id, the token of the visitor goes to another path, with a method that changes something.',
-    fix: 'Check the form of an id for every method, and encode it as one segment of the path.',
+    why: 'If the client does not encode the id, it sends the token of the visitor to another path, with a method that changes something.',
+    fix: 'For every method, check that an id has the format of an id, and encode the id as one segment of the path.',
     needs,
-    // Runs alone: the sandbox may not know the visitor of such a call, so the check must count the calls of all users.
+    // Runs alone: the sandbox may not know which visitor such a call is for, so the check counts all calls.
     isAlone: true,
     longestMs: 90_000,
     async run(context) {
@@ -211,7 +214,10 @@ export const changing: CheckDefinition[] = [
   },
 ]
 
-/** Sends the form with this id in its address. Fails if the client calls a path that does not belong to applications. */
+/**
+ * Sends the form to its address with the id replaced by `hostile`. Fails if the client calls another path than those of
+ * applications.
+ */
 async function expectOwnPaths(
   context: CheckContext,
   { browser, person, id }: OwnApplication,
@@ -236,7 +242,10 @@ function isAllowed(url: string, userId: string): boolean {
   return allowedPaths.test(url) || url === '/api/me' || url.startsWith(`/identities/v1/${userId}/links`)
 }
 
-/** The form, with the hidden fields of the attacker's own application in place of its own hidden fields. */
+/**
+ * The form as an attacker can send it: without its hidden fields, and with the hidden fields of the attacker's own
+ * form.
+ */
 function forgeriesOf(form: Form, attackers: Form | undefined): Form[] {
   const hidden = new Set(form.controls.filter(({ type }) => type === 'hidden').map(({ name }) => name))
   const bare = { ...form, fields: form.fields.filter(([name]) => !hidden.has(name)) }
@@ -244,8 +253,8 @@ function forgeriesOf(form: Form, attackers: Form | undefined): Form[] {
 }
 
 /**
- * Headers that browsers send with a form of another site, or of another port of the same host. The last entries have no
- * Sec-Fetch headers: browsers that are too old for these headers send only Origin, and the oldest send neither.
+ * The headers that browsers send if the form is on another site, or on another port of the same host. Old browsers send
+ * Origin but no Sec-Fetch headers, and the oldest browsers send neither.
  */
 function foreignHeaders({ settings }: CheckContext): Record<string, string>[] {
   const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
