@@ -9,7 +9,7 @@ import { requestAtTrap } from '../../steps/redirect-trap.ts'
 import { endToken } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
-/** How long a check waits until the restarted client begins a login while the metadata has a fault. */
+/** How long a check waits until the restarted client answers again while the metadata has a fault. */
 const startMs = 8000
 
 /** The only parameters of the request that starts a login, and the only fields of an exchange, in the specification. */

@@ -1,4 +1,5 @@
-// Creating an application: only from the client's own form, once, and in the name of the visitor.
+// Checks on the form for a new application. Only the client's own form may create an application, once, and in the name
+// of the visitor.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
@@ -32,7 +33,7 @@ export const creating: CheckDefinition[] = [
       expectWithFix(
         adviceForForm(context, page, calls),
         length === 1,
-        `${length === 0 ? 'Nothing was' : `${length} applications were`} created; the form was answered with ${describePage(page)}.`,
+        `${length === 0 ? 'Nothing was' : `${length} applications were`} created, and the client answered the form with ${describePage(page)}.`,
         page,
         ...calls.slice(-2),
       )
@@ -42,7 +43,7 @@ export const creating: CheckDefinition[] = [
     id: 'create-old-browser',
     title: 'The form creates an application in a browser without Sec-Fetch headers',
     rule: 'own-forms',
-    why: 'Older browsers send only Origin, and so does every browser over plain http. With Referrer-Policy: no-referrer, they send Origin: null.',
+    why: 'Without https, and in older browsers, a form comes with Origin but without Sec-Fetch headers. If the page has Referrer-Policy: no-referrer, the value is Origin: null.',
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address. Give pages with forms Referrer-Policy: same-origin.',
     needs,
     async run(context) {
@@ -67,9 +68,9 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-envelope',
-    title: 'The call that creates an application has context, type and data',
+    title: 'The API call that creates an application has the fields context, type and data',
     rule: 'create-envelope',
-    why: 'The API documents an envelope: the fields context and type, and an object data with the fields of the application. An API may refuse any other body.',
+    why: 'The API documents the body of this call: the fields context and type, and an object data with the fields of the application. An API may refuse any other body.',
     fix: 'Send {context, type, data: {…}} as JSON.',
     needs,
     async run(context) {
@@ -86,10 +87,10 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-once',
-    title: 'The same form, sent twice, creates one application',
+    title: 'If a visitor sends the same form twice, the client creates only one application',
     rule: 'PG-15',
     why: 'Browsers repeat a POST when its connection breaks, and people click twice.',
-    fix: 'Give each form a one-time id, and answer a second request with the same id with the first result.',
+    fix: 'Give each form a one-time id. If a second request has the same id, answer with the result of the first request.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -97,15 +98,15 @@ export const creating: CheckDefinition[] = [
       const again = await open.browser.newTab().submit(open.page, open.form, open.values)
       const steps = await created(context, open.person)
       expect(steps.length === 1, `The client created ${steps.length} applications.`, ...steps)
-      expectServed(again, `The second request was answered with ${describePage(again)}.`)
+      expectServed(again, `The client answered the second request with ${describePage(again)}.`)
     },
   },
   {
     id: 'create-once-at-once',
-    title: 'The same form, sent three times at once, creates one application',
+    title: 'If the same form arrives three times at once, the client creates only one application',
     rule: 'PG-15',
     why: 'A double click sends two requests before the first answer.',
-    fix: 'Let simultaneous requests with the same form id share one call.',
+    fix: 'If requests with the same form id arrive at the same time, make one API call for all of them.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -116,13 +117,13 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-once-after-failure',
-    title: 'A form whose creation had an unclear end, sent again, makes no second creation',
+    title: 'If the API's answer to a form was lost, the client does not call the API again for the same form',
     rule: 'PG-15',
-    why: 'If the answer of the API is lost, the application may have been created. A visitor who goes back and sends the same form again would get a second application.',
-    fix: 'Remember the id of the form also if the call has failed without a clear refusal. Answer a second request with the same id with a page that says to look at the list first.',
+    why: 'If the answer of the API is lost, the API may have created the application anyway. A visitor who goes back and sends the same form again would then get a second application.',
+    fix: 'If the call fails without a clear refusal, remember the id of the form. If a second request has the same id, answer with a page that tells the visitor to look at the list first.',
     needs,
     async run(context) {
-      // A client may take an answer with status 503 for a refusal, so only a lost answer shows the mistake.
+      // Uses a lost answer, because a client may rightly take an answer with status 503 for a refusal.
       const fault = 'create-reset-after'
       const open = await openCreateForm(context)
       const known = new Set(context.arrived('api'))
@@ -141,7 +142,7 @@ export const creating: CheckDefinition[] = [
       await context.platform.settle()
       expect(
         creations().length === 1,
-        `With ${fault}, the API created the application and its answer was lost. The same form made another creation.`,
+        `With the fault ${fault}, the API created the application, but its answer was lost. When the same form was sent again, the client called the API again.`,
         again,
         ...creations(),
       )
@@ -149,9 +150,9 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-reload',
-    title: 'Reloading the page after a creation does not create another application',
+    title: 'If a visitor reloads the page after creating an application, the client does not create another application',
     rule: 'PG-16',
-    why: 'If the client answers the POST with a page, Reload sends the POST again.',
+    why: 'If the client answers the POST with a page, the browser sends the POST again on reload.',
     fix: 'Answer the POST with 303 to another page.',
     needs,
     async run(context) {
@@ -166,8 +167,8 @@ export const creating: CheckDefinition[] = [
     id: 'create-shows-secret',
     title: 'The client shows the secret of a new application',
     rule: 'secret-shown',
-    why: 'The API returns the secret only in the answer to the creation.',
-    fix: 'Show the secret on the page after the creation, and say that the client will not show it again.',
+    why: 'The API returns the secret only once, when the application is created.',
+    fix: 'Show the secret on the page that follows the form, and say that the client will not show it again.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -175,17 +176,17 @@ export const creating: CheckDefinition[] = [
       const secret = secretOf(await created(context, open.person))
       expect(
         page.trail.some(one => bodyOf(one).includes(secret)),
-        'No page after the creation shows the secret.',
+        'The client created the application, but showed the secret on no page.',
         page,
       )
     },
   },
   {
     id: 'create-secret-once',
-    title: 'A later visit does not show the secret of a new application again',
+    title: 'A page shows the secret of a new application only once',
     rule: 'secret-shown',
-    why: 'If a page shows the secret again, everybody who uses the browser later can read it.',
-    fix: 'Delete the kept secret with the answer that shows it.',
+    why: 'If the page shows the secret at every visit, everybody who uses the browser later can read the secret.',
+    fix: 'Delete the kept secret when you send the page that shows it.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -193,7 +194,7 @@ export const creating: CheckDefinition[] = [
       const secret = secretOf(await created(context, open.person))
       if (!page.body.includes(secret))
         throw new NotApplicable(
-          'the page after the creation does not show the secret, which create-shows-secret reports',
+          'the page that follows the form does not show the secret, which create-shows-secret reports',
         )
       for (let visit = 0; visit < 2; visit++) {
         const later = await open.browser.newTab().visit(page.url)
@@ -203,20 +204,21 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-secret-head',
-    title: 'A HEAD request does not take away the secret of a new application, which the next page shows once',
+    title: 'If a HEAD request comes first, the page that shows the secret of a new application still shows it',
     rule: 'head-as-get',
-    why: 'Link checkers and browser extensions send HEAD requests. After such a request, the visitor never sees the secret.',
-    fix: 'Answer HEAD on pages for visitors with 405, or do nothing for HEAD that a visit of the page would change.',
+    why: 'Link checkers and browser extensions send HEAD requests. If such a request deletes the kept secret, the visitor never sees it.',
+    fix: 'Answer HEAD requests for pages of visitors with 405. Or make sure that a HEAD request changes nothing, and deletes no kept secret.',
     needs,
     async run(context) {
       const createAndOpen = async (hasHead: boolean) => {
-        // The client may take a second form with equal values for a repetition of the first.
+        // Uses two names, because the client may take a second form with equal values for a repetition of the first
+        // form.
         const name = `Created ${hasHead ? 'before HEAD' : 'without HEAD'}`
         const { browser, person, form, values } = await openCreateForm(context, name)
         const fields = filledFields(form, values)
         const { answer, location } = await sendForm(context, browser, { ...form, fields }, ownForm(context))
         const [step] = (await created(context, person)).slice(-1)
-        if (!step || location === undefined) throw new NotApplicable('the form leads to no other page')
+        if (!step || location === undefined) throw new NotApplicable('the client does not answer the form with a redirect')
         const there = new URL(location, form.action).href
         for (const line of setCookiesOf(answer)) browser.cookies.set(context.settings.client, line)
         if (hasHead) {
@@ -248,10 +250,10 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-no-session',
-    title: 'A form that arrives after the session has ended creates nothing and offers to sign in',
+    title: 'If a form arrives after the session has ended, the client creates nothing and offers to sign in',
     rule: 'PG-14',
     why: 'Without a session the client cannot create the application, and the visitor must see why.',
-    fix: 'Check the session before the form, and offer to sign in.',
+    fix: 'Check the session before you read the form. Without a session, offer to sign in.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -268,9 +270,9 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-no-session-says-so',
-    title: 'After a form that arrived without a session, the visitor sees the typed text again or a message',
+    title: 'If a form arrives without a session, the visitor sees the typed text again, or a message',
     rule: 'PG-14',
-    why: 'If the client only redirects to the login, the visitor believes that the application was created, and the typed text is lost.',
+    why: 'If the client only redirects to the login, the visitor believes that the application was created. The typed text is also lost.',
     fix: 'Show the filled form with a message and a link to the login. Or keep the form until the visitor has signed in, and then show it again.',
     needs,
     async run(context) {
@@ -281,11 +283,11 @@ export const creating: CheckDefinition[] = [
       expectServed(page, `The form was answered with ${describePage(page)}.`)
       if ((await created(context, open.person)).length > 0)
         throw new NotApplicable('the form created an application, which create-no-session reports')
-      // A page with a text of its own, and not the page that follows a login, tells the visitor about the end of the session.
+      // Without a visit to the portal, the answer itself must tell the visitor that the form was not carried out.
       const isThroughPortal = page.trail.some(({ request }) => request.url.startsWith(context.platform.portalUrl))
       if (!isThroughPortal) {
         const isSilent = page.status < 400 && !page.body.includes(typed) && (await isOrdinary(context, page))
-        expect(!isSilent, `The form was answered with ${describePage(page)}, which says nothing about it.`, page)
+        expect(!isSilent, `The form was answered with ${describePage(page)}, which says nothing about the form.`, page)
         return
       }
       if (page.url.startsWith(context.platform.portalUrl))
@@ -296,7 +298,7 @@ export const creating: CheckDefinition[] = [
       )
       expect(
         hasForm || !(await isOrdinary(context, page, open.browser)),
-        `The form led through the login to ${describePage(page)}. This page says nothing about the form, and the typed text is lost.`,
+        `After the form, the client signed the visitor in and showed ${describePage(page)}. This page says nothing about the form, and the typed text is lost.`,
         page,
       )
     },
@@ -305,8 +307,8 @@ export const creating: CheckDefinition[] = [
     id: 'create-by-get',
     title: 'A GET request creates no application, whatever its query contains',
     rule: 'PG-04',
-    why: 'A link or an image on another site can send a GET request with the cookies of the visitor, and so create an application.',
-    fix: 'Create, change and delete only for a POST.',
+    why: 'A link or an image on another site can send a GET request with the cookies of the visitor. This request could create an application.',
+    fix: 'Create, change and delete applications only for a POST.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -320,10 +322,10 @@ export const creating: CheckDefinition[] = [
   ...(['cross-site', 'same-site'] as const).map(
     (site): CheckDefinition => ({
       id: `create-${site}`,
-      title: `A form ${site === 'cross-site' ? 'of another site' : 'of another port of the same host'} creates nothing in the visitor's name`,
+      title: `If ${site === 'cross-site' ? 'another site' : 'a page on another port of the same host'} sends the form, the client creates nothing in the visitor's name`,
       rule: 'PG-01',
-      why: `${site === 'cross-site' ? 'Any website can send a form with the cookies of the visitor' : 'SameSite does not stop forms of other ports and subdomains'}.`,
-      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not that of the client. Or require a token that only the client's own page contains.",
+      why: `${site === 'cross-site' ? 'Any website can send a form with the cookies of the visitor' : 'SameSite cookies are also sent with forms from other ports and subdomains'}.`,
+      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's own. Or require a token that only the client's own page contains.",
       needs,
       async run(context) {
         const open = await openCreateForm(context)
@@ -377,8 +379,8 @@ export const creating: CheckDefinition[] = [
           })
         const answer = await send(fields, headers)
         expect((await created(context, open.person)).length === 0, 'The application was created.', answer)
-        // Ends the check unless the same request works from the client's own page. Otherwise the client could have
-        // refused the form for another reason.
+        // Sends the same request from the client's own page. If it fails, too, the client may have refused the forged
+        // form for another reason, and the check ends.
         await send(open.form.fields, {
           origin: context.settings.client,
           'sec-fetch-site': 'same-origin',
@@ -394,11 +396,11 @@ export const creating: CheckDefinition[] = [
     id: 'create-refused',
     title: 'When the API refuses a form, the client shows the form again with the typed values',
     rule: 'form-kept',
-    why: 'A visitor who has to type everything again makes mistakes, or stops. This check only warns, because a simple client that shows the error without the form is still correct.',
-    fix: 'Show the form again with status 422 or 400, with its values and the message of the API next to the field.',
+    why: 'A visitor who has to type everything again makes mistakes, or gives up. This check only warns, because a simple client that shows the error without the form is still correct.',
+    fix: 'Show the form again with status 422 or 400. Keep its values, and show the message of the API next to the wrong field.',
     needs,
     async run(context) {
-      // Contains quotes, because a form that writes a value into an attribute without escaping loses the text after a quote.
+      // Contains quotes: if a form writes a value into an attribute without escaping, the text after a quote is lost.
       const typed = `Typed by "conformance" & 'others' <b>`
       const open = await openCreateForm(context, typed)
       const uri = Object.keys(open.values).find(name => /redirect/i.test(name))!
@@ -409,14 +411,14 @@ export const creating: CheckDefinition[] = [
       expectServed(page, `The form was answered with ${describePage(page)}.`)
       expect((await created(context, open.person)).length === 0, 'The application was created.')
       const kept = page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
-      expect(kept.includes(typed), 'No field of the page contains the text that was typed.', page)
+      expect(kept.includes(typed), 'No field of the page contains the text that the visitor typed.', page)
     },
   },
   {
     id: 'create-other-visitor',
-    title: 'A form that one visitor opened creates no application for another visitor',
+    title: 'If one visitor opened a form and another visitor has signed in since, sending the form creates no application',
     rule: 'form-of-its-visitor',
-    why: 'Another person may have signed in in another tab before the visitor sends the form.',
+    why: 'Another person may sign in in another tab before the visitor sends the form.',
     fix: 'Bind the form to the visitor who opened it.',
     needs,
     async run(context) {
@@ -428,7 +430,7 @@ export const creating: CheckDefinition[] = [
       await tab.visit(callback.href, { from: open.browser.show(`${context.platform.portalUrl}/`, '') })
       if (!(await context.isSignedIn(open.browser, { person: other })))
         throw new Undecided('The second visitor could not sign in.')
-      // Clears the group, because the API would refuse a group of the first visitor.
+      // Replaces the group, because the API would refuse a group of the first visitor.
       const group = Object.keys(open.values).find(name => /group/i.test(name))
       const values = {
         ...open.values,
@@ -446,26 +448,29 @@ export const creating: CheckDefinition[] = [
   },
 ]
 
-/** How to fix a form that creates nothing, depending on the answer. */
+/** How to fix a form that creates no application, depending on the client's answer and its API calls. */
 function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): string {
   const post = calls.findLast(({ request }) => request.method === 'POST')
   if (post && post.response.status >= 400) {
     const fix = post.reason ? ` ${guidanceOf(post.reason).fix}` : ''
-    return `The API refused the call with ${post.response.status}; the evidence shows its answer.${fix}`
+    return `The API refused the call with status ${post.response.status}. The evidence shows its answer.${fix}`
   }
   if (post) return 'Make one call for each form, with the access token of the visitor who is signed in.'
   const sent = page.trail[0]
   if (sent?.request.headers.origin === 'null' && page.status === 403)
     return 'Browsers send Origin: null from a page with Referrer-Policy: no-referrer. Use same-origin on pages with forms.'
   if (page.stoppedAt !== undefined || page.url.startsWith(context.platform.portalUrl))
-    return 'The client redirected the form to the login. Read the session from the cookies of this request (see the evidence).'
+    return 'The client answered the form with a redirect to the login. Read the session from the cookies of this request (see the evidence).'
   if (page.status >= 500) return 'The client itself failed. Its output shows the error.'
   if (page.status >= 400)
-    return `The client refused its own form with status ${page.status}. Compare its checks (Origin, Sec-Fetch-Site, a hidden token, the fields) with the request in the evidence.`
+    return `The client refused its own form with status ${page.status}. See the request in the evidence, and find out which check of the client refused it: Origin, Sec-Fetch-Site, a hidden token, or the fields.`
   return 'The client accepted the form, but did not call POST /apps/v1. Make this call before you answer the form.'
 }
 
-/** Whether the page has the same text as when it is opened again, so that it contains no message about an earlier request. */
+/**
+ * Whether the page has the same text if it is opened again. If so, the page contained no message about the earlier
+ * request.
+ */
 async function isOrdinary(context: CheckContext, page: Page, browser = context.browser()): Promise<boolean> {
   const again = await browser.newTab().visit(page.url, { stopAt: url => url.origin === context.platform.portalUrl })
   return shownText(again).trim() === shownText(page).trim()

@@ -1,4 +1,5 @@
-// The security headers of answers that refuse a request. Many clients set them only where a page is rendered.
+// Checks on the security headers of answers that refuse a request. Many clients set these headers only when they render
+// a page.
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -16,7 +17,7 @@ interface Answer {
 
 type Read = (name: string) => string | undefined
 
-/** Each header, with a function that says whether an answer has it. */
+/** The security headers that these checks know. Each function says whether an answer has the header. */
 const headers: Record<string, (read: Read) => boolean> = {
   nosniff: read => /nosniff/i.test(read('x-content-type-options') ?? ''),
   policy: read => read('content-security-policy') !== undefined,
@@ -29,7 +30,10 @@ const ofAnswer =
   (name: string) =>
     headerOf(exchange, name)
 
-/** Answers of 400 and above: to GET and POST, by the client itself, and after failures of the platform. */
+/**
+ * Collects answers with a status of 400 or above: answers to GET and to POST, from the client itself and after failures
+ * of the platform.
+ */
 async function collect(context: CheckContext): Promise<{ page: Page; answers: Answer[] }> {
   const { settings } = context
   const { browser, person } = await context.signedIn()
@@ -52,7 +56,10 @@ async function collect(context: CheckContext): Promise<{ page: Page; answers: An
 
 type Add = (what: string, exchange: Exchange) => void
 
-/** Forms that the client refuses: of another site, and of a type that no form has. */
+/**
+ * Adds the answers to forms that the client must refuse: forms from another site, and bodies with a content type that
+ * no form has.
+ */
 async function addForms(context: CheckContext, browser: Browser, add: Add): Promise<void> {
   const { create, page } = context.settings
   for (const path of new Set([create, page].filter(path => path !== ''))) {
@@ -64,7 +71,7 @@ async function addForms(context: CheckContext, browser: Browser, add: Add): Prom
   }
 }
 
-/** The form for a new application, refused because of its values. */
+/** Adds the answer to a form for a new application that is refused because of a wrong value. */
 async function addRefusedForm(
   context: CheckContext,
   browser: Browser,
@@ -82,8 +89,8 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
     id: 'error-headers',
     title: 'An answer with a status of 400 or above has security headers if the pages have them',
     rule: 'PG-09',
-    why: 'An error page shows values of the request, and often comes from other code than the normal pages.',
-    fix: 'Set the headers at one place that every answer passes, before the routes and the error handler.',
+    why: 'An error page often shows values of the request, and is often made by other code than the normal pages.',
+    fix: 'Set the headers in one function that runs for every answer, before the routes and the error handler.',
     names: ['nosniff', 'policy', 'frame'],
   },
   {
@@ -98,7 +105,7 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
     id: 'error-nosniff',
     title: 'An answer with a status of 400 or above has X-Content-Type-Options: nosniff if the pages have it',
     rule: 'nosniff',
-    why: 'Browsers must not guess the type of an answer that repeats values of the request.',
+    why: 'The answer can repeat values of the request, so browsers must not guess its type.',
     fix: 'Send X-Content-Type-Options: nosniff with every answer, whatever its status.',
     names: ['nosniff'],
   },
@@ -106,7 +113,7 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
     id: 'error-content-security-policy',
     title: 'An error page has a Content-Security-Policy if the pages have one',
     rule: 'content-security-policy',
-    why: 'Error pages show values of the request, so they need the policy most.',
+    why: 'Error pages often show values of the request, so they need the policy more than other pages.',
     fix: 'Send the Content-Security-Policy with every page, whatever its status.',
     names: ['policy'],
   },
@@ -114,7 +121,10 @@ const rows: { id: string; title: string; rule: RuleId; why: string; fix: string;
 
 const needs: Check['needs'] = ['page']
 
-/** A check fails if a page has one of the headers of this check, and an error answer has none of them. */
+/**
+ * Each check looks at the headers in `names`. If the page behind the login has some of them, each error answer must
+ * have at least one of these.
+ */
 export const errorHeaders: CheckDefinition[] = rows.map(
   ({ names, ...definition }): CheckDefinition => ({
     ...definition,
@@ -124,12 +134,16 @@ export const errorHeaders: CheckDefinition[] = rows.map(
       const ofPages = names.filter(name => headers[name]!(ofPage(page)))
       if (ofPages.length === 0) throw new NotApplicable('the page behind the login does not have the header either')
       for (const answer of answers) {
-        // Only a page with content can be shown in a frame or needs a policy.
+        // Only an HTML page with content can be shown in a frame or needs a policy.
         const isPage = /html/i.test(headerOf(answer.exchange, 'content-type') ?? '') && bodyOf(answer.exchange) !== ''
         if (!isPage && !names.includes('nosniff')) continue
         const has = ofPages.some(name => headers[name]!(ofAnswer(answer)))
         const status = statusOf(answer.exchange)
-        expect(has, `The answer to ${answer.what} (${status}) lacks headers that the pages have.`, answer.exchange)
+        expect(
+          has,
+          `The answer to ${answer.what} (status ${status}) lacks headers that the page behind the login has.`,
+          answer.exchange,
+        )
       }
     },
   }),

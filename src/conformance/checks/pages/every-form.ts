@@ -1,5 +1,5 @@
-// Every form of the client: without a session, sent twice, from an old browser, for another visitor, and with values at
-// the limits of the API.
+// Checks that send every form of the client: without a session, twice, from an old browser, as another visitor, and
+// with values at the limits of the API.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
@@ -27,7 +27,9 @@ const needs: Check['needs'] = ['page']
 const createNeeds: Check['needs'] = ['create', 'page']
 const isDone = (step: LabStep) => isWrite(step) && step.response.status < 400
 
-/** The fields of an application that somebody else may change, with other values. */
+/**
+ * The values that somebody else gives to the fields of an application while a visitor has the form for changes open.
+ */
 const otherValues: Record<string, string> = {
   description: 'Changed by somebody else',
   webPageUrl: 'https://somebody-else.example/',
@@ -36,7 +38,7 @@ const otherValues: Record<string, string> = {
   scopes: 'somebody-else',
 }
 
-/** The redirect URI by which openEditForm finds the form. */
+/** openEditForm recognizes the form for changes by this redirect URI. */
 const ownRedirectUri = 'https://made.example/callback'
 
 async function changeAtApi(context: CheckContext, { person, id }: OwnApplication, field: string, value: string) {
@@ -55,7 +57,7 @@ async function readField(context: CheckContext, { person, id }: OwnApplication, 
   return { ...data, ...client }[field]
 }
 
-/** Values at the limits of the API, by the name of the field. */
+/** The longest values that the API accepts, by the name of the field. */
 const atLimits: Record<string, string> = {
   name: `${'n'.repeat(199)}z`,
   description: `${'d'.repeat(1999)}z`,
@@ -64,7 +66,7 @@ const atLimits: Record<string, string> = {
   privacyPolicyUrl: `https://limit.example/${'p'.repeat(2048 - 22)}`,
 }
 
-/** Values of the longest allowed length in characters, which are longer in bytes and in UTF-16. */
+/** Values with as many characters as the API accepts. They have more bytes and more UTF-16 units than characters. */
 const wideAtLimits: Record<string, string> = {
   name: `${'👍'.repeat(199)}z`,
   description: `${'日'.repeat(500)}${'👍'.repeat(500)}${'d'.repeat(999)}z`,
@@ -75,7 +77,7 @@ const tooLong: Record<string, string> = Object.fromEntries(
   Object.entries(atLimits).map(([name, value]) => [name, `${value.slice(0, -1)}yz`]),
 )
 
-/** Texts that a client changes if it encodes, decodes or cuts a value on its way to the API. */
+/** Texts that change if the client wrongly encodes, decodes or shortens a value before it calls the API. */
 const ordinary: Record<string, string> = {
   name: `Überblick & "Karte" <1> 'a' 100% + 日本 👍 \\`,
   description: `One & two; "three" <four> 'five' 100%25 + %20 日本 👍 &amp; \\n`,
@@ -86,13 +88,13 @@ const ordinary: Record<string, string> = {
   defaultScopes: 'typed-scope',
 }
 
-/** The values for the fields of the form whose names are those of the API. */
+/** The values for those fields of the form that have the same name as in the API. */
 function valuesFor({ controls }: Form, wanted: Record<string, string>): Record<string, string> {
   const names = controls.filter(({ type, choices }) => !choices && type !== 'hidden').map(({ name }) => name)
   return Object.fromEntries(Object.entries(wanted).filter(([name]) => names.includes(name)))
 }
 
-/** Sends the form for a new application with these values. Fails if the API gets another value for one of them. */
+/** Sends the form for a new application with these values. Fails if the API gets another value in one of the fields. */
 async function expectValues(context: CheckContext, wanted: Record<string, string>, refused: string): Promise<void> {
   const open = await openCreateForm(context)
   const values = valuesFor(open.form, wanted)
@@ -118,10 +120,10 @@ async function expectValues(context: CheckContext, wanted: Record<string, string
 const short = (text: string) =>
   JSON.stringify(text.length > 90 ? `${text.slice(0, 80)}… (${text.length} characters)` : text)
 
-/** The path of the form, without the id of an application. */
+/** The path to which the form is sent, with … in place of the id of an application. */
 const pathOf = ({ action }: Form) => new URL(action).pathname.replaceAll(/[\w-]{30,}/g, '…')
 
-/** Another person signs in with the same browser, in another tab. */
+/** Signs another person in with the same browser, in another tab. */
 async function signInOther(context: CheckContext, browser: Browser) {
   const other = await context.otherPerson()
   const tab = browser.newTab()
@@ -131,17 +133,18 @@ async function signInOther(context: CheckContext, browser: Browser) {
   return other
 }
 
-/** Requests with which another site could reach the address of a form without a POST. */
+/** Methods other than POST with which another site could send a request to the address of a form. */
 const otherMethods = ['PUT', 'DELETE', 'PATCH', 'HEAD', 'GET']
 const overrides = ['post', 'delete', 'put', 'patch']
 
 export const everyForm: CheckDefinition[] = [
   {
     id: 'forms-no-session',
-    title: 'A form about an application that arrives after the session has ended changes nothing and offers to sign in',
+    title:
+      'If a form about an application arrives after the session has ended, the client changes nothing and offers to sign in',
     rule: 'PG-14',
     why: 'Without a session the client cannot change the application, and the visitor must see why.',
-    fix: 'Check the session before every form, and offer to sign in.',
+    fix: 'Check the session before you read a form. Without a session, offer to sign in.',
     needs,
     async run(context) {
       const { browser, person, forms } = await openForms(context)
@@ -154,7 +157,7 @@ export const everyForm: CheckDefinition[] = [
         const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
         const page = await left.submit(open.page, open.form, typedInto(open), undefined, stop)
         const changes = await changesSince(context, person, before)
-        expect(changes.length === 0, 'The form was carried out.', page, ...changes)
+        expect(changes.length === 0, 'The client carried out the form.', page, ...changes)
         expectServed(page, `The form was answered with ${describePage(page)}.`)
         expect(
           asksToSignIn(context, page),
@@ -166,11 +169,10 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'forms-no-session-says-so',
-    title:
-      'After a form about an application that arrived without a session, the visitor sees that nothing was changed',
+    title: 'If a form about an application arrives without a session, the visitor sees that nothing was changed',
     rule: 'PG-14',
     why: 'If the client only redirects to the login or to another page, the visitor believes that the application was changed.',
-    fix: 'Answer with a page that says so and links to the login. Or show a message after the login.',
+    fix: 'Answer with a page that says that nothing was changed, and that links to the login. Or show this message after the login.',
     needs,
     async run(context) {
       const { browser, forms } = await openForms(context)
@@ -181,7 +183,7 @@ export const everyForm: CheckDefinition[] = [
         const left = browser.copy()
         for (const { name } of left.cookies.list(context.url('/'))) left.cookies.delete(name)
         const page = await left.submit(open.page, open.form, typedInto(open, typed))
-        // The portal asks for the password, so the suite cannot see the page after the login.
+        // If the portal asks for the password, the suite cannot see the page after the login.
         if (page.url.startsWith(context.platform.portalUrl) || page.status >= 400) continue
         const isKept = page.forms.some(({ fields }) => fields.some(([, text]) => text === typed))
         expect(
@@ -194,10 +196,11 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'forms-reload',
-    title: 'Reloading the page after a form about an application does not send the form again',
+    title:
+      'If a visitor sends a form about an application and reloads the next page, the browser does not send the form again',
     rule: 'PG-16',
-    why: 'If the client answers the POST with a page, Reload sends the POST again, for example for another new secret.',
-    fix: 'Answer every POST that has worked with 303 to another page.',
+    why: 'If the client answers the POST with a page, the browser sends the POST again on reload, for example for another new secret.',
+    fix: 'Answer every successful POST with 303 to another page.',
     needs,
     async run(context) {
       const { browser, person, forms } = await openForms(context)
@@ -214,7 +217,7 @@ export const everyForm: CheckDefinition[] = [
         const all = await changesSince(context, person, before)
         expect(
           all.length === first.length,
-          `Reload made the client send ${all.at(-1)!.request.method} again.`,
+          `After a reload, the client sent ${all.at(-1)!.request.method} to the API again.`,
           page,
           ...all,
         )
@@ -223,10 +226,10 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'forms-redirect',
-    title: 'The client answers every form that has worked with a redirect, and not with a page',
+    title: 'After every successful form, the client answers with a redirect, and not with a page',
     rule: 'redirect-after-form',
-    why: 'If the client answers the POST with a page, Reload sends the POST again. The visitor then gets a question of the browser, or an error.',
-    fix: 'Answer every POST that has worked with 303 to another page.',
+    why: 'If the client answers the POST with a page, the browser sends the POST again on reload. The visitor then sees a question from the browser, or an error.',
+    fix: 'Answer every successful POST with 303 to another page.',
     needs,
     async run(context) {
       const open = await openForms(context).catch(error => {
@@ -243,9 +246,9 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'forms-old-browser',
-    title: 'The forms about an application work in a browser without Sec-Fetch headers',
+    title: 'The forms about an application work in a browser that sends no Sec-Fetch headers',
     rule: 'own-forms',
-    why: 'Older browsers send only Origin, and so does every browser over plain http. With Referrer-Policy: no-referrer, they send Origin: null.',
+    why: 'Without https, and in older browsers, a form comes with Origin but without Sec-Fetch headers. If the page has Referrer-Policy: no-referrer, the value is Origin: null.',
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address. Give pages with forms Referrer-Policy: same-origin.',
     needs,
     async run(context) {
@@ -261,23 +264,23 @@ export const everyForm: CheckDefinition[] = [
         if ((await changesSince(context, person, before)).length > 0) continue
         const again = await sendAgain(context, browser, found)
         if (!again?.calls.some(isDone)) continue
-        expect(false, `A form did nothing with Origin: ${origin} and without Sec-Fetch-Site.`, answer)
+        expect(false, `With Origin: ${origin} and without Sec-Fetch-Site, the client did not carry out a form.`, answer)
       }
     },
   },
   {
     id: 'logout-old-browser',
-    title: 'The form that signs out works in a browser without Sec-Fetch headers',
+    title: 'The sign-out form works in a browser that sends no Sec-Fetch headers',
     rule: 'own-forms',
-    why: 'Older browsers send only Origin, and so does every browser over plain http. A visitor who cannot sign out leaves the session to the next person.',
-    fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, at one place for every form.',
+    why: 'Without https, and in older browsers, a form comes with Origin but without Sec-Fetch headers. A visitor who cannot sign out leaves the session to the next person.',
+    fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, in one function for every form.',
     needs: ['page', 'logout'],
     async run(context) {
       signOutPathByPost(context)
       const { browser } = await context.signedIn()
       const page = await browser.visit(context.url(context.settings.page))
       const form = signOutFormOf(context, page)
-      if (!form) throw new NotApplicable('the page behind the login has no form that signs out')
+      if (!form) throw new NotApplicable('the page behind the login has no sign-out form')
       const origin = page.policy === 'no-referrer' ? 'null' : context.settings.client
       const { answer } = await sendForm(context, browser, form, { origin })
       if (deletesCookies(answer)) return
@@ -287,9 +290,10 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'forms-other-visitor',
-    title: 'A form about an application that one visitor opened is not carried out for another visitor',
+    title:
+      'If one visitor opened a form about an application and another visitor has signed in since, the client does not carry out the form',
     rule: 'form-of-its-visitor',
-    why: 'Another person may have signed in in another tab before the visitor sends the form.',
+    why: 'Another person may sign in in another tab before the visitor sends the form.',
     fix: 'Bind every form to the visitor who opened it.',
     needs,
     async run(context) {
@@ -307,10 +311,11 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'edit-overtaken-other-fields',
-    title: 'A form for changes does not overwrite a change of any other field that was made after the form was opened',
+    title:
+      'If somebody changed another field after a visitor opened the form for changes, sending the form does not overwrite that field',
     rule: 'edit-overtaken',
-    why: 'A client that compares only some fields overwrites the changes of all other fields, and nobody notices.',
-    fix: 'Keep the ETag of the values that the form shows, send it as If-Match, and show the form again after a 412.',
+    why: 'A client that looks for changes only in some fields overwrites changes of the other fields, and nobody notices.',
+    fix: 'Keep the ETag that came with the values in the form. Send this ETag as If-Match, and show the form again after a 412.',
     needs,
     async run(context) {
       const application = await openWithApplication(context)
@@ -332,10 +337,11 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'forms-other-methods',
-    title: 'No other method than POST, and no override of the method, carries out a form that another site sends',
+    title:
+      'If another site sends a form with another method or with a method override, the client does not carry out the form',
     rule: 'PG-01',
-    why: 'Some frameworks take the method from a parameter or a header, or route PUT and DELETE past the check of POST.',
-    fix: 'Switch off the override of methods, and check every request that is not GET or HEAD.',
+    why: 'Some frameworks take the method from a parameter or a header. Others check the origin only of POST, and not of PUT and DELETE.',
+    fix: 'Switch off method overrides, and check the origin of every request that is not GET or HEAD.',
     needs,
     async run(context) {
       const { browser, person, forms } = await openForms(context)
@@ -371,14 +377,14 @@ export const everyForm: CheckDefinition[] = [
         for (const [what, address, request] of tries) {
           const answer = await context.request(address, request)
           const changes = await changesSince(context, person, before)
-          expect(changes.length === 0, `${what} of another site was carried out.`, answer, ...changes)
+          expect(changes.length === 0, `The client carried out ${what} from another site.`, answer, ...changes)
         }
       }
     },
   },
   {
     id: 'forms-secret-not-in-address',
-    title: 'No address contains a secret that a form has made',
+    title: 'If a form makes a new secret, no address contains the secret',
     rule: 'SE-04',
     why: 'Browser histories and logs keep addresses.',
     fix: 'Write the secret into the body of the answer, or into a sealed cookie for the next page.',
@@ -402,18 +408,18 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'create-values-unchanged',
-    title: 'The API gets every value of the form for a new application as it was typed',
+    title: 'The API gets every value of the form for a new application exactly as the visitor typed it',
     rule: 'create-application',
-    why: 'A client that drops, encodes or decodes a value stores another application than the visitor has typed.',
-    fix: 'Send each field under its own name. Read the form as UTF-8, send JSON, and escape a value only where a page shows it.',
+    why: 'If a client drops, encodes or decodes a value, the stored application differs from what the visitor typed.',
+    fix: 'Send each field under its own name. Read the form as UTF-8 and send JSON. Escape a value only when a page shows it.',
     needs: createNeeds,
     run: context => expectValues(context, ordinary, 'The form with ordinary texts created nothing'),
   },
   {
     id: 'create-limits',
-    title: 'The form for a new application accepts every value that the API accepts, up to its limits',
+    title: 'The form for a new application accepts the longest values that the API accepts',
     rule: 'PG-17',
-    why: 'A client with smaller limits refuses or cuts values that the platform allows.',
+    why: 'A client with smaller limits refuses or shortens values that the platform allows.',
     fix: 'Use the limits of the API: 200 characters for the name, 2,000 for the description, 2,048 for an address.',
     needs: createNeeds,
     async run(context) {
@@ -424,10 +430,10 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'create-too-long',
-    title: 'The client does not cut a value of the form for a new application that is too long',
+    title: 'If a value in the form for a new application is too long, the client does not shorten it',
     rule: 'PG-17',
-    why: 'The application would be stored with another text or address than the visitor has typed, and nobody notices.',
-    fix: 'Refuse a value that is too long, and show the form again. Never cut a value.',
+    why: 'The application would be stored with another text or address than the visitor typed, and nobody would notice.',
+    fix: 'Refuse a value that is too long, and show the form again. Never shorten a value.',
     needs: createNeeds,
     async run(context) {
       for (const [name, value] of Object.entries(tooLong)) {
@@ -449,10 +455,9 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'edit-limits',
-    title:
-      'The form for changes accepts every value that the API accepts, up to its limits, and does not cut longer ones',
+    title: 'The form for changes accepts the longest values that the API accepts, and does not shorten longer values',
     rule: 'PG-17',
-    why: 'A client with smaller limits refuses or cuts values that the platform allows.',
+    why: 'A client with smaller limits refuses or shortens values that the platform allows.',
     fix: 'Use one list of fields and limits for both forms: 200 characters for the name, 2,000 for the description, 2,048 for an address.',
     needs,
     async run(context) {
@@ -482,9 +487,10 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'create-forged-referer',
-    title: 'A POST without Origin creates nothing if its Referer only contains the address of the client',
+    title:
+      "If a POST has no Origin and its Referer is the URL of another site that contains the client's address, the client creates nothing",
     rule: 'post-from-nowhere',
-    why: 'An attacker chooses the path and the query of the page that sends the form, so the Referer can contain any text.',
+    why: 'An attacker can choose the path and the query of the page that sends the form, so the Referer can contain any text.',
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
     needs: createNeeds,
     async run(context) {
@@ -522,9 +528,10 @@ export const everyForm: CheckDefinition[] = [
   },
   {
     id: 'pages-from-another-site',
-    title: 'A link on another site opens every page of a visitor who is signed in',
+    title:
+      'If a visitor who is signed in follows a link from another site, the client shows the page, whichever page it is',
     rule: 'PG-12',
-    why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again or would land on another page.',
+    why: 'Browsers send no Strict cookie with the first request from another site. Without a second request, the visitor would have to sign in again or would get another page.',
     fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',
     needs,
     async run(context) {

@@ -1,5 +1,5 @@
-// The headers and contents of every answer that the suite can get. Many clients send the right headers with the page
-// behind the login, and forget them elsewhere.
+// Checks on the headers and contents of every answer that the suite can get. Many clients send the right headers with
+// the page behind the login, but forget them with other answers.
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, expect, headerOf, statusOf } from '../../findings.ts'
@@ -19,7 +19,10 @@ function nameOf({ what, exchange }: Answer): string {
   return `The answer to ${what} (${exchange.request.method} ${new URL(exchange.request.url).pathname}, status ${statusOf(exchange)})`
 }
 
-/** A check of every answer. `wrong` says what is wrong with an answer, as the end of a sentence. */
+/**
+ * Makes a check that looks at every answer. `wrong` returns what is wrong with an answer, in words that follow its
+ * name.
+ */
 function everyAnswer(
   definition: Omit<CheckDefinition, 'run'>,
   wrong: (answer: Answer, tour: Tour, context: CheckContext) => string | undefined,
@@ -40,27 +43,27 @@ function everyAnswer(
 const hasNosniff = ({ exchange }: Pick<Answer, 'exchange'>) =>
   /nosniff/i.test(headerOf(exchange, 'x-content-type-options') ?? '')
 
-/** Ends the check if the page behind the login has no nosniff, because other checks report that. */
+/** Ends the check if the page behind the login has no nosniff header, because other checks report this. */
 function requireNosniff({ page }: Tour): void {
   if (!/nosniff/i.test(page.headers.get('x-content-type-options') ?? ''))
     throw new NotApplicable('the page behind the login does not have the header either')
 }
 
-/** Names of servers and frameworks, followed by a version. */
+/** The name of a server or framework, followed by a version. */
 const versions =
   /\b(nginx|apache|php|werkzeug|python|gunicorn|uvicorn|express|fastify|koa|rack|sinatra|rails|puma|webrick|ruby|jetty|tomcat|node\.js|openssl|django|flask|symfony|laravel|slim|gin|echo|fiber|caddy|kestrel|asp\.net)[ /-]v?\d+\.\d+/i
 
-/** The program that made the page, with its version. */
+/** A meta element that names the program that made the page, with its version. */
 const generator = /<meta\s+name=["']?generator["']?\s+content=["']([^"'>]*\d+\.\d+[^"'>]*)/i
 
-/** A secret as a page may contain it. */
+/** All forms in which a page can contain the secret: plain, encoded, or only the signature of a token. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
   const signature = secret.split('.').length === 3 ? [secret.split('.')[2]!] : []
   return [secret, encodeURIComponent(secret), bytes.toString('base64'), bytes.toString('base64url'), ...signature]
 }
 
-/** The tokens of all visitors of this check, and the secret of the client. */
+/** The tokens of all visitors of this check, and the client secret, in all forms. */
 function secretsOf(context: CheckContext): string[] {
   const tokens = context.arrived('exchange', 'refresh').flatMap(step => {
     const { access_token: access, refresh_token: refresh } = tokensOf(step) ?? {}
@@ -76,7 +79,7 @@ export const everyPage: CheckDefinition[] = [
       title: 'No other site can show any page of the client in a frame',
       rule: 'PG-08',
       why: 'Another site can hide the page in a frame, so that visitors press its buttons without seeing them.',
-      fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY with every page. Set it at one place that every answer passes.",
+      fix: "Send frame-ancestors 'none' or X-Frame-Options: DENY with every page. Set the header in one function that runs for every answer.",
     },
     (answer, _tour, { settings }) =>
       isPage(answer) && !isNotFramed(name => headerOf(answer.exchange, name), settings.client)
@@ -88,10 +91,10 @@ export const everyPage: CheckDefinition[] = [
       id: 'every-answer-content-type',
       title: 'Every page has a content type',
       rule: 'PG-09',
-      why: 'Without a content type, the browser guesses it, and can take a text for a page with scripts.',
-      fix: 'Send Content-Type with every answer that has a body, errors included.',
+      why: 'Without a content type, the browser guesses the type, and can take a text for a page with scripts.',
+      fix: 'Send Content-Type with every answer that has a body, including errors.',
     },
-    // A browser takes only such a text for a page.
+    // Without a content type, a browser takes a text for a page only if it begins with `<`.
     ({ exchange }) =>
       bodyOf(exchange).trimStart().startsWith('<') && typeOf(exchange) === ''
         ? 'is a page and has no Content-Type'
@@ -100,10 +103,10 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-page-headers',
-      title: 'Every page has X-Content-Type-Options: nosniff if the page behind the login has it',
+      title: 'If the page behind the login has X-Content-Type-Options: nosniff, every page has this header',
       rule: 'PG-09',
-      why: 'Browsers must not guess the type of a page. A client that sets its headers in one template or one handler forgets the other pages.',
-      fix: 'Set the headers at one place that every answer passes, before the routes and the error handler.',
+      why: 'Browsers must not guess the type of a page. If a client sets its headers in one template or one handler, other pages have no headers.',
+      fix: 'Set the headers in one function that runs for every answer, before the routes and the error handler.',
     },
     (answer, tour) => {
       requireNosniff(tour)
@@ -114,10 +117,10 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-answer-nosniff',
-      title: 'Every answer has X-Content-Type-Options: nosniff if the page behind the login has it',
+      title: 'If the page behind the login has X-Content-Type-Options: nosniff, every answer has this header',
       rule: 'nosniff',
-      why: 'Browsers must not guess the type of any answer. Files and redirects often come from other code than pages.',
-      fix: 'Send X-Content-Type-Options: nosniff with every answer, files and redirects included.',
+      why: 'Browsers must not guess the type of any answer. Files and redirects are often sent by other code than pages.',
+      fix: 'Send X-Content-Type-Options: nosniff with every answer, including files and redirects.',
     },
     (answer, tour) => {
       requireNosniff(tour)
@@ -127,10 +130,10 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-page-policy',
-      title: 'Every page has a Content-Security-Policy if the page behind the login has one',
+      title: 'If the page behind the login has a Content-Security-Policy, every page has one',
       rule: 'content-security-policy',
       why: 'One page without the policy is enough for an attacker, because all pages share the cookies.',
-      fix: 'Send the Content-Security-Policy with every page. Set it at one place that every answer passes.',
+      fix: 'Send the Content-Security-Policy with every page. Set the header in one function that runs for every answer.',
     },
     (answer, { page }) => {
       if (!page.headers.has('content-security-policy'))
@@ -143,24 +146,24 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-page-charset',
-      title: 'Every page names its charset',
+      title: 'Every page declares its charset',
       rule: 'charset',
-      why: 'Without a charset, the browser guesses it, and an attacker can write text that a wrong charset turns into markup.',
-      fix: 'Send Content-Type: text/html; charset=utf-8 with every page, errors included.',
+      why: 'Without a charset, the browser guesses. An attacker can then write text that becomes markup if the browser picks a wrong charset.',
+      fix: 'Send Content-Type: text/html; charset=utf-8 with every page, including errors.',
     },
     ({ kind, exchange }) => {
       const isText = /^\s*(text\/(html|plain)|$)/i.test(typeOf(exchange)) && bodyOf(exchange) !== ''
       const isNamed = /charset=/i.test(typeOf(exchange)) || /<meta\s+charset/i.test(bodyOf(exchange))
-      return kind !== 'file' && isText && !isRedirect(exchange) && !isNamed ? 'names no charset' : undefined
+      return kind !== 'file' && isText && !isRedirect(exchange) && !isNamed ? 'declares no charset' : undefined
     },
   ),
   everyAnswer(
     {
       id: 'every-page-no-store',
-      title: "Every answer with the visitor's data says Cache-Control: no-store",
+      title: 'Every answer with data of the visitor has Cache-Control: no-store',
       rule: 'PG-11',
-      why: 'Without no-store, Back shows the page after the visitor has signed out, and a proxy may send it to others.',
-      fix: 'Send Cache-Control: no-store with every answer to a visitor who is signed in, refused forms and new secrets included.',
+      why: 'Without no-store, the Back button shows the page even after the visitor has signed out, and a proxy may send the page to other people.',
+      fix: 'Send Cache-Control: no-store with every answer to a visitor who is signed in, including refused forms and new secrets.',
     },
     ({ kind, exchange }) => {
       const isData = kind === 'visitor' && marks.some(mark => bodyOf(exchange).includes(mark))
@@ -173,10 +176,10 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-page-no-secret',
-      title: 'No answer contains a token of the visitor or the client secret, in its text or in a header',
+      title: 'No answer contains a token or the client secret, neither in its body nor in a header',
       rule: 'CK-08',
-      why: 'Scripts, extensions, proxies and histories can read everything in an answer.',
-      fix: 'Keep tokens and the client secret at the server, and encrypt them in cookies.',
+      why: 'Scripts, browser extensions and proxies can read everything in an answer.',
+      fix: 'Keep tokens and the client secret at the server. If a cookie must contain a token, encrypt the token.',
     },
     ({ exchange }, _tour, context) => {
       const headers = 'headers' in exchange.response ? [...exchange.response.headers.values()] : []
@@ -191,7 +194,7 @@ export const everyPage: CheckDefinition[] = [
       id: 'every-page-nothing-foreign',
       title: 'No page of the client loads anything from another site',
       rule: 'PG-22',
-      why: 'A site whose script or style the page loads can see and do everything that the visitor can.',
+      why: 'If a page loads a script or style from another site, that site can see and do everything that the visitor can.',
       fix: 'Serve scripts, styles, fonts and images from the client itself.',
     },
     (answer, _tour, { settings }) => {
@@ -203,9 +206,9 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'every-answer-no-inside',
-      title: 'No answer names the address of the API or an error of the network, in its text or in a header',
+      title: 'No answer contains the address of the API or a network error, neither in its body nor in a header',
       rule: 'PG-20',
-      why: 'Such an answer shows an attacker how the client is built and which hosts it can reach.',
+      why: 'Such an answer tells an attacker how the client is built and which hosts it can reach.',
       fix: 'Answer with fixed words and a request id, also in headers. Keep the details in the log.',
     },
     ({ exchange }, _tour, { platform }) => {
@@ -216,23 +219,23 @@ export const everyPage: CheckDefinition[] = [
       if (found) return `has the header ${found[0]}: ${found[1]}`
       const isFailure = statusOf(exchange) >= 400
       return isFailure && (showsInside(exchange) || bodyOf(exchange).includes(platform.apiUrl))
-        ? 'shows the address of the API, a stack or an error of the network'
+        ? 'shows the address of the API, a stack trace or a network error'
         : undefined
     },
   ),
   everyAnswer(
     {
       id: 'every-answer-no-version',
-      title: 'No answer names the version of the server or of a framework, in a header or in its text',
+      title: 'No answer contains the version of the server or of a framework, neither in a header nor in its body',
       rule: 'no-server-version',
-      why: 'An attacker who knows the version knows which of its published weaknesses to try.',
-      fix: 'Switch off the default error pages and the headers with versions.',
+      why: 'An attacker who knows the version knows which published vulnerabilities to try.',
+      fix: 'Switch off default error pages, and headers that contain a version.',
     },
     ({ exchange, kind }) => {
       const headers = 'headers' in exchange.response ? [...exchange.response.headers] : []
       const found = headers.map(([name, value]) => `${name}: ${value}`).find(line => versions.test(line))
       if (found !== undefined) return `has the header ${found}`
-      // Pages of the visitor contain texts of people.
+      // Looks for names of servers only in public pages, because other pages contain texts that people typed.
       const said =
         generator.exec(bodyOf(exchange))?.[1] ?? (kind === 'public' ? versions.exec(bodyOf(exchange))?.[0] : undefined)
       return said === undefined ? undefined : `contains ${said}`
@@ -241,11 +244,11 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'page-hsts',
-      title: 'Over https, every answer has a Strict-Transport-Security header',
+      title: 'If the client uses https, every answer has a Strict-Transport-Security header',
       rule: 'hsts',
       needs: ['page', 'https'],
-      why: 'Without this header, the first request of a visitor who types the address without https goes over http.',
-      fix: 'Send Strict-Transport-Security: max-age=31536000 with every answer, errors and redirects included. Behind a proxy, decide this from the configured address, because the request itself arrives over http.',
+      why: 'If a visitor types the address without https, the browser sends the first request over http, unless it has seen this header before.',
+      fix: 'Send Strict-Transport-Security: max-age=31536000 with every answer, including errors and redirects. Behind a proxy, requests arrive over http, so decide by the configured address whether to send the header.',
     },
     ({ exchange }) => {
       return headerOf(exchange, 'strict-transport-security') === undefined
@@ -256,15 +259,15 @@ export const everyPage: CheckDefinition[] = [
   everyAnswer(
     {
       id: 'page-hsts-value',
-      title: 'Strict-Transport-Security is for one year and only for the host of the client',
+      title: 'The Strict-Transport-Security header applies for one year, and only to the host of the client',
       rule: 'PG-10',
       needs: ['page', 'https'],
-      why: 'With a short time, a visitor who comes back later starts over http. With includeSubDomains, no other host below this one can be reached over http any more, and nobody can take that back before the time ends.',
-      fix: 'Send Strict-Transport-Security: max-age=31536000, without includeSubDomains and preload. Some libraries add includeSubDomains by default.',
+      why: 'If the time is short, a visitor who comes back later starts over http. With includeSubDomains, browsers no longer open any subdomain of this host over http, and nobody can undo this before the time ends.',
+      fix: 'Send Strict-Transport-Security: max-age=31536000, without includeSubDomains and without preload. Some libraries add includeSubDomains by default.',
     },
     ({ exchange }) => {
       const value = headerOf(exchange, 'strict-transport-security')
-      // Another check reports a missing header.
+      // If the header is missing, page-hsts reports this.
       if (value === undefined) return undefined
       const seconds = Number(/(?:^|;)\s*max-age\s*=\s*"?(\d+)/i.exec(value)?.[1] ?? 0)
       const isOwn = !/includesubdomains|preload/i.test(value)
@@ -273,9 +276,9 @@ export const everyPage: CheckDefinition[] = [
   ),
   {
     id: 'every-page-no-cors',
-    title: 'No page of the client grants another origin access',
+    title: 'No page of the client has an Access-Control-Allow-Origin that lets other sites read the page',
     rule: 'PG-19',
-    why: 'A script of another site could then read the page, with the data of the visitor.',
+    why: 'With this header, a script on another site can read the page and the data of the visitor.',
     fix: 'Send no Access-Control-Allow-Origin with any answer. This includes answers to OPTIONS, errors and forms.',
     needs,
     async run(context) {
@@ -303,10 +306,10 @@ export const everyPage: CheckDefinition[] = [
   },
   {
     id: 'every-page-sign-out',
-    title: 'Every page for signed-in visitors has a form or link to sign out',
+    title: 'Every page for signed-in visitors has a sign-out form or link',
     rule: 'PG-21',
     why: 'Visitors must see on every page that they are signed in, and must be able to sign out.',
-    fix: 'Put the form or link that signs out into the layout of all pages.',
+    fix: 'Put the sign-out form or link into the layout of all pages.',
     needs: ['page', 'logout'],
     async run(context) {
       const { answers } = await takeTour(context)
@@ -317,7 +320,7 @@ export const everyPage: CheckDefinition[] = [
       for (const answer of pages)
         expect(
           bodyOf(answer.exchange).includes(path),
-          `${nameOf(answer)} has no form or link to sign out.`,
+          `${nameOf(answer)} has no sign-out form or link.`,
           answer.exchange,
         )
     },

@@ -1,5 +1,5 @@
-// Every place where a page can show a text of somebody else: all fields of an answer of the platform, all parameters of
-// a request, and all fields of a form.
+// Checks every text that the client can show but has not written itself: the fields of platform answers, the parameters
+// of requests, and the fields of forms.
 import { randomUUID } from 'node:crypto'
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
@@ -16,19 +16,18 @@ const needs: CheckDefinition['needs'] = ['page']
 const json = 'application/json; charset=utf-8'
 const script = 'conformance()'
 
-/** All three quotes of scripts, one after the other. */
+/** All three quotation marks of JavaScript, one after the other. */
 const quotes = `Marker'"\``
 
-/** Ends every place in which a page can write a text: attributes with and without quotes, elements, scripts, comments. */
+/**
+ * A text that ends each part of a page in which it can stand: attributes with and without quotes, elements, scripts and
+ * comments.
+ */
 const markup = `${quotes}\${${script}}></textarea></title></option></script></style>--><img src=x onerror=${script}> onmouseover=${script} x='`
 
 function expectEscaped(answers: (Page | Exchange)[], where: string): void {
   for (const answer of answers) {
-    expect(
-      !runsScript(answer, script),
-      `A page contains ${where} without escaping, so that it becomes a script.`,
-      answer,
-    )
+    expect(!runsScript(answer, script), `A page contains ${where} without escaping. The text becomes a script.`, answer)
     expect(!breaksScript(answer, quotes), `A script of a page contains ${where} without escaping.`, answer)
   }
 }
@@ -39,7 +38,10 @@ interface Application {
   client?: Record<string, unknown>
 }
 
-/** Lets the platform answer every call for the list or the application with `application`. Ends when the faults are dropped. */
+/**
+ * Until dropFaults, the platform answers each call for the list with `applications`, and each call for one application
+ * with `one`.
+ */
 async function answerWith(context: CheckContext, applications: Application[], one = applications[0]!): Promise<void> {
   const list = { '@context': 'https://schema.org/', '@type': 'collection', ItemList: applications }
   for (const [place, body] of [
@@ -65,7 +67,7 @@ const mapTexts = (texts: Record<string, unknown> | undefined, to: (text: string,
     ]),
   )
 
-/** Addresses that a browser runs, opens as a page of its own, or reads from a disk. */
+/** Addresses that must not be links, because a browser runs them, opens their content as a page, or reads a file. */
 const addresses = [
   `javascript:${script}`,
   `JaVaScRiPt:${script}`,
@@ -85,7 +87,7 @@ const addresses = [
   `blob:${script}`,
 ]
 
-/** Names of parameters that pages of many clients read and show. */
+/** Names of query parameters that many clients read and show. */
 const parameters = [
   ...['q', 'query', 'search', 'filter', 'sort', 'order', 'page', 'name', 'id', 'error', 'error_description', 'message'],
   ...['msg', 'notice', 'flash', 'status', 'info', 'title', 'next', 'return', 'return_to', 'returnTo', 'returnUrl'],
@@ -105,7 +107,10 @@ const parameters = [
   ],
 ]
 
-/** Requests every known page with this text in every parameter and in some headers, as a stranger and as a visitor. */
+/**
+ * Requests every known page with the text in every parameter, and with the headers. Does so without a session, and with
+ * one.
+ */
 async function requestWith(context: CheckContext, text: string, headers: Record<string, string>): Promise<Exchange[]> {
   const { login, callback, page, create, returnTo, logout } = context.settings
   const start = await context.startLogin(context.browser())
@@ -137,7 +142,10 @@ function everywhere(form: Form, text: string): Record<string, string> {
   )
 }
 
-/** Sends the forms for a new application and for changes with the text in all fields, and then only in the name and description. */
+/**
+ * Sends the form for a new application and the form for changes. First the text is in all fields, and then only in the
+ * name and the description.
+ */
 async function typeText(context: CheckContext, text: string): Promise<Page[]> {
   const pages: Page[] = []
   const { browser, person } = await context.signedIn()
@@ -197,17 +205,17 @@ function expectNoHeader(exchanges: Exchange[], where: string): void {
 
 const headerRule = {
   rule: 'header-injection',
-  why: 'A line break in a header begins a new header. An attacker can then set cookies of the client, or write a whole page.',
+  why: 'A line break in a header value begins a new header. With it, an attacker can set cookies of the client, or write a whole page.',
   fix: 'Encode every value before you write it into a header, and refuse values with line breaks.',
 } as const
 
 export const everyText: CheckDefinition[] = [
   {
     id: 'page-addresses-not-linked',
-    title: 'An address of an application that is not http or https becomes no link on any page',
+    title: 'If an address of an application is not http or https, no page has a link to it',
     rule: 'PG-06',
-    why: 'A link to javascript: or data: runs the script of another person in the name of the visitor. Browsers ignore upper case, spaces and control characters in front of it, and tabs in it.',
-    fix: 'Parse the address with a parser of addresses, and make a link only if its scheme is http or https.',
+    why: 'A link to javascript: or data: can run a script of another person in the name of the visitor. Browsers also accept upper case, spaces and control characters before the scheme, and tabs inside it.',
+    fix: 'Parse the address with a URL parser, and make a link only if its scheme is http or https.',
     needs,
     async run(context) {
       const application = await openWithApplication(context)
@@ -239,10 +247,10 @@ export const everyText: CheckDefinition[] = [
   },
   {
     id: 'page-escapes-every-field',
-    title: 'Every page escapes every text of the API and the portal: fields, names of groups, the name of the visitor',
+    title: 'Every page escapes all texts from the API, including the names of groups',
     rule: 'PG-07',
-    why: "Other members of the visitor's group can write these texts, and an unescaped text can end an attribute or an element and begin a script.",
-    fix: 'Let the template escape every value. Write values into a script only as JSON in which < is escaped.',
+    why: "Other members of the visitor's group can write these texts. Without escaping, a text can end an attribute or an element and begin a script.",
+    fix: 'Let the template escape every value. If you write a value into a script, write it as JSON, and escape < in it.',
     needs,
     async run(context) {
       const application = await openWithApplication(context)
@@ -275,7 +283,7 @@ export const everyText: CheckDefinition[] = [
     id: 'page-escapes-visitor-name',
     title: 'Every page escapes the name of the visitor',
     rule: 'PG-07',
-    why: 'The name comes from another program, and people choose their names.',
+    why: 'The name comes from another server, and people can choose any name.',
     fix: 'Let the template escape the name.',
     needs,
     async run(context) {
@@ -308,13 +316,13 @@ export const everyText: CheckDefinition[] = [
     id: 'request-escapes',
     title: 'No page contains markup from a parameter or a header of the request',
     rule: 'PG-07',
-    why: 'Anybody can make a visitor open an address with markup.',
-    fix: 'Escape every value of a request, and write no address of a request into a link.',
+    why: 'Anybody can make a visitor open an address that contains markup.',
+    fix: 'Escape every value of a request, and never take the address of a link from a request.',
     async run(context) {
       const headers = { referer: `https://a.example/?${markup}`, 'user-agent': markup, 'accept-language': markup }
       expectEscaped(await requestWith(context, markup, headers), 'a value of the request')
       for (const answer of await requestWith(context, `javascript:${script}`, {}))
-        expect(!leadsToScript(answer, script), 'A link of the page has the address of a parameter.', answer)
+        expect(!leadsToScript(answer, script), 'A link on the page has an address from a parameter.', answer)
     },
   },
   {
@@ -327,9 +335,9 @@ export const everyText: CheckDefinition[] = [
   },
   {
     id: 'typed-text-escaped',
-    title: 'Every page escapes what was typed into a form, after a refusal and after a success',
+    title: 'Every page escapes the text that was typed into a form, both if the form is refused and if it succeeds',
     rule: 'PG-07',
-    why: 'If a page does not escape a typed text, the text of a form that another site sends runs as a script.',
+    why: 'If another site sends a form with a script as text, and the page does not escape the text, the browser runs the script.',
     fix: 'Let the template escape every value, also in textareas, messages and titles.',
     needs,
     async run(context) {
@@ -338,7 +346,7 @@ export const everyText: CheckDefinition[] = [
   },
   {
     id: 'typed-text-adds-no-header',
-    title: 'A line break in a field of a form, or in the answer of the API to the form, adds no header to the answer',
+    title: "A line break in a form field, or in the API's answer to the form, adds no header to the client's answer",
     ...headerRule,
     needs,
     async run(context) {
@@ -350,7 +358,11 @@ export const everyText: CheckDefinition[] = [
         const page = await browser.submit(open.page, open.form, open.values)
         await context.dropFaults()
         const lines = page.trail.flatMap(setCookiesOf)
-        expect(!lines.some(line => /^\s*two=2/.test(line)), 'A text of the API added a cookie to the answer.', page)
+        expect(
+          !lines.some(line => /^\s*two=2/.test(line)),
+          "A text from the API added a cookie to the client's answer.",
+          page,
+        )
         pages.push(page)
       }
       expectNoHeader(
@@ -361,10 +373,10 @@ export const everyText: CheckDefinition[] = [
   },
   {
     id: 'typed-addresses-not-loaded',
-    title: 'Neither the client nor its pages load an address that was typed into a form',
+    title: 'Neither the client nor its pages load an address that somebody typed into a form',
     rule: 'PG-05',
-    why: 'A client that loads addresses can be made to call internal servers. A page that loads an image tells the owner of its site who sees the page.',
-    fix: 'Check the form of an address without loading it, and show it as a text or a link.',
+    why: 'If the client loads typed addresses, an attacker can make it call internal servers. If a page loads an image from a typed address, the owner of that site learns who sees the page.',
+    fix: 'Check the syntax of an address without loading it, and show the address as a text or a link.',
     needs: ['page', 'create'],
     async run(context) {
       const { otherSite } = context.platform
@@ -400,9 +412,9 @@ export const everyText: CheckDefinition[] = [
       if (edit) pages.push(await all.browser.newTab().submit(edit.page, edit.form, typed))
       for (const page of pages) {
         const loaded = foreignLoads(page, context.settings.client).find(url => url.includes(mark))
-        expect(loaded === undefined, `${page.url} loads an address that was typed.`, page)
+        expect(loaded === undefined, `${page.url} loads an address that was typed into a form.`, page)
       }
-      expect(otherSite.arrived(mark).length === 0, 'The client loaded an address that was typed.')
+      expect(otherSite.arrived(mark).length === 0, 'The client loaded an address that was typed into a form.')
     },
   },
 ]

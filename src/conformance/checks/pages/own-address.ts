@@ -1,4 +1,5 @@
-// The client's own address: it comes from the configuration, never from a header that a proxy or an attacker adds.
+// Checks how the client finds its own address. The address must come from the configuration, never from a header that a
+// proxy or an attacker adds.
 import type { Exchange } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -9,7 +10,7 @@ import { decodeSafely } from '../../steps/set-cookies.ts'
 
 const evil = 'evil.example'
 
-/** Headers in which proxies name the address of the request. */
+/** Headers in which a proxy passes on the host that the browser asked for. */
 const forwarded = {
   'x-forwarded-host': evil,
   'x-forwarded-server': evil,
@@ -19,7 +20,7 @@ const forwarded = {
   forwarded: `for=192.0.2.1;host=${evil};proto=https`,
 }
 
-/** Every known page, for a stranger and for a visitor, with these headers. */
+/** Requests every known page with the headers, without a session and with one. Returns the answers. */
 async function visitAll(context: CheckContext, headers: Record<string, string>): Promise<Exchange[]> {
   const { login, callback, page, create } = context.settings
   const paths = ['/', login, `${callback}?code=a&state=b`, page, create, '/there-is-nothing-here-conformance']
@@ -35,7 +36,7 @@ async function visitAll(context: CheckContext, headers: Record<string, string>):
   return answers
 }
 
-/** The addresses of an answer that contain the foreign host: of its redirect, links, forms and files. */
+/** An address in the answer that contains the foreign host: in a redirect, a link, a form or a file. */
 function foreignAddress(answer: Exchange): string | undefined {
   const addresses = [headerOf(answer, 'location') ?? '', headerOf(answer, 'refresh') ?? '', ...linkAddressesIn(answer)]
   const found = addresses.find(address => decodeSafely(address).includes(evil))
@@ -46,10 +47,10 @@ function foreignAddress(answer: Exchange): string | undefined {
 export const ownAddress: CheckDefinition[] = [
   {
     id: 'forwarded-host-not-believed',
-    title: 'The client writes no host from X-Forwarded-Host, Forwarded or a similar header into a redirect or a link',
+    title: 'No redirect or link contains the host from X-Forwarded-Host, Forwarded or a similar header',
     rule: 'PG-02',
-    why: 'Anybody can send these headers. A cache then sends the answer to everybody, and the visitor or a code goes to the site of the attacker.',
-    fix: "Take the client's own address from the configuration. Do not let the framework trust headers of proxies.",
+    why: 'Anybody can send these headers. A cache can then send the wrong answer to everybody, so that visitors or codes go to the site of the attacker.',
+    fix: "Take the client's own address from the configuration. Configure the framework not to trust headers of proxies.",
     async run(context) {
       for (const answer of await visitAll(context, forwarded)) {
         const found = foreignAddress(answer)
@@ -62,7 +63,7 @@ export const ownAddress: CheckDefinition[] = [
     title: 'X-Forwarded-Proto, X-Forwarded-Port and X-Forwarded-Prefix change neither redirect_uri nor cancel_url',
     rule: 'PG-02',
     why: 'The portal compares redirect_uri byte by byte. If a header changes redirect_uri, a proxy that sends this header makes every login fail.',
-    fix: "Take the client's own address from the configuration. Do not let the framework trust headers of proxies.",
+    fix: "Take the client's own address from the configuration. Configure the framework not to trust headers of proxies.",
     async run(context) {
       const start = await context.startLogin(context.browser())
       const proto = context.settings.client.startsWith('https:') ? 'http' : 'https'
@@ -76,13 +77,13 @@ export const ownAddress: CheckDefinition[] = [
       for (const headers of tries) {
         const answer = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
         const location = headerOf(answer, 'location') ?? ''
-        // A refusal of such a request changes no login.
+        // If the client refuses the request, no login begins, and the address in it cannot be wrong.
         if (!URL.canParse(location) || new URL(location).origin !== context.platform.portalUrl) continue
         for (const name of ['redirect_uri', 'cancel_url']) {
           const [usual, now] = [start.url.searchParams.get(name), new URL(location).searchParams.get(name)]
           expect(
             now === usual,
-            `With ${Object.keys(headers).join(', ')}, ${name} is ${now} in place of ${usual}.`,
+            `With ${Object.keys(headers).join(', ')}, ${name} is ${now} instead of ${usual}.`,
             answer,
           )
         }
@@ -91,10 +92,11 @@ export const ownAddress: CheckDefinition[] = [
   },
   {
     id: 'foreign-host-not-linked',
-    title: 'No page contains a link to the Host of the request. This includes pages for visitors and error pages',
+    title:
+      'No page, including pages for visitors and error pages, has a link to the host in the Host header of the request',
     rule: 'PG-02',
-    why: 'An attacker can send a request with a false Host, and a cache then sends the answer to everybody.',
-    fix: 'Build addresses from the configuration, or use relative ones.',
+    why: 'An attacker can send a request with a false Host header, and a cache can then send the answer to everybody.',
+    fix: 'Build addresses from the configuration, or use relative addresses.',
     async run(context) {
       for (const answer of await visitAll(context, { host: evil })) {
         const found = linkAddressesIn(answer).find(address => address.includes(`//${evil}`))

@@ -1,5 +1,5 @@
-// Texts of other people on pages and in addresses: the client must escape them, and must not load or call an address in
-// them.
+// Checks with texts of other people on pages and in addresses. The client must escape these texts, and must not load or
+// call an address in them.
 import type { Page } from '../../browser/browser.ts'
 import type { CheckDefinition } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'
@@ -8,7 +8,7 @@ import { cookieHeader } from '../../steps/callback.ts'
 import { foreignLoads, leadsToScript, runsScript } from '../../steps/page-content.ts'
 
 const hostile: [id: string, what: string, text: string, isHarm?: (page: Page) => boolean][] = [
-  // This text also contains the end of a script, because a page may write names into the data of a script.
+  // Also contains the end tag of a script, because a page may write names into a script.
   ['script', 'a script element', 'Marker</script><script>conformance()</script>'],
   ['attribute', 'a double quote and an element', 'Marker"><img src=x onerror=conformance()>'],
   ['single-quote', 'a single quote and a handler', "Marker' onmouseover='conformance()"],
@@ -25,8 +25,8 @@ const hostile: [id: string, what: string, text: string, isHarm?: (page: Page) =>
 const runsTheirs = (page: Page) => runsScript(page, 'conformance()')
 
 /**
- * The client gets each text in place of the id of an application. If it decodes the text twice or does not encode it, its
- * call has another path.
+ * Texts that a request contains in place of the id of an application. If the client decodes the text twice or does not
+ * encode it, the client calls another path.
  */
 const ids: [id: string, text: string][] = [
   ['slashes', '..%2f..%2fapi%2fexchangeToken'],
@@ -42,7 +42,7 @@ export const pageTexts: CheckDefinition[] = [
   ...hostile.map(
     ([id, what, text, isHarm = runsTheirs]): CheckDefinition => ({
       id: `page-escapes-${id}`,
-      title: `Every page escapes a name and description with ${what}`,
+      title: `If the name and the description of an application contain ${what}, every page escapes them`,
       rule: 'PG-07',
       why: "Other members of the visitor's group can write these texts.",
       fix: 'Let the template escape every value from the API.',
@@ -59,29 +59,29 @@ export const pageTexts: CheckDefinition[] = [
   ),
   {
     id: 'page-escapes-anything',
-    title: 'No text from the API becomes markup or a script in a link',
+    title: 'No text from the API becomes markup, or a link that runs a script',
     rule: 'PG-06',
-    why: 'The API stores texts of other people, and an address can begin with javascript:.',
-    fix: 'Escape every value, and make a link only of an http or https address.',
+    why: 'The API stores texts that other people typed. Such an address can begin with javascript:.',
+    fix: 'Escape every value, and make a link only if the address is http or https.',
     needs: ['page'],
     async run(context) {
       const person = await context.person()
-      // Makes enough applications for every text to be in every field once.
+      // With eight applications, each hostile text is in each field once.
       for (let count = 0; count < 8; count++) await makeApplication(context, person, { name: `Marker ${count}` })
       const { browser } = await context.signedIn()
       for (const place of ['list', 'get']) await context.order(`${place}-hostile-texts`, { times: 5 })
       const { pages } = await crawl(context, browser)
       for (const page of pages) {
-        expect(!runsScript(page, 'alert(1)'), `${page.url} contains markup of the API.`, page)
+        expect(!runsScript(page, 'alert(1)'), `${page.url} contains markup from the API.`, page)
         expect(!leadsToScript(page, 'alert(1)'), `${page.url} has a link to a script.`, page)
       }
     },
   },
   {
     id: 'page-icon-not-loaded',
-    title: 'The page and the client do not load addresses that other people typed',
+    title: 'Neither the client nor its pages load an address that other people typed',
     rule: 'PG-05',
-    why: 'A browser that loads an icon of another site tells the owner of that site who sees the page. A client that loads addresses can be made to call internal servers.',
+    why: 'If a page loads an icon from another site, the owner of that site learns who sees the page. If the client loads typed addresses, an attacker can make it call internal servers.',
     fix: 'Show the address as a link, and do not load it.',
     needs: ['page'],
     async run(context) {
@@ -106,10 +106,10 @@ export const pageTexts: CheckDefinition[] = [
   },
   {
     id: 'page-links-apart',
-    title: "Links to addresses that other people typed give the opened page no access to the client's page",
+    title: "If a link leads to an address that other people typed, the opened page gets no access to the client's page",
     rule: 'links-apart',
-    why: "Without rel, the opened page can redirect the client's page, and gets its address as the Referer.",
-    fix: 'Add rel="noopener noreferrer".',
+    why: "Without the rel attribute, the opened page can redirect the client's page, and gets the address of the client's page as the Referer.",
+    fix: 'Add rel="noopener noreferrer" to these links.',
     needs: ['page'],
     async run(context) {
       const person = await context.person()
@@ -127,12 +127,12 @@ export const pageTexts: CheckDefinition[] = [
   ...ids.map(
     ([id, text]): CheckDefinition => ({
       id: `page-id-${id}`,
-      title: `With an id such as ${text}, the client calls only the application API`,
+      title: `If an address has ${text} in place of an id, the client calls only the application API`,
       rule: 'PG-23',
-      why: 'If the client does not encode an id in the address of its call, the token of the visitor goes to another path.',
-      fix: 'Check the form of an id, and encode it as one segment of the path.',
+      why: 'If the client does not encode the id in the address of its API call, it sends the token of the visitor to another path.',
+      fix: 'Check that an id has the format of an id, and encode the id as one segment of the path.',
       needs: ['page'],
-      // Runs alone: the sandbox may not know the visitor of such a call, so the check must count the calls of all users.
+      // Runs alone: the sandbox may not know which visitor such a call is for, so the check counts all calls.
       isAlone: true,
       async run(context) {
         const { browser, person } = await context.signedIn()

@@ -549,7 +549,7 @@ export const tabs: CheckDefinition[] = [
       const last = (await created(context, plain.person)).slice(-1)
       if (!shown.body.includes(secretOf(last)))
         throw new NotApplicable(
-          'the page after the creation does not show the secret, which create-shows-secret reports',
+          'the page that follows the form does not show the secret, which create-shows-secret reports',
         )
       expect(false, 'The page of the other instance does not show the secret.', page)
     },
