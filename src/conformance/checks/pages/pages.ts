@@ -1,4 +1,4 @@
-// The client's pages: their headers, links and sources, and who may see them.
+// Checks on the client's pages: their headers, their links, what they load, and who may see them.
 
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, Undecided } from '../../check.ts'
@@ -24,7 +24,9 @@ import { pageTexts } from './page-texts.ts'
 import { slowValues } from './slow-values.ts'
 import { typedValues } from './typed-values.ts'
 
-/** A header that a page behind the login needs. */
+/**
+ * The headers that a page behind the login needs. `isRight` says whether the page has the header with a right value.
+ */
 const headers: {
   id: string
   title: string
@@ -35,9 +37,9 @@ const headers: {
 }[] = [
   {
     id: 'page-no-store',
-    title: "A page with the visitor's data says Cache-Control: no-store",
+    title: 'A page with data of the visitor has Cache-Control: no-store',
     rule: 'PG-11',
-    why: 'Without no-store, Back shows the page after the visitor has signed out, and a proxy may send it to others.',
+    why: 'Without no-store, the Back button shows the page even after the visitor has signed out, and a proxy may send the page to other people.',
     fix: 'Send Cache-Control: no-store with every page behind the login.',
     isRight: ({ headers }) => /no-store/i.test(headers.get('cache-control') ?? ''),
   },
@@ -51,7 +53,7 @@ const headers: {
   },
   {
     id: 'page-nosniff',
-    title: 'A page has X-Content-Type-Options: nosniff',
+    title: 'A page behind the login has X-Content-Type-Options: nosniff',
     rule: 'nosniff',
     why: 'Browsers must not guess the type of an answer. This check only warns, because frameworks do not send the header by default, so most simple clients would fail.',
     fix: 'Send X-Content-Type-Options: nosniff with every answer.',
@@ -59,10 +61,10 @@ const headers: {
   },
   {
     id: 'page-content-security-policy',
-    title: 'A page has a Content-Security-Policy that forbids inline scripts',
+    title: 'A page behind the login has a Content-Security-Policy that forbids inline scripts',
     rule: 'content-security-policy',
-    why: 'If a page does not escape a value, the policy still stops the script in this value. This check only warns, because frameworks send no policy by default, so most simple clients would fail.',
-    fix: "Send Content-Security-Policy: default-src 'none' and the sources that the page needs, without 'unsafe-inline' for scripts.",
+    why: 'If a page forgets to escape a value with a script, the policy still stops the script. This check only warns, because frameworks send no policy by default, so most simple clients would fail.',
+    fix: "Send Content-Security-Policy: default-src 'none', and add only the sources that the page needs. Do not allow 'unsafe-inline' for scripts.",
     isRight({ headers }) {
       const policy = headers.get('content-security-policy') ?? ''
       const scripts = /script-src ([^;]*)/i.exec(policy)?.[1] ?? /default-src ([^;]*)/i.exec(policy)?.[1]
@@ -71,9 +73,9 @@ const headers: {
   },
   {
     id: 'page-charset',
-    title: 'A page names its content type and charset',
+    title: 'A page behind the login declares its content type and its charset',
     rule: 'charset',
-    why: 'Without a charset, the browser guesses it, and an attacker can write text that a wrong charset turns into markup.',
+    why: 'Without a charset, the browser guesses. An attacker can then write text that becomes markup if the browser picks a wrong charset.',
     fix: 'Send Content-Type: text/html; charset=utf-8.',
     isRight: ({ headers, body }) =>
       /charset=|json/i.test(headers.get('content-type') ?? '') || /<meta\s+charset/i.test(body),
@@ -83,10 +85,10 @@ const headers: {
 export const pages: CheckDefinition[] = [
   {
     id: 'page-needs-login',
-    title: 'Without a session the page behind the login does not call the API, and offers to sign in',
+    title: 'Without a session, the page behind the login makes no API call, and offers to sign in',
     rule: 'bearer-header',
     why: 'Without a session, the client has no token for the call.',
-    fix: 'Check the session before you call the API. Without a session, redirect to the login or link to it.',
+    fix: 'Check the session before you call the API. Without a session, redirect to the login, or show a link to it.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
@@ -106,7 +108,7 @@ export const pages: CheckDefinition[] = [
     title: 'The client does not accept an invented session cookie',
     rule: 'CK-05',
     why: 'A client that accepts a cookie without a check lets anybody sign in as another user.',
-    fix: 'Seal or sign the value of the cookie, or look it up in a store of sessions.',
+    fix: 'Seal or sign the value of the cookie, or look the value up in a list of sessions at the server.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
@@ -124,7 +126,8 @@ export const pages: CheckDefinition[] = [
   },
   {
     id: 'page-from-another-site',
-    title: 'A link on another site opens the page for a visitor who is signed in',
+    title:
+      'If a visitor who is signed in follows a link from another site to the page behind the login, the client shows the page',
     rule: 'PG-12',
     why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again each time.',
     fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',
@@ -149,8 +152,8 @@ export const pages: CheckDefinition[] = [
     id: 'page-cookie-from-another-site',
     title: 'If a request from another site contains the session cookies, the client shows the page',
     rule: 'PG-13',
-    why: 'Browsers send Strict cookies when a link on a page of the client leads to another site, and this site redirects back. Lax cookies come with every link of another site.',
-    fix: 'Look for the session first. Only if there is none, check whether the request comes from another site.',
+    why: 'Browsers send Lax cookies with every link from another site. They even send Strict cookies if a link on a page of the client leads to another site that redirects back.',
+    fix: 'Look for the session first. Only if the request has no session, check whether the request comes from another site.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -164,7 +167,8 @@ export const pages: CheckDefinition[] = [
         const calls = context.arrived('api', 'me').slice(before)
         return { answer, isShown: calls.some(({ about }) => about.userId === person.id) }
       }
-      if (!(await visit('none')).isShown) throw new Undecided('The page is not shown for a typed address either.')
+      if (!(await visit('none')).isShown)
+        throw new Undecided('The client does not show the page for a typed address either.')
       for (const site of ['cross-site', 'same-site']) {
         const { answer, isShown } = await visit(site)
         const location = headerOf(answer, 'location')
@@ -190,9 +194,9 @@ export const pages: CheckDefinition[] = [
   ),
   {
     id: 'page-sets-no-session',
-    title: 'A page that changes no session does not set the session cookie again',
+    title: 'If a page does not change the session, its answer does not set the session cookie again',
     rule: 'CK-18',
-    why: 'If two pages load at once, the later answer replaces a newer session with an older one.',
+    why: 'If two pages load at the same time, the later answer can replace a newer session with an older session.',
     fix: 'Set the session cookie only in the answer that creates, renews or ends the session.',
     needs: ['page'],
     async run(context) {
@@ -203,7 +207,7 @@ export const pages: CheckDefinition[] = [
         const before = context.arrived('refresh').length
         const opened = await browser.visit(context.url(path))
         await context.platform.settle()
-        // A renewal changes the session.
+        // After a renewal, the client must set the session cookie.
         if (context.arrived('refresh').length > before) continue
         const set = opened.trail.flatMap(setCookiesOf).map(line => readSetCookie(line).name)
         expect(!set.some(name => names.includes(name)), `${path} sets the session cookie again.`, opened)
@@ -212,9 +216,9 @@ export const pages: CheckDefinition[] = [
   },
   {
     id: 'page-no-cors',
-    title: 'No other site may read the page by script',
+    title: 'No script on another site can read the page behind the login',
     rule: 'PG-19',
-    why: 'A script of another site could read the page, with the data of the visitor.',
+    why: 'If the page has Access-Control-Allow-Origin, a script on another site can read the page and the data of the visitor.',
     fix: 'Send no Access-Control-Allow-Origin.',
     needs: ['page'],
     async run(context) {
@@ -242,10 +246,10 @@ export const pages: CheckDefinition[] = [
   },
   {
     id: 'page-shows-sign-out',
-    title: 'A page behind the login has a form or link to sign out',
+    title: 'A page behind the login has a sign-out form or link',
     rule: 'PG-21',
     why: 'Visitors must see that they are signed in, and must be able to sign out.',
-    fix: 'Put the form or link that signs out on every page.',
+    fix: 'Put the sign-out form or link on every page.',
     needs: ['page', 'logout'],
     async run(context) {
       const { page } = await openPage(context)
@@ -253,14 +257,14 @@ export const pages: CheckDefinition[] = [
       const isOffered =
         page.forms.some(({ action }) => action.split('?')[0] === there) ||
         page.links.some(({ url }) => url.split('?')[0] === there)
-      expect(isOffered, `The page has no form and no link that leads to ${context.settings.logout!.path}.`, page)
+      expect(isOffered, `The page has no form and no link to ${context.settings.logout!.path}.`, page)
     },
   },
   {
     id: 'page-nothing-foreign',
     title: 'A page behind the login loads nothing from other sites',
     rule: 'PG-22',
-    why: 'A site whose script or style the page loads can see and do everything that the visitor can.',
+    why: 'If a page loads a script or style from another site, that site can see and do everything that the visitor can.',
     fix: 'Serve scripts, styles and images from the client itself.',
     needs: ['page'],
     async run(context) {
@@ -274,7 +278,7 @@ export const pages: CheckDefinition[] = [
     title: 'No page contains a token or the client secret',
     rule: 'CK-08',
     why: 'Scripts and extensions can read everything on a page.',
-    fix: 'Keep tokens and the client secret at the server, and write neither into a page.',
+    fix: 'Keep tokens and the client secret at the server, and never write them into a page.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -299,7 +303,7 @@ export const pages: CheckDefinition[] = [
     id: 'not-found',
     title: 'The client answers an unknown address with status 404',
     rule: 'not-found',
-    why: 'A client that answers every address with status 200 hides mistakes in links, and can cause loops.',
+    why: 'If a client answers every address with status 200, nobody notices wrong links, and crawlers can follow links without end.',
     fix: 'Answer an unknown address with status 404 and a page.',
     async run(context) {
       const expectNone = (answer: Exchange, path: string) =>
@@ -318,9 +322,9 @@ export const pages: CheckDefinition[] = [
   },
   {
     id: 'not-found-escapes',
-    title: 'The page for a missing address contains no markup from that address',
+    title: 'The page for an unknown address contains no markup from this address',
     rule: 'PG-07',
-    why: 'Anybody can make a visitor open an address with markup.',
+    why: 'Anybody can make a visitor open an address that contains markup.',
     fix: 'Do not show the address on the page, or escape it.',
     async run(context) {
       for (const path of [
@@ -334,9 +338,9 @@ export const pages: CheckDefinition[] = [
   },
   {
     id: 'errors-say-nothing',
-    title: 'An error page shows no stack and no path',
+    title: 'An error page shows no stack trace and no file path',
     rule: 'PG-20',
-    why: 'Stacks and paths show an attacker which code and which versions the client uses.',
+    why: 'Stack traces and file paths show an attacker which code and which versions the client uses.',
     fix: 'Answer with fixed words and a request id. Keep the details in the log.',
     async run(context) {
       const paths = [
@@ -350,22 +354,23 @@ export const pages: CheckDefinition[] = [
         const answer = await context.request(path, {
           headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
         })
-        expect(!showsInside(answer), 'The page shows a stack or a path.', answer)
+        expect(!showsInside(answer), 'The page shows a stack trace or a file path.', answer)
       }
     },
   },
   {
     id: 'host-not-believed',
-    title: 'The client does not write the Host of a request into a link, or into a redirect that a cache may keep',
+    title:
+      'The client does not write the Host header of a request into a link, or into a redirect that a cache may keep',
     rule: 'PG-02',
-    why: 'An attacker can send a request with a false Host, and a cache then sends the answer to everybody.',
-    fix: 'Build addresses from the configuration, or use relative ones.',
+    why: 'An attacker can send a request with a false Host header, and a cache can then send the answer to everybody.',
+    fix: 'Build addresses from the configuration, or use relative addresses.',
     async run(context) {
       for (const answer of await answersToForeignHost(context)) {
         if (mayBeKept(answer)) expectNoForeignRedirect(answer)
         expect(
           !addressesIn(answer).some(one => one.includes('//evil.example')),
-          'The page links to the Host of the request.',
+          'The page has a link to the host in the Host header of the request.',
           answer,
         )
       }
@@ -373,9 +378,9 @@ export const pages: CheckDefinition[] = [
   },
   {
     id: 'host-not-in-redirects',
-    title: 'The client does not write the Host of a request into a redirect',
+    title: 'The client does not write the Host header of a request into a redirect',
     rule: 'own-redirects',
-    why: 'Some servers write the Host of the request into a relative Location, and a cache could keep this answer.',
+    why: 'Some servers complete a relative Location with the Host header of the request, and a cache could keep this answer.',
     fix: 'Build addresses from the configuration, and disable this feature of the server.',
     async run(context) {
       for (const answer of await answersToForeignHost(context)) expectNoForeignRedirect(answer)
@@ -392,7 +397,7 @@ export const pages: CheckDefinition[] = [
   ...ownAddress,
 ]
 
-/** Requests the start page and the page behind the login with a false Host, and returns the answers. */
+/** Requests the start page and the page behind the login with a false host in a header, and returns the answers. */
 async function answersToForeignHost(context: CheckContext): Promise<Exchange[]> {
   const answers: Exchange[] = []
   for (const path of ['/', context.settings.page].filter(path => path !== ''))
@@ -410,7 +415,7 @@ function expectNoForeignRedirect(answer: Exchange): void {
   expect(!address.includes('//evil.example'), `The redirect leads to ${address}.`, answer)
 }
 
-/** Statuses whose answers a cache may keep even without Cache-Control. */
+/** A cache may keep an answer with one of these statuses even without Cache-Control. */
 const keptByThemselves = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
 
 function mayBeKept(answer: Exchange): boolean {
@@ -437,7 +442,7 @@ function describeHeader({ headers }: Page, name: string): string {
   return headers.has(name) ? `${name} is ${headers.get(name)}` : `there is no ${name}`
 }
 
-/** The headers that the failure of each check shows. */
+/** The headers that the failure message of each check shows. */
 const headersOf: Record<string, string[]> = {
   'page-no-store': ['Cache-Control'],
   'page-not-framed': ['Content-Security-Policy', 'X-Frame-Options'],

@@ -1,4 +1,4 @@
-// Values that make a regular expression or a comparison of a client need minutes.
+// Checks with values for which a badly written regular expression or comparison needs minutes.
 import type { Page } from '../../browser/browser.ts'
 import { type Check, type CheckDefinition, Failed, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -7,14 +7,16 @@ import { describeExchange } from '../../report/describe.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { findCreateForm, type OpenForm, openCreateForm, openFormIn } from '../../steps/create-form.ts'
 
-/** Milliseconds. A client needs a few milliseconds for a value, and a busy machine some hundreds. */
+/**
+ * Milliseconds. A good client needs a few milliseconds for a value, or a few hundred milliseconds on a busy machine.
+ */
 const longestMs = 3000
 
 /**
- * Sends values of one family with more and more repetitions. With 20 repetitions, the usual exponential regular
- * expression needs some milliseconds, and with 31 many seconds. If 20 repetitions take noticeable time, the expression
- * is worse. Numbers between 20 and 31 then show the fault before the client is busy for minutes. `send` returns the
- * milliseconds of the answer, and throws if the answer took too long.
+ * Sends values of one family with more and more repetitions. For 20 repetitions, a typical exponential regular
+ * expression needs some milliseconds, and for 31 repetitions many seconds. If 20 repetitions take longer, 31 could keep
+ * the client busy for minutes. Numbers between 20 and 31 then show the fault earlier. `send` returns how many
+ * milliseconds the answer took, and throws if it took too long.
  */
 async function repeatMore(send: (repetitions: number) => Promise<number>): Promise<void> {
   const tookMs = await send(20)
@@ -22,7 +24,7 @@ async function repeatMore(send: (repetitions: number) => Promise<number>): Promi
   await send(31)
 }
 
-/** Each value repeats a text, and ends with a character that does not fit. */
+/** Each function makes a value that repeats a text and ends with a character that does not fit. */
 const families: Record<string, (count: number) => string> = {
   'a letter': count => `${'a'.repeat(count)}!`,
   'an address and a comma': count => `${'https://a.example/x,'.repeat(count)}!`,
@@ -46,18 +48,18 @@ const families: Record<string, (count: number) => string> = {
   'a hyphen and a letter': count => `${'a-'.repeat(count)}!`,
 }
 
-/** The families that the check also sends in one field after the other, because a client may stop at the first wrong field. */
+/** The check also sends these families in each field separately, because a client may stop at the first wrong field. */
 const inEachField = Object.keys(families).slice(0, 12)
 
 const rule: Check['rule'] = 'short-checks'
 const why =
-  'Some regular expressions need twice as long for each further character. One request with 40 characters then keeps the client busy for hours.'
+  'Some regular expressions need twice as long for each further character. With such an expression, one request with 40 characters keeps the client busy for hours.'
 const fix =
-  'Write no regular expression in which two repetitions can match the same text, such as (a+)+ or (\\w+\\s?)+. Split lists at the separator, parse addresses with a parser of addresses, and limit the length before you check a value.'
+  'Do not write a regular expression in which two repetitions can match the same text, such as (a+)+ or (\\w+\\s?)+. Split lists at the separator, parse addresses with a URL parser, and limit the length before you check a value.'
 
 const isTyped = (type: string) => ['text', 'url', 'search', 'tel', 'textarea', 'email'].includes(type)
 
-/** Sends the form with these values. Returns the milliseconds of the answer, and the form for the next request. */
+/** Sends the form with the values. Returns how many milliseconds the answer took, and the form for the next request. */
 async function sendValues(context: CheckContext, open: OpenForm, values: Record<string, string>, what: string) {
   const page = await open.browser.submit(open.page, open.form, { ...open.values, ...values })
   await expectFast(page, what, () => open.browser.visit(context.url(context.settings.create)))
@@ -66,12 +68,13 @@ async function sendValues(context: CheckContext, open: OpenForm, values: Record<
   return { tookMs: waitedMs(page), next }
 }
 
-/** Fails if the page took long. Is undecided if a plain page takes long, too. */
+/** Fails if the page took too long. If a plain page takes long, too, the check ends as undecided. */
 async function expectFast(page: Page, what: string, plain: () => Promise<Page>) {
   const tookMs = waitedMs(page)
   if (tookMs < longestMs) return
   const seconds = `${(tookMs / 1000).toFixed(1)} seconds`
-  // The client may still be busy with the value. Only a page that comes soon after proves that the machine is not slow.
+  // The client may still be busy with the value, so the check loads a plain page twice. If one of them is fast, the
+  // machine is not slow.
   const later = [await plain(), await plain()]
   if (page.status > 0 && later.every(one => waitedMs(one) > longestMs / 3))
     throw new Undecided(`The client needed ${seconds}, but it answers other requests slowly, too.`)
@@ -81,7 +84,7 @@ async function expectFast(page: Page, what: string, plain: () => Promise<Page>) 
 export const slowValues: CheckDefinition[] = [
   {
     id: 'create-slow-values',
-    title: 'The client checks the values of a form for a new application in a short time, whatever they are',
+    title: 'The client checks any value in the form for a new application in a short time',
     rule,
     why,
     fix,
@@ -104,16 +107,16 @@ export const slowValues: CheckDefinition[] = [
           return tookMs
         })
       for (const family of Object.keys(families)) await send(family, fields)
-      // On a slow machine the check leaves out the rest, so that the run does not take minutes longer.
+      // On a slow machine, the check leaves out the remaining values, so that the run does not take minutes longer.
       const isInTime = () => context.elapsedMs() < 20_000
       for (const family of inEachField) for (const name of fields) if (isInTime()) await send(family, [name])
     },
   },
   {
     id: 'query-slow-values',
-    title: 'The client checks the values of a query in a short time, whatever they are',
+    title: 'The client checks any value in a query in a short time',
     rule,
-    why: `${why} Nobody has to be signed in for a request of the login path or of the callback.`,
+    why: `${why} Anybody can send requests to the login path and the callback, without being signed in.`,
     fix,
     longestMs: 120_000,
     async run(context) {
@@ -125,11 +128,11 @@ export const slowValues: CheckDefinition[] = [
         ...(page ? [[page, ['q', 'query', 'search', 'filter', 'page', 'sort']] as [string, string[]]] : []),
       ]
       const visit = (path: string) => context.request(path, { headers: typedAddress, timeoutMs: 12_000 })
-      /** Fails if two answers to this query took too long. Returns the milliseconds of the first answer. */
+      /** Returns how many milliseconds the answer to this query took. Fails if the answer takes too long twice. */
       const askFor = async (path: string, query: URLSearchParams, what: string) => {
         const { durationMs } = await visit(`${path}?${query}`)
         if (durationMs < longestMs) return durationMs
-        // The client may have been busy with a value of another check, so the same request has to be slow twice.
+        // The client may have been busy with a value of another check, so the check repeats the request.
         await context.pause(2000)
         const answer = await visit(`${path}?${query}`)
         if (answer.durationMs < longestMs) return answer.durationMs

@@ -1,4 +1,4 @@
-// What the form for a new application keeps when it is refused, and its field for the group.
+// Checks whether the form for a new application keeps the typed values after a refusal. Also checks its group field.
 import type { Page } from '../../browser/browser.ts'
 import type { Control, Form, Values } from '../../browser/form.ts'
 import { type Check, type CheckDefinition, NotApplicable } from '../../check.ts'
@@ -13,15 +13,15 @@ const needs: Check['needs'] = ['create', 'page']
 const textTypes = ['text', 'url', 'search', 'tel', 'textarea', 'select-one', 'email']
 const markup = `Marker"'></option></select></datalist><img src=x onerror=conformance()>`
 
-/** Refusals of the API, by the name of their fault. */
+/** The refusals of the API: the end of the fault's name, and its words for the title. */
 const refusals: [fault: string, what: string][] = [
   ['422-fields', 'the API refuses a field (422)'],
-  ['403', 'the API forbids the creation (403)'],
+  ['403', 'the API does not allow the visitor to create the application (403)'],
   ['404', 'the API does not find the group (404)'],
   ['503', 'the API is down (503)'],
 ]
 
-/** A text for every field of the form. `redirect` is the text for redirect URIs. */
+/** Makes a value for every field of the form. `redirect` is the value for redirect URIs. */
 function typeEverywhere({ form, values }: OpenForm, groupId: string, redirect: string): Values {
   const typed = form.controls.flatMap((control): [string, string][] => {
     const value = textFor(control, groupId, redirect)
@@ -40,7 +40,7 @@ function textFor({ name, type, values, choices }: Control, groupId: string, redi
   return /scope/i.test(name) ? 'typed-scope' : `Typed into ${name}`
 }
 
-/** Names of the fields whose typed value the form of the page does not have. */
+/** The names of the fields whose typed value is not in the form that the client shows again. */
 function lostIn(again: Form, typed: Values): string[] {
   const shown = new Map(again.fields.map(([name, value]) => [name, plain(value)]))
   return Object.entries(typed).flatMap(([name, value]) => (shown.get(name) === plain(`${value}`) ? [] : name))
@@ -59,22 +59,26 @@ async function expectAllKept(
   const typed = typeEverywhere(open, groupId, redirect)
   if (fault) await context.order(fault, { times: 5 })
   const page = await browser.submit(open.page, open.form, typed)
-  if ((await created(context, person)).length > 0) throw new NotApplicable('the client refuses no such form')
+  if ((await created(context, person)).length > 0) throw new NotApplicable('the client does not refuse such a form')
   const again = findCreateForm(page)
-  // Other checks report a refusal without a form.
+  // Other checks report this.
   if (!again) throw new NotApplicable(`the answer, ${describePage(page)}, does not contain the form`)
   const lost = lostIn(again, typed)
-  expect(lost.length === 0, `The form comes back without what was typed into ${lost.join(', ')}.`, page)
+  expect(
+    lost.length === 0,
+    `The client shows the form again without the typed values of these fields: ${lost.join(', ')}.`,
+    page,
+  )
 }
 
 const why = 'Visitors may not notice that a field is empty again, or they have to type a long text twice.'
 const fix =
-  'After a refusal, fill the form with every value that the visitor sent. This includes textareas, lists of choices and fields without an error.'
+  'After a refusal, fill in the form with every value that the visitor sent. This includes textareas, select lists and fields without an error.'
 
 export const typedValues: CheckDefinition[] = [
   {
     id: 'create-refused-all-fields',
-    title: 'A form with a wrong address comes back with the values of all its fields',
+    title: 'If a form has a wrong address, the client shows the form again with the values of all fields',
     rule: 'form-kept',
     why,
     fix,
@@ -84,7 +88,7 @@ export const typedValues: CheckDefinition[] = [
   ...refusals.map(
     ([fault, what]): CheckDefinition => ({
       id: `create-${fault}-all-fields`,
-      title: `When ${what}, the form comes back with the values of all its fields`,
+      title: `If ${what}, the client shows the form again with the values of all fields`,
       rule: 'form-kept',
       why,
       fix,
@@ -96,7 +100,7 @@ export const typedValues: CheckDefinition[] = [
     id: 'create-group-escapes',
     title: 'The form for a new application escapes the names of groups',
     rule: 'PG-07',
-    why: 'Other people can invite the visitor into a group whose name is markup.',
+    why: 'Other people can invite the visitor into a group whose name contains markup.',
     fix: 'Let the template escape the name and the id of each group.',
     needs,
     async run(context) {
@@ -116,10 +120,10 @@ export const typedValues: CheckDefinition[] = [
   },
   {
     id: 'create-without-groups',
-    title: 'If the API does not list the groups, the form has a field for the id of a group',
+    title: 'If the API does not return the list of groups, the form has a text field for the id of a group',
     rule: 'group-by-hand',
-    why: 'A visitor can create an application without the list of groups, by typing the id of a group.',
-    fix: 'Catch the failure of the call, and show a text field in place of the list.',
+    why: 'Even without the list of groups, a visitor can create an application by typing the id of a group.',
+    fix: 'Catch the failure of the call, and show a text field instead of the list.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()

@@ -1,4 +1,4 @@
-// How the client handles a login portal that answers the exchange wrongly or not at all.
+// Checks how the client behaves if the login portal answers the exchange wrongly or not at all.
 import type { Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -9,12 +9,15 @@ import { requestAtTrap } from '../../steps/redirect-trap.ts'
 
 interface Failed {
   page: Page
-  /** Calls of the token endpoint. */
+  /** How many exchanges arrived at the portal. */
   exchanges: number
   tookMs: number
 }
 
-/** Makes a login while the sandbox answers its exchange with the fault. The fault names the state, so it does not affect other logins. */
+/**
+ * Makes a login whose exchange gets the fault. The order of the fault contains the state of this login, so the fault
+ * does not affect other logins.
+ */
 async function loginUnder(
   context: CheckContext,
   fault: string,
@@ -25,20 +28,21 @@ async function loginUnder(
   const callback = await context.authorize(start)
   await context.order(fault, { times: 5, options })
   const began = performance.now()
-  // A client that begins a new login at once redirects to the portal again.
+  // Some clients begin a new login after the failure, and redirect to the portal again.
   const page = await browser.goOn(start.page, callback.href, {
     stopAt: url => url.origin === context.platform.portalUrl,
   })
   const tookMs = performance.now() - began
   await context.platform.settle()
   const isMet = () => context.arrived('exchange', 'trap').some(step => step.fault?.name === fault)
-  // If an answer hangs, the sandbox records the request only after the client has closed the connection.
+  // If a fault leaves a request without an answer, the sandbox records it only after the client has closed the
+  // connection.
   if (!isMet()) await context.platform.settle(2000)
-  // Some clients close the connection only some time after they have answered the visitor.
+  // Some clients close the connection only some seconds after they have answered the visitor.
   for (let tries = 0; tries < 5 && !isMet() && page.status !== 0; tries++) await context.pause(1000)
   if (!isMet() && page.status !== 0)
     throw new Undecided(
-      `The portal has recorded no exchange with the ordered fault. Either the client made no exchange, or it has not closed the connection 7 seconds after it answered the callback with ${describePage(page)}.`,
+      `The portal has recorded no exchange with the ordered fault. Either the client made no exchange, or it did not close the connection within 7 seconds after its answer to the callback (${describePage(page)}).`,
     )
   return { page, exchanges: (await context.codeExchanges()).length, tookMs }
 }
@@ -47,7 +51,7 @@ function expectAnswer({ page }: Failed): void {
   expect(page.status !== 0, `The browser got ${describePage(page)}.`, page)
   expect(
     !isBareFailure(page),
-    'The answer is the default error page of a server: status 500 without a text of the client.',
+    'The answer is the default error page of a server: status 500 without a text from the client.',
     page,
   )
 }
@@ -61,7 +65,7 @@ async function expectNobodySignedIn(context: CheckContext): Promise<void> {
   const calls = context.arrived('api')
   expect(
     !calls.some(({ response }) => response.status < 400),
-    'After the failed exchange the client called the API and got an answer.',
+    'After the failed exchange, the client made a successful API call.',
     ...calls,
   )
 }
@@ -71,7 +75,10 @@ const answerWhy =
 const answerFix =
   'Catch every failure of the exchange, including unreadable answers, and show a page with a link to a new login.'
 
-/** Faults of the answer. The client must answer the visitor and keep running, and must not create a session. */
+/**
+ * Faults of the answer to the exchange. The client must answer the visitor and keep running, and must not create a
+ * session.
+ */
 const failures: [failure: string, what: string, why?: string][] = [
   ['reset', 'the portal resets the connection of the exchange'],
   ['reset-after', 'the portal issues the tokens and then resets the connection'],
@@ -84,7 +91,7 @@ const failures: [failure: string, what: string, why?: string][] = [
     'A proxy or a public network can answer in place of the portal, with status 200 and a web page.',
   ],
   ['not-an-object', 'the portal answers the exchange with null'],
-  ['endless-header', 'the answer to the exchange has a header without end'],
+  ['endless-header', 'the answer to the exchange has a header that never ends'],
   ['400', 'the portal answers the exchange with status 400'],
   ['401', 'the portal does not know the client (401)'],
   ['403', 'the portal answers the exchange with status 403'],
@@ -98,7 +105,7 @@ const failures: [failure: string, what: string, why?: string][] = [
 
 const survivals: CheckDefinition[] = failures.map(([failure, what, why]) => ({
   id: `exchange-${failure}`,
-  title: `When ${what}, the visitor gets an answer, nobody is signed in, and the client keeps running`,
+  title: `If ${what}, the visitor gets an answer but is not signed in, and the client keeps running`,
   rule: failure === 'endless-header' ? 'UP-04' : 'UP-06',
   why: why ?? answerWhy,
   fix: answerFix,
@@ -112,16 +119,16 @@ const survivals: CheckDefinition[] = failures.map(([failure, what, why]) => ({
 const waits: [failure: string, what: string][] = [
   ['never', 'the portal does not answer the exchange'],
   ['drip', 'the portal answers the exchange one byte at a time'],
-  ['endless-body', 'the answer to the exchange has no end'],
+  ['endless-body', 'the answer to the exchange never ends'],
   ['slow-header', 'the headers of the answer to the exchange come one byte at a time'],
 ]
 
 const deadlines: CheckDefinition[] = waits.map(([failure, what]) => ({
   id: `exchange-${failure}`,
-  title: `When ${what}, the visitor gets an answer in time`,
+  title: `If ${what}, the visitor gets an answer in time`,
   rule: 'UP-03',
-  why: 'Without a deadline, the client waits for as long as the portal does not finish its answer. The visitor waits, and the request uses a socket and memory.',
-  fix: 'Give the exchange one deadline from its start to the end of the body. A timeout for each read is not enough.',
+  why: 'Without a deadline, the client waits until the portal finishes its answer. Meanwhile, the visitor waits, and the request uses a socket and memory.',
+  fix: 'Set one deadline for the whole exchange, including the body of the answer. A timeout for each read is not enough.',
   longestMs: 90_000,
   async run(context) {
     const failed = await loginUnder(context, `exchange-${failure}`, failure === 'drip' ? { seconds: 0.2 } : {})
@@ -136,10 +143,10 @@ const deadlines: CheckDefinition[] = waits.map(([failure, what]) => ({
 
 const redirects: CheckDefinition[] = [302, 307].map(status => ({
   id: `exchange-redirect-${status}`,
-  title: `The client follows no redirect of the exchange (${status})`,
+  title: `If the portal redirects the exchange (status ${status}), the client does not follow the redirect`,
   rule: 'UP-02',
   why: 'A client that follows the redirect sends the code and the secret to an address that it has not chosen. Many HTTP libraries follow redirects by default.',
-  fix: 'Switch redirects off for this call, and treat every 3xx as a failure.',
+  fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
   async run(context) {
     expectAnswer(await loginUnder(context, `exchange-redirect-${status}`))
     const trapped = requestAtTrap(context, `exchange-redirect-${status}`)
@@ -153,21 +160,21 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
 }))
 
 const single: [failure: string, what: string][] = [
-  ['reset-after', 'was reset'],
-  ['503-after', 'was answered with status 503'],
-  ['429', 'was refused because of too many calls'],
-  ['empty-after', 'got an empty answer'],
+  ['reset-after', 'the portal resets the connection of the exchange'],
+  ['503-after', 'the portal answers the exchange with status 503'],
+  ['429', 'the portal refuses the exchange because of too many calls (429)'],
+  ['empty-after', 'the answer to the exchange is empty'],
 ]
 
 const retries: CheckDefinition[] = single.map(([failure, what]) => ({
   id: `exchange-${failure}-not-repeated`,
-  title: `The client does not repeat an exchange that ${what}`,
+  title: `If ${what}, the client does not repeat the exchange`,
   rule: 'code-once',
-  why: 'A code is valid once. The portal refuses a second exchange, and may revoke the tokens of the first.',
+  why: 'A code is valid only once. The portal refuses a second exchange with the same code, and may revoke the tokens of the first exchange.',
   fix: 'Never repeat a POST automatically. Show a page with a link to a new login.',
   async run(context) {
     const { exchanges } = await loginUnder(context, `exchange-${failure}`)
-    expect(exchanges === 1, `${exchanges} exchanges arrived.`, ...context.arrived('exchange'))
+    expect(exchanges === 1, `The client made ${exchanges} exchanges.`, ...context.arrived('exchange'))
   },
 }))
 
@@ -180,8 +187,8 @@ export const portalFaults: CheckDefinition[] = [
     id: 'exchange-endless-body-left',
     title: 'The client closes the connection if the answer to the exchange grows too large',
     rule: 'bounded-answers',
-    why: 'A token response has a few kilobytes. Without a limit one answer can fill the memory before any deadline.',
-    fix: 'Count the bytes of the body while reading, and stop at about 64 KiB.',
+    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before a deadline ends it.',
+    fix: 'Count the bytes of the body while you read it, and stop at about 64 KiB.',
     longestMs: 90_000,
     async run(context) {
       await loginUnder(context, 'exchange-endless-body')
@@ -195,7 +202,7 @@ export const portalFaults: CheckDefinition[] = [
   {
     id: 'exchange-gzip',
     title:
-      'When the portal compresses its answer to the exchange without being asked to, the visitor gets a page and the client keeps running',
+      'If the portal compresses its answer to the exchange although the client did not ask for that, the visitor gets a page and the client keeps running',
     rule: 'UP-04',
     why: answerWhy,
     fix: answerFix,
@@ -206,13 +213,13 @@ export const portalFaults: CheckDefinition[] = [
   },
   {
     id: 'exchange-error-escaped',
-    title: 'The page escapes markup in the text of a portal error',
+    title: 'If the portal sends an error text with markup, the page escapes the markup',
     rule: 'oauth-sanitize',
-    why: 'If a page does not escape a text that another program sent, the text can run as a script.',
-    fix: 'Show words of your own, or escape the text.',
+    why: 'If a page does not escape a text from another server, a script in the text can run.',
+    fix: 'Show your own words, or escape the text.',
     async run(context) {
       const { page } = await loginUnder(context, 'exchange-400', { error: '<img src=x onerror=alert(1)>' })
-      expect(!runsScript(page, 'alert(1)'), 'The page contains the error of the portal unescaped.', page)
+      expect(!runsScript(page, 'alert(1)'), 'The page contains the error text of the portal without escaping.', page)
     },
   },
   {
@@ -220,7 +227,7 @@ export const portalFaults: CheckDefinition[] = [
     title: 'The page does not show the error text of the portal',
     rule: 'generic-errors',
     why: 'An error text is for developers, and may contain details that help an attacker.',
-    fix: 'Log the code of the error. Show a sentence of your own and a link to a new login.',
+    fix: 'Log the error code. Show your own sentence and a link to a new login.',
     async run(context) {
       const mark = 'words_of_the_portal_4711'
       const { page } = await loginUnder(context, 'exchange-400', { error: mark })
@@ -239,7 +246,7 @@ export const portalFaults: CheckDefinition[] = [
     id: 'exchange-refused-no-loop',
     title: 'If the portal refuses every exchange, the client does not send the visitor to the login again and again',
     rule: 'CL-33',
-    why: 'The portal remembers its visitors and sends them back at once. If the client begins a new login after each failure, the redirects have no end.',
+    why: 'A visitor who is signed in at the portal is sent back to the client at once. If the client begins a new login after each failure, the redirects never end.',
     fix: 'After a failed login, show a page with a link to a new login. Never redirect to the login automatically.',
     isAlone: true,
     async run(context) {
@@ -252,10 +259,10 @@ export const portalFaults: CheckDefinition[] = [
   },
   {
     id: 'exchange-works-again',
-    title: 'When the portal works again, the same browser can sign in',
+    title: 'After a login that failed because of the portal, the same browser can sign in when the portal works again',
     rule: 'login-works',
-    why: 'If a failed login leaves a cookie or a record that blocks the next login, the visitor can no longer sign in.',
-    fix: 'Delete the cookie of a login when the login has ended, whatever its result is.',
+    why: 'If a failed login leaves a cookie or a record that blocks the next login, the visitor cannot sign in any more.',
+    fix: 'Delete the cookie of a login when the login ends, whether it succeeds or fails.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
@@ -263,28 +270,28 @@ export const portalFaults: CheckDefinition[] = [
       await context.order('exchange-503')
       await context.signIn(browser)
       await context.signIn(browser)
-      expect(await context.isSignedIn(browser), 'The login after the failed one does not work.')
+      expect(await context.isSignedIn(browser), 'The login after the failed login does not work.')
     },
   },
   {
     id: 'exchange-retry-after',
-    title: 'When the portal sends a Retry-After of one hour, the visitor gets an answer in time',
+    title: 'If the portal answers the exchange with a Retry-After of one hour, the visitor gets an answer in time',
     rule: 'UP-03',
-    why: 'If the client sleeps for the time in Retry-After, the visitor waits for an hour. If the client repeats the exchange at once, it ignores the portal, which asked for a pause.',
+    why: 'If the client waits for the time in Retry-After, the visitor waits for an hour. If the client repeats the exchange at once, it ignores the pause that the portal asked for.',
     fix: 'Answer at once with a page that says when to try again, and do not repeat the exchange.',
     longestMs: 90_000,
     async run(context) {
       const { page, exchanges } = await loginUnder(context, 'exchange-503', { retryAfter: 3600 })
       expect(page.status !== 0, 'The browser had no answer after 20 seconds.', page)
-      expect(exchanges === 1, `${exchanges} exchanges arrived.`)
+      expect(exchanges === 1, `The client made ${exchanges} exchanges.`)
     },
   },
   {
     id: 'me-down',
-    title: 'A login works when the portal does not send the name of the visitor',
+    title: 'If the portal does not send the name of the visitor, the login works anyway',
     rule: 'name-is-optional',
     why: 'The client needs the token for the API, but the name is only for display.',
-    fix: 'Ask for the name with a short deadline, and continue the login without it.',
+    fix: 'Ask for the name with a short deadline. If no name arrives, continue the login without the name.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
@@ -293,17 +300,17 @@ export const portalFaults: CheckDefinition[] = [
       const page = await context.signIn(browser)
       const isSignedIn = await context.isSignedIn(browser)
       await context.dropFaults()
-      // If a plain login does not work either, the missing name is not the cause, and the check ends.
+      // If a plain login does not work either, the check ends here, because the missing name is not the cause.
       if (!isSignedIn) await context.signedIn()
       expect(isSignedIn, `Nobody is signed in. The login ended with ${describePage(page)}.`, page)
     },
   },
   {
     id: 'me-slow-header',
-    title: 'When the portal sends the name of the visitor one byte at a time, the visitor gets an answer in time',
+    title: 'If the portal sends the name of the visitor one byte at a time, the visitor gets an answer in time',
     rule: 'UP-03',
     why: 'Without a deadline, the visitor waits for a name that is only for display. This check allows 20 seconds.',
-    fix: 'Give the call one deadline from its start to the end of the body, and continue the login without the name.',
+    fix: 'Set one deadline for the whole call, including the body of its answer. If the deadline passes, continue the login without the name.',
     needs: ['page'],
     longestMs: 90_000,
     async run(context) {
@@ -313,7 +320,8 @@ export const portalFaults: CheckDefinition[] = [
       await context.order('me-slow-header', { times: 5 })
       const landed = await browser.goOn(start.page, callback.href)
       const page = landed.status === 0 ? landed : await browser.newTab().visit(context.url(context.settings.page))
-      // If an answer hangs, the sandbox records the request only after the client has closed the connection.
+      // If a fault leaves a request without an answer, the sandbox records it only after the client has closed the
+      // connection.
       await context.platform.settle(2000)
       expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
       if (!context.arrived('me').some(({ fault }) => fault))
@@ -322,10 +330,10 @@ export const portalFaults: CheckDefinition[] = [
   },
   {
     id: 'name-once',
-    title: 'The client asks for the name of the visitor once, and not for each page',
+    title: 'The client asks for the name of the visitor only once, and not for each page',
     rule: 'name-once',
     why: 'The name does not change, and a call for each page makes every page slower.',
-    fix: 'Ask for the name after the login, and keep it in the session.',
+    fix: 'Ask for the name after the login, and keep the name in the session.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -338,7 +346,11 @@ export const portalFaults: CheckDefinition[] = [
       if (pages.some(page => page.status !== 200))
         throw new Undecided('A page behind the login has another status than 200.')
       const calls = context.arrived('me').slice(before)
-      expect(calls.length < visits, `${visits} pages made ${calls.length} calls for the name.`, ...calls.slice(0, 2))
+      expect(
+        calls.length < visits,
+        `For ${visits} pages, the client made ${calls.length} calls for the name.`,
+        ...calls.slice(0, 2),
+      )
     },
   },
 ]

@@ -1,4 +1,4 @@
-// Forms with contents that no page sends, and bodies that are endless, too short or too long.
+// Checks with forms that no page sends, and with bodies that are endless, too short or too long.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { type CheckDefinition, Failed, Undecided } from '../../check.ts'
@@ -23,7 +23,7 @@ function post(context: CheckContext, path: string, headers: Record<string, strin
   return requestText(context, 'POST', path, { headers: own, body })
 }
 
-/** Forms with contents that no page sends. */
+/** Forms with contents that no page of a client sends. */
 function oddForms(context: CheckContext): Odd[] {
   const contents: [type: string | undefined, body: string][] = [
     [formType, '%'],
@@ -49,7 +49,7 @@ function oddForms(context: CheckContext): Odd[] {
   )
 }
 
-/** Requests whose body has another length than their headers say. */
+/** Requests whose body is longer or shorter than the headers say. */
 function wrongLengths(context: CheckContext): Odd[] {
   return formPaths(context).flatMap(path => {
     const of = (what: string, headers: Record<string, string>, body: string): Odd => ({
@@ -61,8 +61,8 @@ function wrongLengths(context: CheckContext): Odd[] {
       of('with more than its Content-Length', { 'content-length': '3' }, 'name=more-than-three'),
       of('with the Content-Length abc', { 'content-length': 'abc' }, 'name=a'),
       of('with the Content-Length -1', { 'content-length': '-1' }, 'name=a'),
-      // With a larger length, the development server of PHP would reserve too much memory and stop, although the client
-      // is not at fault.
+      // With a larger length, the development server of PHP would reserve too much memory and stop. The client would
+      // not be at fault.
       of('with a Content-Length that is never reached', { 'content-length': '60000' }, 'name=a'),
       of('with chunks of no length', { 'transfer-encoding': 'chunked' }, 'zz\r\nname=a\r\n'),
       of('in an encoding that nobody knows', { 'transfer-encoding': 'rot13' }, 'name=a'),
@@ -70,16 +70,19 @@ function wrongLengths(context: CheckContext): Odd[] {
   })
 }
 
-/** Bytes that a client may accept before it must refuse more. Servers have limits of up to about 30 MB. */
+/** The number of bytes after which a client must stop reading. The usual limits of servers go up to about 30 MB. */
 const mostBytes = 48 * 1024 * 1024
 
-/** The request of another visitor who opens the login path. */
+/** A normal request for the login path, as another visitor sends it. */
 function plainRequest(context: CheckContext, timeoutMs: number): RawBytes {
   const headers = { ...typedAddress, accept: 'text/html' }
   return { head: requestText(context, 'GET', context.settings.login, { headers }), timeoutMs }
 }
 
-/** Whether the client answers a plain request only after it has answered another request that waits for the API. */
+/**
+ * Whether the client serves only one request at a time: a plain request waits until a request that waits for the API
+ * has ended.
+ */
 async function servesOneAtATime(context: CheckContext): Promise<boolean> {
   const { client, page } = context.settings
   if (!page) return false
@@ -112,9 +115,9 @@ export const bodies: CheckDefinition[] = [
   },
   {
     id: 'raw-forms-status',
-    title: 'Forms with invalid contents get no answer with status 500, 502, 503 or 504',
+    title: 'The client does not answer forms with invalid contents with status 500, 502, 503 or 504',
     rule: 'bad-request-status',
-    why: 'Status 500 means a mistake in the client. Each such request alarms the people on call, and shows an attacker a weak place.',
+    why: 'Status 500 means a mistake in the client. Each such request alarms the operators of the client, and shows an attacker where the client is weak.',
     fix: 'Check the type of a body before you read it. Answer a body that you cannot read with status 400 or 415.',
     run: context => expectOwnStatus(context, oddForms(context)),
   },
@@ -122,12 +125,12 @@ export const bodies: CheckDefinition[] = [
     id: 'raw-body-length',
     title: 'After a body of the wrong length, the client still answers other requests',
     rule: 'stays-up',
-    why: 'Broken proxies and attackers send such bodies. If one of them blocks or ends the client, no visitor gets an answer.',
-    fix: 'Let the HTTP server find the end of a body, and catch the error that reading such a body causes.',
+    why: 'Broken proxies and attackers send such bodies. If one such body blocks or ends the client, no visitor gets an answer.',
+    fix: 'Let the HTTP server find the end of a body, and catch the errors that happen while you read a body.',
     async run(context) {
       const { client } = context.settings
       for (const odd of wrongLengths(context)) {
-        // The check does not measure the time, because the server may wait for the rest of the body.
+        // Does not wait for an answer, because the server may wait for the rest of the body.
         await sendBytes(client, { ...odd, timeoutMs: 300 })
       }
       await expectStillThere(context, 'bodies of a wrong length', [])
@@ -135,11 +138,12 @@ export const bodies: CheckDefinition[] = [
   },
   {
     id: 'raw-body-unfinished',
-    // A server with one worker is correct, too, if a proxy in front of it reads the bodies. The check is then undecided, and does not fail.
-    title: 'While unfinished bodies arrive, the client answers other visitors',
+    // If a server has only one worker, the check ends as undecided. Such a server is correct behind a proxy that reads
+    // bodies first.
+    title: 'While the client waits for unfinished bodies, it still answers other visitors',
     rule: 'stays-up',
     why: 'If the client waits for each body before it serves the next request, a few slow senders block all visitors.',
-    fix: 'Serve requests in parallel, and give the body of a request a deadline.',
+    fix: 'Serve requests in parallel, and set a deadline for the body of a request.',
     longestMs: 120_000,
     async run(context) {
       const { client } = context.settings
@@ -156,20 +160,20 @@ export const bodies: CheckDefinition[] = [
       if (answer.status > 0) return
       if (await servesOneAtATime(context))
         throw new Undecided(
-          'The client serves one request at a time, so one slow sender makes all visitors wait. Run the client with several workers, or behind a proxy that reads bodies first.',
+          'The client serves one request at a time, so a visitor with a slow connection makes all other visitors wait. Run the client with several workers, or behind a proxy that reads bodies first.',
         )
       throw new Failed(
-        `While ${open.length} bodies do not end, the client does not answer another visitor within 5 seconds.`,
+        `While the client waited for ${open.length} unfinished bodies, it did not answer another visitor within 5 seconds.`,
         [describeExchange(answer.exchange)],
       )
     },
   },
   {
     id: 'raw-body-endless',
-    title: 'The client refuses a body without end, or stops reading it',
+    title: 'The client refuses a body that never ends, or stops reading it',
     rule: 'bounded-bodies',
-    why: 'The client keeps a body in memory or on disk, and one sender can fill the memory or the disk. This check only warns, because many servers have no limit by default, so simple clients that are otherwise correct would fail.',
-    fix: 'Set a limit for bodies, such as 64 KB for a form, and answer with status 413.',
+    why: 'The client keeps a body in memory or on disk, so a body that never ends fills the memory or the disk. This check only warns, because many servers have no limit by default, so simple clients that are otherwise correct would fail.',
+    fix: 'Set a limit for bodies, such as 64 KB for a form. Answer a longer body with status 413.',
     longestMs: 40_000,
     async run(context) {
       const { client } = context.settings

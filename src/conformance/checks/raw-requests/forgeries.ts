@@ -1,4 +1,4 @@
-// Requests that contain the cookies of a visitor, but do not come from a page of the client.
+// Checks with requests that contain the cookies of a visitor, but do not come from a page of the client.
 
 import type { Form } from '../../browser/form.ts'
 import type { CheckDefinition } from '../../check.ts'
@@ -11,7 +11,10 @@ import { deletesCookies, expectWorkingSignOut, signOutFormOf, signOutPathByPost 
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** Origins of other sites that contain the origin of the client. A client that compares only a part accepts them. */
+/**
+ * Origins of other sites that begin or end like the origin of the client. A client that does not compare the whole
+ * origin accepts them.
+ */
 function similarOrigins({ settings }: CheckContext): string[] {
   const { protocol, host } = new URL(settings.client)
   const own = `${protocol}//${host}`
@@ -20,14 +23,15 @@ function similarOrigins({ settings }: CheckContext): string[] {
 
 const similar: Pick<CheckDefinition, 'rule' | 'why' | 'fix'> = {
   rule: 'PG-01',
-  why: 'An attacker can register a host whose origin begins with the origin of the client.',
+  why: "An attacker can register a host name that begins or ends with the client's host name.",
   fix: 'Compare the whole Origin with the configured origin, not its beginning or its end.',
 }
 
 export const forgeries: CheckDefinition[] = [
   {
     id: 'raw-create-similar-origin',
-    title: 'A POST creates no application if its Origin only begins or ends like that of the client',
+    title:
+      "If the Origin of a POST only begins or ends like the client's own origin, the client creates no application",
     ...similar,
     needs: ['page', 'create'],
     async run(context) {
@@ -49,7 +53,7 @@ export const forgeries: CheckDefinition[] = [
   },
   {
     id: 'raw-logout-similar-origin',
-    title: 'A POST signs nobody out if its Origin only begins or ends like that of the client',
+    title: "If the Origin of a POST only begins or ends like the client's own origin, the client signs nobody out",
     ...similar,
     needs: ['page', 'logout'],
     async run(context) {
@@ -57,17 +61,18 @@ export const forgeries: CheckDefinition[] = [
       const { browser } = await context.signedIn()
       for (const origin of similarOrigins(context)) {
         const { answer } = await sendForm(context, browser, { action: context.url(path), fields: [] }, { origin })
-        expect(!deletesCookies(answer), `The answer to Origin: ${origin} deletes the cookies.`, answer)
-        expect(await context.isSignedIn(browser), `Origin: ${origin} signs the visitor out.`, answer)
+        expect(!deletesCookies(answer), `The answer to a POST with Origin: ${origin} deletes the cookies.`, answer)
+        expect(await context.isSignedIn(browser), `A POST with Origin: ${origin} signs the visitor out.`, answer)
       }
       await expectWorkingSignOut(context, browser)
     },
   },
   {
     id: 'raw-logout-foreign-host',
-    title: 'A POST signs nobody out if its Origin only matches a foreign Host or a forwarded host',
+    title:
+      'If the Origin of a POST is another site, and the Host or a forwarded header names that site, too, the client signs nobody out',
     rule: 'PG-02',
-    why: 'Host and forwarded headers come with the request, so they do not say at which address the client really is.',
+    why: "The sender of a request chooses its Host and forwarded headers, so they do not prove what the client's own address is.",
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, never with Host or a forwarded header.',
     needs: ['page', 'logout'],
     async run(context) {
@@ -98,9 +103,9 @@ export const forgeries: CheckDefinition[] = [
   },
   {
     id: 'raw-logout-without-origin',
-    title: 'A POST without Origin and Sec-Fetch-Site signs nobody out',
+    title: 'If a POST has neither Origin nor Sec-Fetch-Site, the client signs nobody out',
     rule: 'post-from-nowhere',
-    why: 'Very old browsers send neither header with the form of another site. Any website could then send forms in the name of the visitor.',
+    why: 'If another site sends a form, very old browsers add neither of these headers. If the client accepts such a form, any website can send forms in the name of the visitor.',
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
     needs: ['page', 'logout'],
     async run(context) {
@@ -114,9 +119,9 @@ export const forgeries: CheckDefinition[] = [
   },
   {
     id: 'raw-create-without-origin',
-    title: 'A POST without Origin and Sec-Fetch-Site creates no application',
+    title: 'If a POST has neither Origin nor Sec-Fetch-Site, the client creates no application',
     rule: 'post-from-nowhere',
-    why: 'Very old browsers send neither header with the form of another site. Any website could then send forms in the name of the visitor.',
+    why: 'If another site sends a form, very old browsers add neither of these headers. If the client accepts such a form, any website can send forms in the name of the visitor.',
     fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token that only the client's own page contains.",
     needs: ['page', 'create'],
     async run(context) {

@@ -1,4 +1,4 @@
-// Forms that arrive with a content type that no form of the client has.
+// Checks with forms that have another content type than the forms of the client.
 import type { Browser, Exchange } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -11,7 +11,7 @@ import { openForms, reopen, typedInto } from '../../steps/every-form.ts'
 import { deletesCookies, signOutPathByPost } from '../../steps/sign-out.ts'
 
 type Fields = Form['fields']
-/** A content type, and the body in which it sends the fields of a form. */
+/** A content type, and the function that encodes the fields of a form in this type. */
 type Coding = [type: string, encode: (fields: Fields) => string]
 
 const asForm = (fields: Fields) => `${new URLSearchParams(fields)}`
@@ -21,8 +21,8 @@ const asMultipart = (fields: Fields) =>
   `${fields.map(([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`).join('')}--${boundary}--\r\n`
 
 /**
- * Types under which no framework reads a form: a client reads it only if it does not look at the type, or compares only a
- * part of the type.
+ * Types for which no framework reads a form. A client that reads the form anyway does not check the type, or does not
+ * compare the whole type.
  */
 const wrongTypes: Coding[] = [
   ['text/plain', asForm],
@@ -30,7 +30,7 @@ const wrongTypes: Coding[] = [
   ['text/x-form', asForm],
 ]
 
-/** Types that many frameworks read like a form, although the client has no such form. */
+/** Types that many frameworks also read as a form. The client has no form with such a type. */
 const otherTypes: Coding[] = [
   [`multipart/form-data; boundary=${boundary}`, asMultipart],
   ['application/json', asJson],
@@ -48,14 +48,14 @@ async function sendAs(
 
 const wrong = {
   rule: 'PG-18',
-  why: 'The client would read bodies that no form of its pages sends. Other sites can send text/plain without a question to the client.',
-  fix: 'Compare the whole content type, without its parameters, with application/x-www-form-urlencoded, and answer any other type with status 415.',
+  why: "No form on the client's pages sends such a body. But other sites can send text/plain, because browsers do not ask the client first.",
+  fix: 'Accept only application/x-www-form-urlencoded. Compare the whole content type, without its parameters, and answer any other type with status 415.',
 } as const
 
 const other = {
   rule: 'form-type-only',
   why: 'Such a request never comes from a form of the client. Each parser for another content type is additional code that an attacker can reach.',
-  fix: 'Compare the content type, without its parameters, with application/x-www-form-urlencoded at one place before all routes, and answer any other type with status 415.',
+  fix: 'Accept only application/x-www-form-urlencoded. Compare the content type, without its parameters, in one function before all routes, and answer any other type with status 415.',
 } as const
 
 async function expectNothingCreated(context: CheckContext, types: Coding[]): Promise<void> {
@@ -64,14 +64,14 @@ async function expectNothingCreated(context: CheckContext, types: Coding[]): Pro
   for (const coding of types) {
     const answer = await sendAs(context, open.browser, form, coding)
     const isCreated = (await created(context, open.person)).length > 0
-    expect(!isCreated, `A POST as ${coding[0]} created an application.`, answer)
+    expect(!isCreated, `A POST with the type ${coding[0]} created an application.`, answer)
   }
-  // Ends the check unless the same fields create an application when they are sent as a form.
+  // Sends the same fields as a normal form. If this creates no application either, the check ends.
   await sendForm(context, open.browser, form, ownForm(context))
   if ((await created(context, open.person)).length === 0) await submitCreate(context, await openCreateForm(context))
 }
 
-/** `isJudged`: says which forms about an application the check sends. */
+/** Sends the forms about an application. `isJudged` chooses the forms by the values that the check types into them. */
 async function expectNothingChanged(
   context: CheckContext,
   types: Coding[],
@@ -91,48 +91,57 @@ async function expectNothingChanged(
       const answer = await sendAs(context, browser, form, coding)
       const changes = await changesSince(context, person, before)
       const path = new URL(form.action).pathname.replaceAll(/[\w-]{30,}/g, '…')
-      expect(changes.length === 0, `A POST to ${path} as ${coding[0]} was carried out.`, answer, ...changes)
+      expect(
+        changes.length === 0,
+        `The client carried out a POST to ${path} with the type ${coding[0]}.`,
+        answer,
+        ...changes,
+      )
     }
     await sendForm(context, browser, form, ownForm(context))
     if ((await changesSince(context, person, before)).length > 0) works++
   }
   if (judged === 0) throw new NotApplicable('no page about an application has such a form')
-  if (works === 0) throw new Undecided('No form about an application changes anything, not even as a form.')
+  if (works === 0)
+    throw new Undecided('No form about an application changes anything, not even with the right content type.')
 }
 
 export const formTypes: CheckDefinition[] = [
   {
     id: 'raw-create-wrong-type',
-    title: 'A POST as text/plain, or with a type that only contains the word form, creates no application',
+    title:
+      'If a POST has the type text/plain, or a type that only contains the word form, the client creates no application',
     ...wrong,
     needs: ['page', 'create'],
     run: context => expectNothingCreated(context, wrongTypes),
   },
   {
     id: 'raw-edit-wrong-type',
-    title: 'A POST as text/plain, or with a type that only contains the word form, changes no application',
+    title:
+      'If a POST has the type text/plain, or a type that only contains the word form, the client changes no application',
     ...wrong,
     needs: ['page'],
-    // A client may read no body for a new secret or a removal, so only a form with typed values proves that the body was read.
+    // Sends only forms with typed values. For a new secret or a removal, a client may ignore the body, so these forms
+    // prove nothing.
     run: context => expectNothingChanged(context, wrongTypes, values => Object.keys(values).length > 0),
   },
   {
     id: 'raw-create-other-type',
-    title: 'A POST as multipart/form-data or JSON creates no application',
+    title: 'If a POST has the type multipart/form-data or JSON, the client creates no application',
     ...other,
     needs: ['page', 'create'],
     run: context => expectNothingCreated(context, otherTypes),
   },
   {
     id: 'raw-forms-other-type',
-    title: 'No form about an application is carried out if its content type is not the type of a form',
+    title: 'If a form about an application has another content type than a form, the client does not carry it out',
     ...other,
     needs: ['page'],
     run: context => expectNothingChanged(context, [...otherTypes, ...wrongTypes.slice(0, 1)]),
   },
   {
     id: 'raw-logout-other-type',
-    title: 'A POST to the sign-out path signs nobody out if its content type is not the type of a form',
+    title: 'If a POST to the sign-out path has another content type than a form, the client signs nobody out',
     ...other,
     needs: ['page', 'logout'],
     async run(context) {
@@ -141,8 +150,8 @@ export const formTypes: CheckDefinition[] = [
       for (const coding of [...wrongTypes, ...otherTypes]) {
         const answer = await sendAs(context, browser, { action: context.url(path), fields: [['a', 'b']] }, coding)
         const [type] = coding
-        expect(!deletesCookies(answer), `A POST as ${type} deletes the cookies.`, answer)
-        expect(await context.isSignedIn(browser), `A POST as ${type} signs the visitor out.`, answer)
+        expect(!deletesCookies(answer), `The answer to a POST with the type ${type} deletes the cookies.`, answer)
+        expect(await context.isSignedIn(browser), `A POST with the type ${type} signs the visitor out.`, answer)
       }
     },
   },

@@ -1,4 +1,4 @@
-// Requests that are too large or have an ambiguous length, and connections that break.
+// Checks with requests that are too large or have an ambiguous length, and with connections that break.
 import { connect as connectPlain, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
@@ -14,23 +14,31 @@ import { expectStillThere, type Odd, requestText } from '../../steps/raw.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** Bytes. A form of an application has less than 10 KB. */
+/** Bytes. A form about an application has less than 10 KB. */
 const tooLongForm = 500_000
 
 /** Bytes. Common servers accept up to 1 MB of headers by default. */
 const tooLongHeaders = 1_500_000
 
-/** Whether the client has refused the request: it answered with an expected status, or closed the connection. */
+/**
+ * Whether the client has refused the request: the client answered with a status for refusals, or closed the connection.
+ */
 function isRefused({ status, isClosed }: RawAnswer): boolean {
   return isClosed || [400, 411, 413, 414, 417, 431, 501].includes(status)
 }
 
-/** The development server of PHP repeats the Host header of the request in its answers. A client cannot change how this server reads requests. */
+/**
+ * Recognizes the development server of PHP by the Host header in its answers. A client cannot change how this server
+ * reads requests.
+ */
 function isDevelopmentServer({ exchange }: RawAnswer): boolean {
   return headerOf(exchange, 'host') !== undefined
 }
 
-/** Sends requests that the client must refuse. Ends the check if the client refuses the same request in its correct form, too. */
+/**
+ * Sends the requests in `all`, which the client must refuse. Ends the check if the client also refuses `plain`, a
+ * correct request.
+ */
 async function expectAllRefused(context: CheckContext, plain: string, all: Odd[], advice: string) {
   const { client } = context.settings
   const control = await sendBytes(client, { head: plain })
@@ -48,7 +56,7 @@ async function expectAllRefused(context: CheckContext, plain: string, all: Odd[]
   await expectStillThere(context, all.at(-1)!.what, [])
 }
 
-/** A POST that the client answers without a session, with `lines` before the other headers. */
+/** A POST request that needs no session. `lines` are its last headers. */
 function post({ settings }: CheckContext, lines: string[], body = ''): string {
   const path = settings.logout?.method === 'POST' ? settings.logout.path : settings.create || settings.login
   const own = [
@@ -61,7 +69,7 @@ function post({ settings }: CheckContext, lines: string[], body = ''): string {
   return `POST ${path} HTTP/1.1\r\n${[...own, ...lines].join('\r\n')}\r\n\r\n${body}`
 }
 
-/** Like expectAllRefused, for POST requests with these headers. */
+/** Sends POST requests with the header lines in `all`, and fails if the client does not refuse one of them. */
 async function expectHeadersRefused(context: CheckContext, all: string[][], advice: string) {
   const plain = post(context, ['content-length: 3'], 'a=b')
   if (isDevelopmentServer(await sendBytes(context.settings.client, { head: plain })))
@@ -88,7 +96,7 @@ export const limits: CheckDefinition[] = [
     id: 'raw-two-lengths',
     title: 'The client refuses a request with two different Content-Length headers',
     rule: 'one-content-length',
-    why: 'A proxy in front of the client may use the other length. An attacker can then hide a second request in the body of the first.',
+    why: 'A proxy in front of the client may use the other length. An attacker can then hide a second request in the body of the first request.',
     fix: 'Use a server that answers such a request with status 400, and do not switch off this protection.',
     async run(context) {
       const all = [
@@ -102,9 +110,9 @@ export const limits: CheckDefinition[] = [
   },
   {
     id: 'raw-space-before-colon',
-    title: 'The client refuses a request with a space between the name of a header and the colon',
+    title: 'The client refuses a request with a space between a header name and the colon',
     rule: 'no-space-before-colon',
-    why: 'A proxy in front of the client may read such a header differently. An attacker can then hide a second request in the body of the first.',
+    why: 'A proxy in front of the client may read such a header differently. An attacker can then hide a second request in the body of the first request.',
     fix: 'Use a server that answers such a request with status 400, and do not switch off this protection.',
     async run(context) {
       const all = [
@@ -112,15 +120,15 @@ export const limits: CheckDefinition[] = [
         ['content-length : 3'],
         ['content-length: 3', 'x-any : a'],
       ]
-      await expectHeadersRefused(context, all, 'so it has read the request in spite of this header')
+      await expectHeadersRefused(context, all, 'so it has read the request although this header is invalid')
     },
   },
   {
     id: 'raw-headers-endless',
     title: `The client refuses headers of ${tooLongHeaders / 1e6} MB`,
     rule: 'bounded-headers',
-    why: 'The server keeps all headers of a request in memory, before the client can refuse the request.',
-    fix: 'Set the limit of the server for headers to 16 KB or 32 KB, and answer longer headers with status 431.',
+    why: 'The server keeps all headers of a request in memory before the code of the client runs.',
+    fix: "Set the server's limit for headers to 16 KB or 32 KB, and answer longer headers with status 431.",
     async run(context) {
       const plain = requestText(context, 'GET', context.settings.login)
       const long = 'a'.repeat(tooLongHeaders)
@@ -144,10 +152,10 @@ export const limits: CheckDefinition[] = [
   },
   {
     id: 'raw-reset',
-    title: 'After visitors broke their connections in the middle of requests and answers, the client still answers',
+    title: 'After connections have broken in the middle of requests and answers, the client still answers',
     rule: 'stays-up',
-    why: 'Browsers and phones break connections all the time. Writing to a broken connection is an error that can end the process.',
-    fix: 'Catch the error that reading from or writing to a broken connection causes. Do not let the signal SIGPIPE end the process.',
+    why: 'Browsers and phones break connections all the time. Writing to a broken connection causes an error, and this error can end the process.',
+    fix: 'Catch the errors that happen when you read from or write to a broken connection. Do not let the signal SIGPIPE end the process.',
     async run(context) {
       const { login, client } = context.settings
       const pageText = requestText(context, 'GET', '/', { headers: { connection: 'keep-alive' } })
@@ -164,7 +172,7 @@ export const limits: CheckDefinition[] = [
     id: 'raw-body-long',
     title: `The client refuses a form of ${tooLongForm / 1000} KB`,
     rule: 'bounded-bodies',
-    why: 'The client keeps a form in memory and reads it field by field. A few senders of long forms can keep the client busy, and other visitors wait.',
+    why: 'The client keeps a form in memory and reads it field by field. With a few long forms, an attacker can keep the client busy, so that other visitors wait.',
     fix: 'Set the limit for a form to 64 KB or less, and answer a longer form with status 413.',
     needs: ['page', 'create'],
     async run(context) {
@@ -174,16 +182,16 @@ export const limits: CheckDefinition[] = [
       await context.platform.settle()
       const calls = context.arrived('api').filter(({ request }) => request.method === 'POST')
       expect(calls.length === 0, 'The client sent the long form to the API.', answer)
-      expect(status !== 422, 'The client read the fields of the long form: it answered with status 422.', answer)
+      expect(status !== 422, 'The client answered the long form with status 422, so it has read the fields.', answer)
       await submitCreate(context, await openCreateForm(context))
     },
   },
   {
     id: 'raw-server-version',
-    title: 'No answer names the version of the server or of a framework',
+    title: 'No answer has a header with the version of the server or of a framework',
     rule: 'no-server-version',
-    why: 'An attacker who knows the version knows which of its published weaknesses to try.',
-    fix: 'Remove the headers Server and X-Powered-By, or take the version out of them.',
+    why: 'An attacker who knows the version knows which published vulnerabilities to try.',
+    fix: 'Remove the headers Server and X-Powered-By, or remove the version from them.',
     async run(context) {
       const { login, callback, page, create, client } = context.settings
       const paths = [...new Set(['/', login, callback, page, create, '/no-such-page-of-conformance'])].filter(Boolean)
@@ -202,7 +210,7 @@ export const limits: CheckDefinition[] = [
         ]) {
           const value = headerOf(answer, name)
           const isVersion = name === 'via' ? /\(.*\d.*\)/.test(value ?? '') : /\d\.\d|\/\s*v?\d/i.test(value ?? '')
-          expect(!isVersion, `${answer.request.url} is answered with ${name}: ${value}.`, answer)
+          expect(!isVersion, `The answer to ${answer.request.url} has the header ${name}: ${value}.`, answer)
         }
     },
   },

@@ -1,5 +1,5 @@
-// Requests that no browser sends, but that a program can send. The client must answer them, keep running, and use no
-// address from them.
+// Checks with requests that no browser sends, but that a program can send. The client must answer these requests, keep
+// running, and use no address from them.
 import type { Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -12,7 +12,7 @@ import { formTypes } from './form-types.ts'
 import { limits } from './limits.ts'
 import { signedIn } from './signed-in.ts'
 
-/** Invalid requests of one kind. `what` begins the title of the check. */
+/** Groups of invalid requests. `what` describes the requests in the titles of the checks. */
 const families: {
   id: string
   what: string
@@ -21,8 +21,8 @@ const families: {
 }[] = [
   {
     id: 'targets',
-    what: 'Addresses such as //, /..;/ and /\\',
-    fix: 'Parse the path with a parser that cannot throw, or catch what it throws, and answer with status 400 or 404.',
+    what: 'requests for addresses such as //, /..;/ and /\\',
+    fix: 'Catch the errors of the function that parses the path, and answer with status 400 or 404.',
     requests: context =>
       [
         '//',
@@ -43,8 +43,8 @@ const families: {
   },
   {
     id: 'escapes',
-    what: 'Broken percent-encoding in the path and in the query of every page',
-    fix: 'Handle the error of the function that decodes addresses, and answer with status 400.',
+    what: 'requests with broken percent-encoding in the path or in the query',
+    fix: 'Catch the errors of the function that decodes addresses, and answer with status 400.',
     requests: context =>
       pathsOf(context).flatMap(path => [
         ...['%', '/%', '/%zz', '/%E0%A4%A', '/%ff', '/%00'].map(end => get(context, path.replace(/\/$/, '') + end)),
@@ -55,8 +55,8 @@ const families: {
   },
   {
     id: 'parameters',
-    what: 'Parameters that are repeated, or that are lists or objects',
-    fix: 'Read each parameter as a list of texts, and refuse a list with several texts if you expect one.',
+    what: 'requests with parameters that are repeated, or that are lists or objects',
+    fix: 'Read each parameter as a list of values. If you expect one value, refuse a list with several values.',
     requests: context =>
       pathsOf(context).flatMap(path =>
         parameterNames(context).flatMap(name => [
@@ -67,8 +67,8 @@ const families: {
   },
   {
     id: 'hosts',
-    what: 'A Host that is missing, empty or not a name',
-    fix: "Build no address from Host. Take the client's own address from the configuration.",
+    what: 'requests whose Host header is missing, empty or not a host name',
+    fix: "Build no address from the Host header. Take the client's own address from the configuration.",
     requests: context => [
       ...['', '[', ':', '%', 'a b', 'http://', `${'a'.repeat(300)}.example`, 'evil.example:99999', '"><x'].map(
         host => ({
@@ -86,22 +86,22 @@ const families: {
   },
   {
     id: 'methods',
-    what: 'Methods that no page supports',
-    fix: 'Answer with status 405, or 501 for an unknown method.',
+    what: 'requests with methods that no page supports',
+    fix: 'Answer with status 405. For an unknown method, status 501 is also right.',
     requests: context =>
       pathsOf(context).flatMap(path =>
         ['OPTIONS', 'PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND', 'BREW'].map(method => ({
           what: `${method} ${path}`,
           head: requestText(context, method, path, { headers: { 'content-length': '0' } }),
-          // Some servers know no other methods than those of RFC 9110.
+          // Some servers know only the methods of RFC 9110.
           isNoHttp: ['PROPFIND', 'BREW', 'TRACE'].includes(method),
         })),
       ),
   },
   {
     id: 'long-headers',
-    what: 'Very long headers and addresses',
-    fix: 'Let the server refuse them with status 431 or 414.',
+    what: 'requests with very long headers or addresses',
+    fix: 'Let the server refuse such requests with status 431 or 414.',
     requests: context =>
       [12_000, 40_000, 200_000].flatMap(size => [
         {
@@ -121,8 +121,8 @@ const families: {
   },
   {
     id: 'header-values',
-    what: 'Headers with meaningless values',
-    fix: 'Read headers with parsers that cannot throw, and ignore headers that you cannot read.',
+    what: 'requests with meaningless header values',
+    fix: 'Catch the errors of functions that parse headers, and ignore headers that you cannot read.',
     requests: context =>
       pathsOf(context).flatMap(path =>
         [
@@ -155,13 +155,14 @@ const families: {
 
 function get(context: CheckContext, target: string, headers: Record<string, string | undefined> = {}): Odd {
   const head = requestText(context, 'GET', target, { headers })
-  // A valid target is a path or a whole address. For any other target, some servers close the connection without an answer and keep running.
+  // A valid target is a path or a whole address. For any other target, a server may also close the connection without
+  // an answer.
   return { what: `GET ${shorten(target)}`, head, isNoHttp: !/^(\/|https?:)/.test(target) }
 }
 
 /**
- * Requests that most servers answer before the code of the client runs. A request without Host is not in this list:
- * Node answers it itself, and a program cannot add a header to this answer.
+ * Requests that most servers refuse before the code of the client runs. A request without Host is not in this list,
+ * because Node answers it itself, and a program cannot add headers to that answer.
  */
 function refusedByParsers(context: CheckContext): Odd[] {
   const { login, logout, create } = context.settings
@@ -199,7 +200,7 @@ export const rawRequests: CheckDefinition[] = [
   ...families.flatMap(({ id, what, fix, requests }): CheckDefinition[] => [
     {
       id: `raw-${id}`,
-      title: `${what} get an answer, and the client keeps running`,
+      title: `The client answers ${what}, and keeps running`,
       rule: 'stays-up',
       why: 'Anybody can send such requests. An exception that the client does not catch can end the client for all visitors.',
       fix,
@@ -207,18 +208,18 @@ export const rawRequests: CheckDefinition[] = [
     },
     {
       id: `raw-${id}-status`,
-      title: `${what} get no answer with status 500, 502, 503 or 504`,
+      title: `The client does not answer ${what} with status 500, 502, 503 or 504`,
       rule: 'bad-request-status',
-      why: 'Status 500 means a mistake in the client. Each such request alarms the people on call, and shows an attacker a weak place.',
+      why: 'Status 500 means a mistake in the client. Each such request alarms the operators of the client, and shows an attacker where the client is weak.',
       fix,
       run: async context => expectOwnStatus(context, await requests(context)),
     },
   ]),
   {
     id: 'raw-absolute-target',
-    title: 'An absolute address in a request does not change the redirect_uri of a login',
+    title: 'If a request line contains a whole address, the address does not change the redirect_uri of a login',
     rule: 'PG-02',
-    why: 'Proxies and attackers write a whole address into the request line. A library can take the host of this address for the host of the client.',
+    why: 'Proxies and attackers can write a whole address into the request line. A library may take the host in this address for the host of the client.',
     fix: "Take the client's own address from the configuration.",
     async run(context) {
       const { login, client } = context.settings
@@ -237,7 +238,7 @@ export const rawRequests: CheckDefinition[] = [
     title: 'No address of the client redirects to another site',
     rule: 'CL-25',
     why: 'If a link to the client leads to the page of an attacker, visitors trust this page. A redirect that repeats the path of the request is enough for this attack.',
-    fix: 'Answer a path that begins with several slashes or a backslash with 404, or replace the slashes by one slash before you use the path.',
+    fix: 'If a path begins with several slashes or a backslash, answer with 404. Or replace them by one slash before you use the path.',
     async run(context) {
       const { login, page } = context.settings
       const targets = [
@@ -262,17 +263,17 @@ export const rawRequests: CheckDefinition[] = [
         const location = headerOf(exchange, 'location')
         if (location === undefined || !URL.canParse(location, context.url('/'))) continue
         const { hostname } = new URL(location, context.url('/'))
-        expect(hostname !== 'evil.example', `${odd.what} leads to ${location}.`, exchange)
+        expect(hostname !== 'evil.example', `The answer to ${odd.what} redirects to ${location}.`, exchange)
       }
     },
   },
   {
     id: 'raw-nosniff',
     title:
-      'Answers to requests that the HTTP parser refuses have X-Content-Type-Options: nosniff if the other answers have it',
+      'If other answers have X-Content-Type-Options: nosniff, so do the answers to requests that the HTTP parser refuses',
     rule: 'nosniff',
-    why: 'The HTTP server makes these answers itself, and the code of the client that sets the headers does not run for them. This check only warns, because many servers cannot be told to add headers here.',
-    fix: 'Set the headers where the server handles a broken request, for example in the handler of clientError, or in a proxy in front of the client.',
+    why: 'The HTTP server makes these answers itself, without running the code of the client that sets the headers. This check only warns, because with many servers a client cannot add headers to these answers.',
+    fix: 'Set the headers in the code that answers broken requests, for example in a handler for clientError, or in a proxy in front of the client.',
     async run(context) {
       const plain = await context.request(context.settings.login, { headers: typedAddress })
       if (!isNosniff(plain)) throw new NotApplicable('the other answers do not have the header either')

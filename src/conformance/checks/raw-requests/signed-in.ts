@@ -1,5 +1,5 @@
-// The invalid requests of the other checks, with the cookies of a visitor. Without a session, many clients answer
-// before they read a request.
+// Checks with invalid requests that contain the cookies of a visitor. Without a session, many clients answer before
+// they read the request.
 import { type CheckDefinition, Failed } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { openPagesAbout, openWithApplication } from '../../steps/application-pages.ts'
@@ -9,7 +9,7 @@ import { type Odd, requestText, sendOdd } from '../../steps/raw.ts'
 const formType = 'application/x-www-form-urlencoded'
 const names = ['q', 'search', 'page', 'sort', 'id']
 
-/** A part of a form with files, as a browser sends it. */
+/** One field of a multipart form, as a browser sends it. */
 const part = (name: string, more = '', value = 'x') =>
   `--a\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`
 
@@ -39,7 +39,9 @@ const bodies: [type: string | undefined, body: string][] = [
   [`${formType}; charset=utf-16`, 'name=a'],
 ]
 
-/** Requests with the cookies of the visitor, and with the headers of the client's own pages. */
+/**
+ * Invalid requests with the cookies of a visitor, and with the headers that browsers send from the client's own pages.
+ */
 async function signedInRequests(context: CheckContext): Promise<Odd[]> {
   const application = await openWithApplication(context)
   const { browser } = application
@@ -89,7 +91,7 @@ export const signedIn: CheckDefinition[] = [
     run: async context => {
       await sendOdd(context, await signedInRequests(context))
       const { browser } = await context.signedIn()
-      if (!(await context.isSignedIn(browser))) throw new Failed('Afterwards nobody can sign in.')
+      if (!(await context.isSignedIn(browser))) throw new Failed('After the invalid requests, nobody can sign in.')
     },
   },
 ]

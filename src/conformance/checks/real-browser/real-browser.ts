@@ -1,4 +1,5 @@
-// Logins, forms and cookies in a real Chromium, which runs the scripts of the client. These checks run only with --browser.
+// Checks on logins, forms and cookies in a real Chromium, which runs the scripts of the client. They run only with
+// --browser.
 import type { Locator } from 'playwright-core'
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -21,7 +22,9 @@ import {
 const strictCookie =
   'Answer the callback with status 200 and a page with a meta refresh. Browsers send no SameSite=Strict cookie after redirects that another site began. If the callback answers with a redirect, the next page has no session.'
 
-/** Sends the create form with its button. Returns how many applications the API created. */
+/**
+ * Fills in the form for a new application, and sends it with its button. Returns how many applications the API created.
+ */
 async function createBy(context: CheckContext, press: (button: Locator) => Promise<void>): Promise<number> {
   const visitor = await signedIn(context)
   const button = await fillCreateForm(context, visitor, 'Created in Chromium')
@@ -32,7 +35,7 @@ async function createBy(context: CheckContext, press: (button: Locator) => Promi
 const definitions: CheckDefinition[] = [
   {
     id: 'chromium-login',
-    title: 'In Chromium, a visitor who signs in at the portal once is signed in at the client',
+    title: 'In Chromium, a visitor who signs in once at the portal is signed in at the client',
     rule: 'login-works',
     why: 'Only a real browser shows whether the pages, scripts and cookies of the client work together.',
     fix: "Sign in yourself with the browser's developer tools open, and look at the requests after the callback.",
@@ -44,7 +47,7 @@ const definitions: CheckDefinition[] = [
       expectWithFix(
         strictCookie,
         callbacks < 2,
-        `The browser was sent to the portal and back ${callbacks} times, and is at ${placeOf(window)}.`,
+        `The browser was sent to the portal and back ${callbacks} times, and ended at ${placeOf(window)}.`,
       )
       expect(isAtRest, `After the login the page at ${placeOf(window)} does not stop loading.`)
       expect(
@@ -53,7 +56,7 @@ const definitions: CheckDefinition[] = [
       )
       expect(
         await isSignedIn(context, visitor),
-        `After the login, a visit of ${context.settings.page} made no successful call of the API.`,
+        `After the login, a visit of ${context.settings.page} made no successful API call.`,
       )
     },
   },
@@ -61,7 +64,7 @@ const definitions: CheckDefinition[] = [
     id: 'chromium-login-lands',
     title: 'In Chromium, the first page after the login shows the visitor as signed in',
     rule: 'CL-26',
-    why: 'Visitors who see a page that asks them to sign in believe that their login failed.',
+    why: 'If the first page asks visitors to sign in, they believe that their login failed.',
     fix: strictCookie,
     needs: ['page', 'browser'],
     async run(context) {
@@ -72,22 +75,23 @@ const definitions: CheckDefinition[] = [
       const isCalled = context.platform.steps
         .slice(before)
         .some(step => step.listener === 'api' && step.about.userId === person.id && step.response.status < 400)
-      // A welcome page may make no call of the API. The visitor then follows a link.
+      // The first page may be a welcome page without API calls. Then the check opens the page behind the login, as a
+      // link would.
       const script = `location.assign(${JSON.stringify(context.url(context.settings.page))})`
       const follow = () => window.act(() => window.page.evaluate(script))
       const { length: callbacks } = callbacksIn(context, window)
       expect(
         callbacks < 2 && (isCalled || (await isServed(context, visitor, follow))),
-        `The page after the login, ${placeOf(window)}, is not signed in.`,
+        `On the page after the login, ${placeOf(window)}, the visitor is not signed in.`,
       )
     },
   },
   {
     id: 'chromium-code-not-in-address',
-    title: 'In Chromium, the address bar contains neither code nor state after the login',
+    title: 'In Chromium, the address bar shows neither the code nor the state after the login',
     rule: 'CL-28',
-    why: 'People copy and share the address in the address bar, and the history keeps it.',
-    fix: 'Leave the callback with location.replace, a redirect or a meta refresh, which replace the entry in the history.',
+    why: 'People copy and share the address in the address bar, and the browser history keeps this address.',
+    fix: 'Leave the callback with location.replace, a redirect or a meta refresh. These replace the callback in the browser history.',
     needs: ['page', 'browser'],
     async run(context) {
       const { window } = await signIn(context)
@@ -98,10 +102,11 @@ const definitions: CheckDefinition[] = [
   },
   {
     id: 'chromium-reload-and-back',
-    title: 'In Chromium, Reload and Back after the login keep the session and do not open the callback again',
+    title:
+      'In Chromium, if the visitor presses Reload or Back after the login, the session continues and the callback is not opened again',
     rule: 'CL-28',
-    why: 'A code is valid once. A visitor whose browser opens the callback again sees an error.',
-    fix: 'Leave the callback with location.replace, a redirect or a meta refresh, so that the history does not contain the callback.',
+    why: 'A code is valid only once. If the browser opens the callback again, the visitor sees an error.',
+    fix: 'Leave the callback with location.replace, a redirect or a meta refresh, so that the browser history does not contain the callback.',
     needs: ['page', 'browser'],
     async run(context) {
       const visitor = await signIn(context)
@@ -111,7 +116,8 @@ const definitions: CheckDefinition[] = [
       )
       const landed = placeOf(window)
       await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
-      // Back may open the portal. If the visitor is signed in there, the portal redirects with a new code.
+      // The Back button may open the portal. If the visitor is signed in at the portal, the portal redirects to the
+      // callback with a new code.
       const opened = callbacksIn(context, window)
       expect(new Set(opened).size === opened.length, 'Reload or Back opened the same callback again.')
       if (isKept) return
@@ -120,7 +126,7 @@ const definitions: CheckDefinition[] = [
   },
   {
     id: 'chromium-from-another-site',
-    title: 'In Chromium, a link on another site opens the page for a visitor who is signed in',
+    title: 'In Chromium, if a visitor who is signed in follows a link from another site, the client shows the page',
     rule: 'PG-12',
     why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again.',
     fix: 'If a navigation comes from another site and has no session, answer it once with a meta refresh to the same path.',
@@ -161,10 +167,10 @@ const definitions: CheckDefinition[] = [
   },
   {
     id: 'chromium-session-cookie',
-    title: 'In Chromium, the cookies of the session are HttpOnly, Secure and SameSite',
+    title: 'In Chromium, the session cookies are HttpOnly, Secure and SameSite',
     rule: 'CK-01',
     why: 'HttpOnly protects the session from scripts, Secure from eavesdroppers, and SameSite from other sites.',
-    fix: 'Set the cookie of the session with HttpOnly, Secure and SameSite=Strict or Lax.',
+    fix: 'Set the session cookie with HttpOnly, Secure and SameSite=Strict or SameSite=Lax.',
     needs: ['page', 'browser'],
     async run(context) {
       const visitor = await signedIn(context)
@@ -182,7 +188,7 @@ const definitions: CheckDefinition[] = [
         const isEnough = await isSignedIn(context, visitor)
         await window.keepCookies(cookies.filter(other => other !== cookie))
         const isOfSession = isEnough || !(await isSignedIn(context, visitor))
-        expect(!isOfSession, `The cookie ${name} of the session is not ${missing.join(', ')}.`)
+        expect(!isOfSession, `The session cookie ${name} lacks ${missing.join(', ')}.`)
       }
     },
   },
@@ -190,8 +196,8 @@ const definitions: CheckDefinition[] = [
     id: 'chromium-no-errors',
     title: 'In Chromium, the pages cause no script errors and no violations of their Content-Security-Policy',
     rule: 'scripts-without-errors',
-    why: 'If a script fails, or the policy blocks it, a part of the page does not work for the visitor.',
-    fix: 'Open the page with the console of the browser, and fix the errors that the console lists.',
+    why: 'If a script fails, or the policy blocks a script, something on the page does not work for the visitor.',
+    fix: 'Open the page with the browser console, and fix the errors that the console lists.',
     needs: ['page', 'browser'],
     async run(context) {
       const { window } = await signedIn(context)
@@ -203,7 +209,7 @@ const definitions: CheckDefinition[] = [
     id: 'chromium-nothing-foreign',
     title: 'In Chromium, the pages request nothing from other sites',
     rule: 'PG-22',
-    why: 'A site whose script or style the page loads can see and do everything that the visitor can.',
+    why: 'If a page loads a script or style from another site, that site can see and do everything that the visitor can.',
     fix: 'Serve scripts, styles and images from the client itself, and call the API from the server.',
     needs: ['page', 'browser'],
     async run(context) {
@@ -223,14 +229,14 @@ const definitions: CheckDefinition[] = [
     needs: ['page', 'create', 'browser'],
     async run(context) {
       const count = await createBy(context, button => button.click())
-      expect(count > 0, 'Nothing was created.')
+      expect(count > 0, 'The API created no application.')
     },
   },
   {
     id: 'chromium-create-once',
-    title: 'In Chromium, a double click creates one application',
+    title: 'In Chromium, a double click creates only one application',
     rule: 'PG-15',
-    why: 'Many people click twice, and would create two applications with two secrets.',
+    why: 'Many people click twice. Each click would create an application.',
     fix: 'Give each form a one-time id, and create one application for each id. It is not enough to disable the button.',
     needs: ['page', 'create', 'browser'],
     async run(context) {
@@ -241,10 +247,10 @@ const definitions: CheckDefinition[] = [
   },
   {
     id: 'chromium-sign-out',
-    title: 'In Chromium, signing out ends the session',
+    title: 'In Chromium, the session ends when the visitor signs out',
     rule: 'CK-13',
-    why: 'If a script only shows another page, the next person at the browser still has the session.',
-    fix: 'Send a request that ends the session at the server and deletes its cookies, before the page says that the visitor is signed out.',
+    why: 'If a script only shows another page and does not end the session, the next person at the browser still has the session.',
+    fix: 'Send a request that ends the session at the server and deletes the session cookies. Only then say that the visitor is signed out.',
     needs: ['page', 'logout', 'browser'],
     async run(context) {
       const visitor = await signedIn(context)
@@ -257,10 +263,10 @@ const definitions: CheckDefinition[] = [
   },
   {
     id: 'chromium-back-after-sign-out',
-    title: 'In Chromium, Back after signing out shows no data of the visitor',
+    title: 'In Chromium, after the visitor has signed out, the Back button shows no data of the visitor',
     rule: 'CK-13',
-    why: 'The next person at the browser can press Back.',
-    fix: 'Send Cache-Control: no-store with every page behind the login, and with every answer whose data a script shows.',
+    why: 'The next person at the browser can press the Back button.',
+    fix: 'Send Cache-Control: no-store with every page behind the login, and with every answer from which a script takes data for a page.',
     needs: ['page', 'logout', 'browser'],
     async run(context) {
       const visitor = await signedIn(context)
@@ -275,7 +281,7 @@ const definitions: CheckDefinition[] = [
       if (await shows()) expect(false, `After signing out, ${placeOf(window)} still shows data of the visitor.`)
       const isAtPortal = () => window.asked.some(({ url }) => url.startsWith(context.platform.portalUrl))
       window.asked.length = 0
-      // If Back opens the portal, the portal begins a new login. The check logout-not-silent judges this case.
+      // Ends if Back opens the portal, because this begins a new login. The check logout-not-silent judges this case.
       for (let back = 0; back < 3 && !isAtPortal(); back++) {
         await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
         expect(
