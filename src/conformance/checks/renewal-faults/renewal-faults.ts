@@ -1,4 +1,4 @@
-// How the client handles a portal that answers a renewal wrongly or not at all.
+// Checks how the client behaves if the portal answers a renewal wrongly or not at all.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -14,7 +14,7 @@ import { tokensOf } from '../../steps/tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
-/** A check that visits one page while the portal answers the renewal with a fault. */
+/** Makes a check that visits one page while the portal answers the renewal with the fault. */
 function under(
   definition: Omit<CheckDefinition, 'run'>,
   fault: [name: string, options?: Record<string, unknown>, times?: number | 'always'] | undefined,
@@ -39,7 +39,7 @@ const requests: CheckDefinition[] = [
       title: 'The client sends a renewal as a form with POST',
       rule: 'renewal-form',
       why: 'A portal may refuse any other method or content type. The renewal then fails, and the visitor has to sign in again.',
-      fix: 'POST the fields form-encoded (application/x-www-form-urlencoded), not as JSON.',
+      fix: 'Send the fields with POST as a form (application/x-www-form-urlencoded), not as JSON.',
     },
     undefined,
     ({ renewal }) => {
@@ -55,9 +55,9 @@ const requests: CheckDefinition[] = [
   under(
     {
       id: 'refresh-fields-once',
-      title: 'No field of a renewal is repeated',
+      title: 'A renewal contains no field twice',
       rule: 'token-parameters-once',
-      why: 'A portal may refuse a repeated field, or use the wrong one of its values. The renewal then fails.',
+      why: 'A portal may refuse a field that is there twice, or use the wrong value. The renewal then fails.',
       fix: 'Set each field once.',
     },
     undefined,
@@ -65,13 +65,17 @@ const requests: CheckDefinition[] = [
       const repeated = Object.entries((renewal.request.body ?? {}) as object).filter(([, value]) =>
         Array.isArray(value),
       )
-      expect(repeated.length === 0, `Repeated: ${repeated.map(([name]) => name).join(', ')}.`, renewal)
+      expect(
+        repeated.length === 0,
+        `The renewal contains these fields twice: ${repeated.map(([name]) => name).join(', ')}.`,
+        renewal,
+      )
     },
   ),
   under(
     {
       id: 'refresh-one-authentication',
-      title: 'A renewal authenticates the client with one method',
+      title: 'A renewal contains the client secret only once, in the form or in the Authorization header',
       rule: 'one-authentication',
       why: 'A portal may refuse a request that authenticates with two methods. The renewal then fails.',
       fix: 'Send client_secret only in the form, and no Authorization header.',
@@ -91,7 +95,7 @@ const requests: CheckDefinition[] = [
     id: 'refresh-own-headers',
     title: "The client copies no header of the visitor's browser into a renewal",
     rule: 'UP-12',
-    why: 'A copied header tells the portal data about the visitor. A visitor can also change the request of the client with it.',
+    why: "A copied header can tell the portal something about the visitor. With a copied header, a visitor can also change the client's request.",
     fix: 'Send only the headers that the call needs.',
     needs,
     async run(context) {
@@ -109,10 +113,10 @@ const requests: CheckDefinition[] = [
       })
       await context.platform.settle()
       const renewal = context.arrived('refresh').find(step => !before.has(step))
-      // Makes the same visit with a browser, to find out whether the client renews at all.
+      // Finds out whether the client renews at all: visits the same page with a normal browser.
       if (!renewal) {
         renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))
-        throw new Undecided('The client made no renewal for a request with additional headers.')
+        throw new Undecided('The client made no renewal for a page request with additional headers.')
       }
       expect(
         !JSON.stringify(renewal.request.headers).includes(canary) && renewal.request.headers.cookie === undefined,
@@ -129,10 +133,10 @@ const redirects: CheckDefinition[] = [302, 307].map(status =>
   under(
     {
       id: `refresh-redirect-${status}`,
-      title: `The client follows no redirect of a renewal (${status})`,
+      title: `If the portal redirects a renewal (status ${status}), the client does not follow the redirect`,
       rule: 'UP-02',
       why: 'A client that follows the redirect sends the refresh token and the secret to an address that it has not chosen. Many HTTP libraries follow redirects by default.',
-      fix: 'Switch redirects off for this call, and treat every 3xx as a failure.',
+      fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
     },
     [`refresh-redirect-${status}`],
     (_, context) => {
@@ -148,16 +152,16 @@ const redirects: CheckDefinition[] = [302, 307].map(status =>
 
 const deadlines: CheckDefinition[] = [
   ['drip', 'the portal answers a renewal one byte at a time', { seconds: 0.2 }],
-  ['endless-body', 'the answer to a renewal has no end', {}],
-  ['endless-header', 'the answer to a renewal has a header without end', {}],
+  ['endless-body', 'the answer to a renewal never ends', {}],
+  ['endless-header', 'the answer to a renewal has a header that never ends', {}],
   ['slow-header', 'the headers of the answer to a renewal come one byte at a time', {}],
 ].map(
   ([fault, what, options]): CheckDefinition => ({
     id: `refresh-${fault}`,
-    title: `When ${what}, the visitor gets an answer in time`,
+    title: `If ${what}, the visitor gets an answer in time`,
     rule: 'UP-03',
-    why: 'Without a deadline, the client waits for as long as the portal does not finish its answer. The visitor waits, and the request uses a socket and memory. This check allows 20 seconds.',
-    fix: 'Give the renewal one deadline from its start to the end of the body. A timeout for each read is not enough.',
+    why: 'Without a deadline, the client waits until the portal finishes its answer. Meanwhile, the visitor waits, and the request uses a socket and memory. This check allows 20 seconds.',
+    fix: 'Set one deadline for the whole renewal, including the body of the answer. A timeout for each read is not enough.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -176,17 +180,17 @@ const survivals: CheckDefinition[] = [
   ['401', 'with status 401 and invalid_client'],
   ['502', 'with status 502'],
   ['504', 'with status 504'],
-  ['half', 'with JSON that ends in the middle'],
+  ['half', 'with JSON that is cut off in the middle'],
   ['empty', 'with an empty body'],
   ['not-an-object', 'with null'],
-  ['endless-header', 'with a header without end'],
+  ['endless-header', 'with a header that never ends'],
 ].map(([fault, what]) =>
   under(
     {
       id: `refresh-kept-on-${fault}`,
-      title: `A renewal that the portal answers ${what} does not end the session`,
+      title: `If the portal answers a renewal ${what}, the session does not end`,
       rule: 'RF-05',
-      why: 'The refresh token is still valid, and a later renewal can succeed. Only a permanent refusal may end the session.',
+      why: 'The refresh token is still valid, so a later renewal can succeed. Only a permanent refusal may end the session.',
       fix: 'Keep the cookies, and answer with a page that offers to try again.',
       longestMs: 90_000,
     },
@@ -203,10 +207,10 @@ const single: CheckDefinition[] = [
     {
       id: 'refresh-429-not-repeated',
       title:
-        'When the portal answers a renewal with 429 (too many calls), the client does not repeat the renewal at once',
+        'If the portal answers a renewal with 429 (too many calls), the client does not repeat the renewal at once',
       rule: 'UP-07',
       why: 'A client that repeats the renewal at once makes the overload of the portal worse, and the visitor waits longer.',
-      fix: 'Show a page that says when to try again, and do not renew again for this request.',
+      fix: 'Do not renew again for this request. Show a page that says when the visitor can try again.',
     },
     ['refresh-429', { retryAfter: 3600 }, 20],
     ({ renewals }) =>
@@ -216,9 +220,9 @@ const single: CheckDefinition[] = [
     under(
       {
         id: `refresh-${fault}-not-repeated`,
-        title: `The client does not repeat a renewal whose answer is lost (${fault})`,
+        title: `If the answer to a renewal is lost (${fault}), the client does not repeat the renewal`,
         rule: 'renewal-not-repeated',
-        why: 'The portal may have replaced the refresh token, and the use of an old refresh token can end all tokens of the session.',
+        why: 'The portal may have replaced the refresh token. If the client then sends the old refresh token, the portal can end all tokens of the session.',
         fix: 'Never repeat a POST automatically. Renew again at the next visit.',
       },
       [`refresh-${fault}`],
@@ -229,9 +233,9 @@ const single: CheckDefinition[] = [
   under(
     {
       id: 'refresh-retry-after',
-      title: 'When the portal answers a renewal with a Retry-After of one hour, the visitor gets an answer in time',
+      title: 'If the portal answers a renewal with a Retry-After of one hour, the visitor gets an answer in time',
       rule: 'UP-03',
-      why: 'If the client sleeps for the time in Retry-After, the visitor waits for an hour, and the request uses a socket.',
+      why: 'If the client waits for the time in Retry-After, the visitor waits for an hour, and the request uses a socket.',
       fix: 'Answer at once with a page that says when to try again.',
       longestMs: 90_000,
     },
@@ -246,8 +250,8 @@ const sizes: CheckDefinition[] = [
     id: 'refresh-endless-body-left',
     title: 'The client closes the connection if the answer to a renewal grows too large',
     rule: 'bounded-answers',
-    why: 'A token response has a few kilobytes. Without a limit one answer can fill the memory before any deadline.',
-    fix: 'Count the bytes of the body while reading, and stop at about 64 KiB.',
+    why: 'A token response has a few kilobytes. Without a limit, one very long answer can fill the memory before a deadline ends it.',
+    fix: 'Count the bytes of the body while you read it, and stop at about 64 KiB.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -264,10 +268,10 @@ const sizes: CheckDefinition[] = [
   under(
     {
       id: 'refresh-gzip-bomb',
-      title: 'The client limits the unpacked size of a compressed answer to a renewal',
+      title: 'If the answer to a renewal is compressed, the client limits its size after decompression',
       rule: 'UP-04',
-      why: 'A few compressed kilobytes can become gigabytes, in the memory that all visitors share.',
-      fix: 'Ask for no compression, or count the unpacked bytes and stop at a limit.',
+      why: 'A few compressed kilobytes can become gigabytes, and these fill the memory that all visitors share.',
+      fix: 'Do not ask for compression, or count the decompressed bytes and stop at a limit.',
     },
     ['refresh-gzip-bomb', {}, 1],
     ({ steps }) => expect(!steps.some(isCall), 'An answer of 32 MiB renewed the session.', ...steps.slice(-2)),
@@ -276,10 +280,10 @@ const sizes: CheckDefinition[] = [
     under(
       {
         id: `refresh-access-token-${size}-kb`,
-        title: `With a new access token of ${size} KB, the visitor stays signed in, or a page says that the renewal failed`,
+        title: `If a renewal returns an access token of ${size} KB, the visitor stays signed in, or a page says that the renewal failed`,
         rule: 'CK-03',
-        why: 'A browser silently drops a cookie of more than 4,096 bytes, and keeps the old one.',
-        fix: 'Split a long token into several cookies, keep it at the server, or answer with a page that says that the token is too large.',
+        why: 'A browser ignores a cookie of more than 4,096 bytes without a message, and keeps the old cookie.',
+        fix: 'Split a long token into several cookies, or keep the token at the server. Or answer with a page that says that the token is too long.',
       },
       [`refresh-access-token-${size}-kb`],
       async ({ page, browser }, context) => {
@@ -294,7 +298,7 @@ const sizes: CheckDefinition[] = [
         const isAgain = next.steps.some(({ kind }) => kind === 'refresh')
         expect(
           next.steps.some(isCall) && !isAgain,
-          'The next page is not signed in with the new token.',
+          'On the next page, the visitor is not signed in with the new token.',
           next.page,
           ...next.steps,
         )
@@ -303,7 +307,7 @@ const sizes: CheckDefinition[] = [
   ),
 ]
 
-// ---- Members of the answer
+// ---- The fields of the answer
 
 const lifetimes: [fault: string, what: string, options?: Record<string, unknown>][] = [
   ['missing', 'is missing'],
@@ -322,10 +326,10 @@ const oddLifetimes: CheckDefinition[] = lifetimes.map(([fault, what, options]) =
   under(
     {
       id: `refresh-expires-in-${fault}`,
-      title: `After a renewal whose expires_in ${what}, the client sets no wrong cookie and does not renew again and again`,
+      title: `If the expires_in of a renewal ${what}, the client sets no wrong cookie and does not renew again and again`,
       rule: 'CL-19',
       why: 'Browsers ignore a Max-Age such as NaN, and keep the session cookie until they are closed. A lifetime of zero seconds causes endless renewals.',
-      fix: 'Use expires_in only if it is a finite number above 0, and cap it. Otherwise refuse the answer or assume a lifetime.',
+      fix: 'Use expires_in only if it is a finite number above 0, and limit it to a maximum. Otherwise, refuse the answer or use a default lifetime.',
     },
     [options ? 'refresh-expires-in' : `refresh-expires-in-${fault}`, options],
     async ({ page, browser, renewals }, context) => {
@@ -344,8 +348,8 @@ const oddLifetimes: CheckDefinition[] = lifetimes.map(([fault, what, options]) =
 )
 
 /**
- * Matches an Authorization header that a program sends if it does not check the token: the token is missing, null, a
- * number or has two lines.
+ * Matches the Authorization header of a program that uses a token without checking it. The token is missing, null, a
+ * number, or has two lines, for example.
  */
 const noTokens =
   /^bearer\s*(undefined|null|none|nil|nan|false|true|12345|\[?'?a'?\]?|one.*|two.*|t\S*k\S*n|\[object object\])?\s*$/i
@@ -364,12 +368,12 @@ const unusable: [fault: string, what: string, rule: CheckDefinition['rule']][] =
 
 const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
   id: `refresh-${fault}`,
-  title: `The client does not use the tokens of a renewal that ${what}`,
+  title: `If the answer to a renewal ${what}, the client does not use its tokens`,
   rule,
   why: fault.startsWith('token-type')
-    ? 'token_type is required, and a client must not use a token whose type it does not understand.'
+    ? 'token_type is required. A client must not use a token of a type that it does not know.'
     : 'A client that uses such a value as a token creates a session that cannot work, or sends a broken header.',
-  fix: 'Check the answer to a renewal in the same way as the answer to an exchange, before you keep any part of it.',
+  fix: 'Check the answer to a renewal in the same way as the answer to an exchange, before you store anything from it.',
   needs,
   async run(context) {
     const expired = await expiredSession(context)
@@ -377,15 +381,15 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
       const before = context.platform.steps.length
       const { browser, page, renewal } = await renewNow(context, expired, `refresh-${fault}`, {}, 2)
       expect(page.status !== 500, 'The answer has status 500.', page)
-      // The next visit shows whether the client has kept the faulty token.
+      // If the client has kept the faulty token, the next visit uses it.
       const next = await visitPage(context, browser)
       const brought = tokensOf(renewal)?.access_token
       const isOfIt = ({ request: { headers } }: LabStep) => {
         const { authorization = 'none' } = headers
         return fault.startsWith('token-type') ? authorization.split(' ')[1] === brought : noTokens.test(authorization)
       }
-      // A call with such a value has no known user, so the check counts the calls of all users. Because of inTurn, no other
-      // check makes the client send such a value meanwhile.
+      // The sandbox does not know which user such a call is for, so the check looks at all calls. inTurn prevents that
+      // another check makes the client send such a value at the same time.
       const calls = context.platform.steps.slice(before).filter(step => step.listener === 'api' && isOfIt(step))
       expect(
         calls.length === 0,
@@ -399,7 +403,7 @@ const unusables: CheckDefinition[] = unusable.map(([fault, what, rule]) => ({
 
 // ---- Refusals
 
-/** Refusals that no later renewal can change. */
+/** Refusals after which no later renewal can succeed. */
 const finalRefusals: [status: number, error: string, id: string, because: string][] = [
   [401, 'invalid_grant', 'invalid-grant-401', 'the portal refuses a refresh token with 401'],
   [400, 'unsupported_grant_type', 'unsupported-grant-type', 'a portal may support only the exchange of codes'],
@@ -412,10 +416,10 @@ const refusals: CheckDefinition[] = [
   ...finalRefusals.map(
     ([status, error, id, because]): CheckDefinition => ({
       id: `refresh-dropped-on-${id}`,
-      title: `When the portal refuses a renewal with status ${status} and ${error}, the client offers the login, and the login works`,
+      title: `If the portal refuses a renewal with status ${status} and ${error}, the client offers to sign in, and the login works`,
       rule: error === 'invalid_grant' ? 'RF-05' : 'refused-for-good',
-      why: `The refused renewal can never succeed: ${because}. If the client shows an error each time, the visitor cannot sign in again.`,
-      fix: 'Decide by the value of error in the answer, not by the status. Delete the refresh token, and offer to sign in.',
+      why: `No later renewal with this refresh token can succeed: ${because}. If the client shows an error each time, the visitor cannot sign in again.`,
+      fix: 'Decide by the error field of the answer, not by the status. Delete the refresh token, and offer to sign in.',
       needs,
       async run(context) {
         const visit = await renewUnder(context, `refresh-${status}`, { error }, 'always')
@@ -426,7 +430,7 @@ const refusals: CheckDefinition[] = [
         const renewals = context.arrived('refresh').filter(({ response }) => response.status >= 400)
         expect(
           pages.some(one => asksToSignIn(context, one)),
-          `Two visits end with ${pages.map(describePage).join(' and ')}, and none of these pages offers to sign in.`,
+          `Two visits ended with ${pages.map(describePage).join(' and ')}. Neither page offers to sign in.`,
           ...pages,
         )
         expect(
@@ -442,13 +446,14 @@ const refusals: CheckDefinition[] = [
   under(
     {
       id: 'refresh-error-escaped',
-      title: 'After a failed renewal, the page escapes markup in the text of the portal error',
+      title: 'If the portal refuses a renewal with an error text that contains markup, the page escapes the markup',
       rule: 'PG-07',
-      why: 'If a page does not escape a text that another program sent, the text can run as a script.',
-      fix: 'Show words of your own, or escape the text.',
+      why: 'If a page does not escape a text from another server, a script in the text can run.',
+      fix: 'Show your own words, or escape the text.',
     },
     ['refresh-400', { error: '<img src=x onerror=alert(1)>' }],
-    ({ page }) => expect(!runsScript(page, 'alert(1)'), 'The page contains the error of the portal unescaped.', page),
+    ({ page }) =>
+      expect(!runsScript(page, 'alert(1)'), 'The page contains the error text of the portal without escaping.', page),
   ),
   under(
     {
@@ -456,7 +461,7 @@ const refusals: CheckDefinition[] = [
       title: 'After a failed renewal, the page does not show the error text of the portal',
       rule: 'generic-errors',
       why: 'An error text is for developers, and may contain details that help an attacker.',
-      fix: 'Log the code of the error. Show a sentence of your own and a link to a new login.',
+      fix: 'Log the error code. Show your own sentence and a link to a new login.',
     },
     ['refresh-400', { error: 'words_of_the_portal_4711' }],
     ({ page }) =>
@@ -479,9 +484,10 @@ const kept: CheckDefinition[] = [
   under(
     {
       id: 'refresh-tokens-not-in-browser',
-      title: 'The client sends the new tokens of a renewal to the browser only in cookies that no script can read',
+      title:
+        'If the client sends the new tokens of a renewal to the browser, it sends them only in cookies that no script can read',
       rule: 'CK-08',
-      why: 'Scripts and extensions can read everything on a page.',
+      why: 'Scripts and browser extensions can read everything on a page.',
       fix: 'Keep tokens in HttpOnly cookies or at the server. Write no token into a page, an address or another header.',
     },
     undefined,
@@ -503,8 +509,8 @@ const kept: CheckDefinition[] = [
     title:
       'After a renewal, the session cookies have the same HttpOnly, Secure and SameSite attributes as after the login',
     rule: 'CK-01',
-    why: 'Each Set-Cookie replaces all attributes of the earlier one, so a renewal can remove the protection of the session.',
-    fix: 'Set the cookies of login and renewal with the same function.',
+    why: 'Each Set-Cookie replaces all attributes of the earlier cookie, so a renewal can remove the protection of the session.',
+    fix: 'Set the cookies after a login and after a renewal with the same function.',
     needs,
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)
@@ -512,7 +518,7 @@ const kept: CheckDefinition[] = [
       const visit = await visitPage(context, browser)
       renewalIn(context, visit)
       const renewed = cookiesOf(visit.page.trail).filter(({ cookie }) => !cookie.isDeletion && before.has(cookie.name))
-      if (renewed.length === 0) throw new NotApplicable('a renewal sets no cookie of the session')
+      if (renewed.length === 0) throw new NotApplicable('a renewal sets no session cookie')
       for (const { cookie, exchange } of renewed) {
         const first = before.get(cookie.name)!
         for (const [name, was, is] of [

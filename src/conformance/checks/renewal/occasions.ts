@@ -1,5 +1,5 @@
-// The same rules for other renewals: after a 401 of the API, for a form, for the second time in a session, and with
-// tokens that live for a short time.
+// Checks on renewals in special cases: after a 401 from the API, for a form, for the second time in a session, and with
+// tokens that expire soon.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -14,7 +14,10 @@ const needs: CheckDefinition['needs'] = ['page']
 
 const isRenewal = ({ kind }: LabStep) => kind === 'refresh'
 
-/** Fails if the renewal is not the form that the portal expects. `before` is the answer with the latest refresh token. */
+/**
+ * Fails if the renewal request is not as the portal expects it. `before` is the answer that brought the latest refresh
+ * token.
+ */
 function expectForm({ platform }: CheckContext, renewal: LabStep, before: LabStep | undefined): void {
   const { method, url, headers, body } = renewal.request
   const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
@@ -40,7 +43,7 @@ function expectForm({ platform }: CheckContext, renewal: LabStep, before: LabSte
     )
 }
 
-/** The last answer with tokens before this renewal. */
+/** The last step before this renewal in which the portal returned tokens. */
 function answerBefore(context: CheckContext, renewal: LabStep): LabStep | undefined {
   const given = context.arrived('exchange', 'refresh')
   return given.slice(0, given.indexOf(renewal)).findLast(step => tokensOf(step))
@@ -49,10 +52,10 @@ function answerBefore(context: CheckContext, renewal: LabStep): LabStep | undefi
 const forms: CheckDefinition[] = [
   {
     id: 'refresh-fields-after-401',
-    title: 'After a 401 of the API, the client renews with the same request as at other times',
+    title: 'If the API refuses the access token with 401, the client sends a correct renewal request',
     rule: 'RF-01',
-    why: 'Clients often have two functions for renewals: one before a call, and one after a 401. If one of them is wrong, visitors are signed out only in rare cases.',
-    fix: 'Renew with one function, which sends a form with exactly grant_type, refresh_token, client_id and client_secret.',
+    why: 'Clients often have two functions for renewals: one before a call, and one after a 401. If the second function is wrong, visitors are signed out only in rare cases, and nobody notices the mistake.',
+    fix: 'Make all renewals with one function. It must send a form with exactly these fields: grant_type, refresh_token, client_id and client_secret.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -63,10 +66,11 @@ const forms: CheckDefinition[] = [
   },
   {
     id: 'refresh-fields-for-form',
-    title: 'After a 401 to a form, the client renews with the same request as at other times',
+    title:
+      'If the API refuses the access token when a visitor sends a form, the client sends a correct renewal request',
     rule: 'RF-01',
-    why: 'Clients often have one function for reading and one for writing. If the function for writing renews wrongly, a visitor loses a typed form.',
-    fix: 'Renew with one function, which sends a form with exactly grant_type, refresh_token, client_id and client_secret.',
+    why: 'Clients often have one function for API calls that read and another for calls that write. If the function for writing renews wrongly, the visitor loses a typed form.',
+    fix: 'Make all renewals with one function. It must send a form with exactly these fields: grant_type, refresh_token, client_id and client_secret.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -82,42 +86,48 @@ const forms: CheckDefinition[] = [
   },
   {
     id: 'refresh-fields-second',
-    title: 'The second renewal of a session is the same request as the first, with the new refresh token',
+    title: 'The second renewal of a session is as correct as the first, and sends the new refresh token',
     rule: 'RF-01',
-    why: 'After the first renewal, a client reads the refresh token from another place than after the login.',
-    fix: 'Keep the tokens of a login and of a renewal with the same function.',
+    why: 'After the first renewal, the refresh token no longer comes from the login. Clients often have separate code for this case.',
+    fix: 'Store the tokens of a login and of a renewal with the same function.',
     needs,
     longestMs: 90_000,
     async run(context) {
       const { browser, person } = await context.signedIn()
       await context.platform.endAccessTokens(person)
       renewalIn(context, await visitPage(context, browser))
-      // A client may share the answer of the first renewal for some seconds.
+      // For some seconds, a client may use the answer to the first renewal again.
       await context.pause(11_000)
       await context.platform.endAccessTokens(person)
       const visit = await visitPage(context, browser)
       const renewal = renewalIn(context, visit)
       expectForm(context, renewal, answerBefore(context, renewal))
-      expect(visit.steps.some(isCall), `After the second renewal the page is ${describePage(visit.page)}.`, visit.page)
+      expect(
+        visit.steps.some(isCall),
+        `After the second renewal, the visit ended with ${describePage(visit.page)}.`,
+        visit.page,
+      )
     },
   },
 ]
 
-/** Answers to a renewal without a new refresh token. */
+/** Faults that take the new refresh token out of the answer to a renewal. */
 const withoutToken: [id: string, fault: string, what: string][] = [
   ['missing', 'refresh-refresh-token-missing', 'no refresh_token'],
-  ['null', 'refresh-refresh-token-null', 'null for a refresh_token'],
+  ['null', 'refresh-refresh-token-null', 'null as its refresh_token'],
   ['empty', 'refresh-refresh-token-empty', 'an empty refresh_token'],
 ]
 
-/** Renews once under the fault and ends the new access token. Returns what the next visit does. */
+/**
+ * Makes the client renew once under the fault, and ends the new access token. Returns what happens at the next visit.
+ */
 async function renewTwice(context: CheckContext, fault?: string) {
   const { browser, person } = await context.signedIn()
   await context.platform.endAccessTokens(person)
   if (fault) await context.order(fault, { times: 1 })
   const first = renewalIn(context, await visitPage(context, browser))
   await context.dropFaults()
-  // A client may share the answer of the first renewal for some seconds.
+  // For some seconds, a client may use the answer to the first renewal again.
   await context.pause(11_000)
   await context.platform.endAccessTokens(person)
   return { first, ...(await visitPage(context, browser)) }
@@ -125,10 +135,10 @@ async function renewTwice(context: CheckContext, fault?: string) {
 
 const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
   id: `refresh-token-kept-${id}`,
-  title: `After a renewal whose answer has ${what}, the next renewal sends the old refresh token`,
+  title: `If the answer to a renewal has ${what}, the next renewal sends the old refresh token`,
   rule: 'RF-08',
-  why: 'A portal may return no new refresh token. The old refresh token then stays valid, and a client that loses it signs the visitor out at the next end of the access token.',
-  fix: 'Replace the refresh token only if the answer contains a text that is not empty. Otherwise store the old one again with the new access token.',
+  why: 'A portal does not have to return a new refresh token. The old refresh token then stays valid. If the client loses it, the visitor is signed out when the next access token expires.',
+  fix: 'Replace the refresh token only if the refresh_token in the answer is a text that is not empty. Otherwise, store the old refresh token again together with the new access token.',
   needs,
   longestMs: 90_000,
   async run(context) {
@@ -138,18 +148,18 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
     const kept = (first.request.body as Record<string, unknown>).refresh_token
     const isSent = sent && (sent.request.body as Record<string, unknown>).refresh_token === kept
     if (isSent) return
-    // A client may remember the answer of the first renewal as long as its refresh token is the same. The API then
+    // A client may remember the answer to the first renewal as long as the refresh token is the same. Then the API
     // refuses the same access token twice.
     const isRefused = ({ kind, response }: LabStep) => kind === 'api' && response.status === 401
     if (!sent && steps.filter(isRefused).length > 1)
-      throw new NotApplicable('the client uses the answer of the first renewal again')
+      throw new NotApplicable('the client uses the answer to the first renewal again')
     const plain = await renewTwice(context)
     if (!plain.steps.some(isRenewal)) throw new NotApplicable('the client does not renew a second time')
     expect(
       false,
       sent
-        ? 'The next renewal sends another refresh token than the last one that the portal gave.'
-        : `The next visit makes no renewal: it ends with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+        ? 'The next renewal does not send the last refresh token that the portal issued.'
+        : `The next visit makes no renewal, and ends with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
       first,
       page,
       ...steps,
@@ -157,7 +167,10 @@ const kept: CheckDefinition[] = withoutToken.map(([id, fault, what]) => ({
   },
 }))
 
-/** Answers to a renewal that do not refuse the refresh token for good. The renewal is then not repeated, and the session continues. */
+/**
+ * Faults of a renewal that do not refuse the refresh token for good. The client must not repeat the renewal, and must
+ * keep the session.
+ */
 const forNow: [fault: string, options?: Record<string, unknown>][] = [
   ['refresh-reset'],
   ['refresh-400', { error: 'invalid_request' }],
@@ -173,8 +186,8 @@ const forNow: [fault: string, options?: Record<string, unknown>][] = [
 ]
 
 /**
- * Visits a page under each of the faults. Each fault has its own session, because a client may remember a failed renewal
- * for a while. Ends the check if the client does not renew.
+ * Visits a page under each fault in `forNow`. Uses a new session for each fault, because a client may remember a failed
+ * renewal for a while. Ends the check if the client does not renew.
  */
 async function visitUnderAll(context: CheckContext) {
   const sessions = []
@@ -202,10 +215,10 @@ async function visitUnderAll(context: CheckContext) {
 const failures: CheckDefinition[] = [
   {
     id: 'refresh-kept-on-many',
-    title: 'No failed renewal ends the session, except one that refuses the refresh token for good',
+    title: 'If a renewal fails, the session ends only if the portal has refused the refresh token for good',
     rule: 'RF-05',
-    why: 'The refresh token is still valid, and a later renewal can succeed. A proxy, a firewall or a mistake of the portal can answer with any status.',
-    fix: 'End the session only if the answer is JSON and its error is invalid_grant, unsupported_grant_type or unauthorized_client. Otherwise keep the cookies.',
+    why: 'After other failures, the refresh token is still valid, and a later renewal can succeed. A proxy, a firewall or a mistake of the portal can cause any status.',
+    fix: 'End the session only if the answer is JSON and its error field is invalid_grant, unsupported_grant_type or unauthorized_client. Otherwise keep the cookies.',
     needs,
     longestMs: 120_000,
     async run(context) {
@@ -218,14 +231,15 @@ const failures: CheckDefinition[] = [
   },
   {
     id: 'refresh-failed-not-repeated',
-    title: 'Whatever the portal answers to a renewal, one visit sends the renewal once',
+    title: 'Whatever the portal answers to a renewal, the client does not repeat the renewal during the same visit',
     rule: 'renewal-not-repeated',
-    why: 'The portal may have replaced the refresh token, and the use of an old refresh token can end all tokens of the session. Repeated calls also make an overload worse.',
-    fix: 'Retry no POST automatically. Renew again at the next visit.',
+    why: 'The portal may have replaced the refresh token. If the client then sends the old refresh token, the portal can end all tokens of the session. Repeated calls also make an overload worse.',
+    fix: 'Never repeat a POST automatically. Renew again at the next visit.',
     needs,
     longestMs: 120_000,
     async run(context) {
-      // A client may answer the failure with a redirect to another page, which then needs the session, too.
+      // After the failure, a client may redirect to another page that also needs the session, and that causes one more
+      // renewal.
       for (const { said, page, renewals } of await visitUnderAll(context))
         expect(
           renewals.length <= page.trail.length,
@@ -236,10 +250,10 @@ const failures: CheckDefinition[] = [
   },
   {
     id: 'refresh-dropped-after-401',
-    title: 'If the API refuses the access token and the portal refuses the refresh token, the client offers the login',
+    title: 'If the API refuses the access token and the portal refuses the refresh token, the client offers to sign in',
     rule: 'RF-05',
     why: 'The portal may have ended the session of the visitor. If the client shows an error each time, the visitor cannot sign in again.',
-    fix: 'After invalid_grant, delete the cookies of the session and redirect to the login, whatever caused the renewal.',
+    fix: 'After invalid_grant, delete the session cookies and redirect to the login, whatever caused the renewal.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -251,7 +265,7 @@ const failures: CheckDefinition[] = [
       const pages = [first.page, second.page]
       expect(
         pages.every(({ status }) => status > 0 && status !== 500) && pages.some(page => asksToSignIn(context, page)),
-        `Two visits end with ${pages.map(describePage).join(' and ')}, and none of these pages offers to sign in.`,
+        `Two visits ended with ${pages.map(describePage).join(' and ')}. Neither page offers to sign in.`,
         ...pages,
       )
       const renewals = context.arrived('refresh')
@@ -264,10 +278,9 @@ const failures: CheckDefinition[] = [
   },
   {
     id: 'refresh-parallel-after-401',
-    title:
-      'When five tabs load at once and the API refuses their access token, the visitor stays signed in in every tab',
+    title: 'If five tabs load at once and the API refuses their access token, the visitor stays signed in in every tab',
     rule: 'RF-02',
-    why: 'An access token can end before its expires_in. All requests of the browser then cause a renewal with the same refresh token.',
+    why: 'The portal can end an access token before it expires. Then each request of the browser needs a renewal with the same refresh token.',
     fix: 'Let all requests with the same refresh token share one renewal and its answer, whatever caused the renewal.',
     needs,
     async run(context) {
@@ -283,10 +296,10 @@ const failures: CheckDefinition[] = [
       for (const page of pages)
         expect(
           page.status === 200 && !page.stoppedAt,
-          `One tab is answered with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+          `One tab got ${page.stoppedAt ? 'the login' : describePage(page)}.`,
           page,
         )
-      expect(await context.isSignedIn(browser), 'After the five visits the visitor is not signed in.')
+      expect(await context.isSignedIn(browser), 'After the five visits, the visitor is not signed in.')
     },
   },
 ]
@@ -294,10 +307,10 @@ const failures: CheckDefinition[] = [
 const short: CheckDefinition[] = [
   {
     id: 'refresh-short-tokens',
-    title: 'With tokens that live for two minutes or one minute, the client does not renew at every visit',
+    title: 'If access tokens expire after one or two minutes, the client does not renew at every visit',
     rule: 'RF-10',
     why: "If the client's renewal margin is longer than the lifetime of its tokens, every request calls the portal.",
-    fix: 'Renew when the token has expired, or with a margin that is a small part of expires_in.',
+    fix: 'Renew when the token has expired, or a short time before. This time must be a small fraction of expires_in.',
     needs,
     async run(context) {
       for (const value of [120, 60]) {
@@ -324,10 +337,10 @@ const short: CheckDefinition[] = [
 const others: CheckDefinition[] = [
   {
     id: 'refresh-token-encoded',
-    title: 'A renewal sends a refresh token with the characters +, / and = unchanged',
+    title: 'If a refresh token contains the characters +, / and =, a renewal sends the token unchanged',
     rule: 'renewal-form',
-    why: 'A refresh token can contain any printable character. In a form, a + means a space, so the portal does not know a token that the client has not encoded.',
-    fix: 'Encode every field of the form with the function of your language for forms. Do not join texts by hand.',
+    why: 'A refresh token can contain any printable character. In a form, a + means a space. If the client does not encode the token, the portal gets another token and refuses it.',
+    fix: 'Encode the form with a function of your language or library, and do not build the body of the form by hand.',
     needs,
     async run(context) {
       const mark = `conformance-${Math.random().toString(36).slice(2)}`
@@ -339,21 +352,21 @@ const others: CheckDefinition[] = [
         throw new NotApplicable('the client signs nobody in with such a refresh token')
       await context.platform.endAccessTokens(await context.person())
       await visitPage(context, browser)
-      // A changed token belongs to no visitor.
+      // Searches the steps of all visitors, because the sandbox cannot tell which visitor a changed token belongs to.
       const renewal = context.platform.steps.findLast(
         ({ kind, request }) => kind === 'refresh' && JSON.stringify(request.body ?? '').includes(mark),
       )
       if (!renewal) throw new NotApplicable('the client makes no renewal with this refresh token')
       const sent = (renewal.request.body as Record<string, unknown>).refresh_token
-      expect(sent === token, 'The renewal sends another refresh token than the portal gave.', renewal)
+      expect(sent === token, 'The renewal sends another refresh token than the portal issued.', renewal)
     },
   },
   {
     id: 'refresh-for-form',
-    title: 'When the access token has expired, the client also renews it for a form',
+    title: 'If the access token has expired when a visitor sends a form, the client renews it',
     rule: 'refresh-used',
-    why: 'Filling in a form takes time, and the access token can expire in the meantime. Without a renewal, the visitor has to sign in again before the form is accepted.',
-    fix: 'Renew the session in the function that reads it, for every method.',
+    why: 'The access token can expire while the visitor fills in a form. Without a renewal, the visitor has to sign in again before the client accepts the form.',
+    fix: 'Renew the session in the function that reads it, for every request method.',
     needs: ['page', 'create'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -372,7 +385,7 @@ const others: CheckDefinition[] = [
       renewalIn(context, await visitPage(context, copy))
       expect(
         false,
-        `The client made no renewal for the form, and answered with ${describePage(page)}. It renews for a page.`,
+        `The client made no renewal for the form, and answered with ${describePage(page)}. For a page, it makes a renewal.`,
         page,
       )
     },

@@ -1,4 +1,4 @@
-// How the client renews an access token: the request, the new tokens, and the number of renewals.
+// Checks how the client renews an access token: the request, the new tokens, and the number of renewals.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
@@ -23,8 +23,8 @@ import { tokensOf } from '../../steps/tokens.ts'
 import { occasions } from './occasions.ts'
 
 /**
- * The time after which the last renewal has no effect any more: a client may share the answer to this renewal for some
- * seconds, and the portal accepts a replaced refresh token for ten seconds.
+ * Waits until the last renewal has no effect any more. For some seconds, a client may use the answer to it again, and
+ * the portal accepts the replaced refresh token for ten seconds.
  */
 const forget = ({ pause }: CheckContext) => pause(12_000)
 
@@ -33,7 +33,7 @@ const needs: CheckDefinition['needs'] = ['page']
 /** The usual expires_in. */
 const accessSeconds = 86_400
 
-/** The fields of a renewal (RFC 6749, 6). */
+/** The fields that a renewal must have, and their values (RFC 6749, 6). */
 const fields: [name: string, expected: (context: CheckContext, before: LabStep) => unknown][] = [
   ['grant_type', () => 'refresh_token'],
   ['refresh_token', (_, before) => tokensOf(before)?.refresh_token],
@@ -46,8 +46,8 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-works',
     title: 'A visitor stays signed in when the access token expires',
     rule: 'refresh-used',
-    why: 'The portal gives the client a refresh token for this purpose. Visitors lose their work if the client sends them to the login.',
-    fix: 'When the access token has expired, send grant_type=refresh_token with the refresh token of the token response.',
+    why: 'The portal issues a refresh token so that the visitor can stay signed in. Visitors lose their work if the client sends them to the login.',
+    fix: 'When the access token has expired, send grant_type=refresh_token and the refresh token from the token response.',
     needs,
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)
@@ -59,7 +59,7 @@ export const renewal: CheckDefinition[] = [
           ? 'Give the cookie that contains the refresh token a longer Max-Age than expires_in, such as 14 days.'
           : adviceForRenewal(page, steps),
         steps.some(isCall),
-        `${hasEnded ? 'All cookies of the session, also the cookie of the refresh token, end with the access token. ' : ''}The visit ends with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+        `${hasEnded ? 'All session cookies, including the cookie with the refresh token, expire together with the access token. ' : ''}The visit ended with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
         page,
         ...steps,
       )
@@ -68,10 +68,10 @@ export const renewal: CheckDefinition[] = [
   renewing(
     {
       id: 'refresh-without-state',
-      title: 'After a successful renewal the visitor is still signed in',
+      title: 'After a successful renewal, the visitor is still signed in',
       rule: 'RF-08',
       why: 'The answer to a renewal has no state, because the request had none. A client that requires a state signs the visitor out.',
-      fix: 'Compare state only in the answer to the exchange of a code.',
+      fix: 'Do not compare the state in the answer to a renewal. Compare it only in a callback and in the answer to an exchange.',
     },
     async ({ steps, page }) => {
       const renewal = steps.find(({ kind }) => kind === 'refresh')!
@@ -79,7 +79,7 @@ export const renewal: CheckDefinition[] = [
         throw new NotApplicable('the portal refused the renewal, which another check reports')
       expect(
         steps.some(isCall),
-        `The portal answered with new tokens, and the client answered with ${describePage(page)}.`,
+        `The portal answered with new tokens, but the client answered the visitor with ${describePage(page)}.`,
         page,
         ...steps,
       )
@@ -88,10 +88,10 @@ export const renewal: CheckDefinition[] = [
   renewing(
     {
       id: 'refresh-fields',
-      title: 'A renewal contains grant_type, the refresh token, the client id and its secret, each once',
+      title: 'A renewal contains grant_type, refresh_token, client_id and client_secret, each with the right value',
       rule: 'RF-01',
       why: 'The portal refuses a renewal without one of these fields.',
-      fix: 'Send a form with exactly grant_type, refresh_token, client_id and client_secret.',
+      fix: 'Send a form with exactly these fields: grant_type, refresh_token, client_id and client_secret.',
     },
     async ({ steps }, context) => {
       const renewal = steps.find(({ kind }) => kind === 'refresh')!
@@ -117,9 +117,9 @@ export const renewal: CheckDefinition[] = [
   renewing(
     {
       id: 'refresh-not-in-address',
-      title: 'The address of a renewal has no query',
+      title: 'The client sends no field of a renewal in the query of the address',
       rule: 'credentials-in-body',
-      why: 'Servers and proxies log addresses. Everybody who can read such a log can use the refresh token.',
+      why: 'Servers and proxies log addresses. If the address contains the refresh token, everybody who can read such a log can use it.',
       fix: 'Send all fields in the body of the POST.',
     },
     async ({ steps }) => {
@@ -133,7 +133,7 @@ export const renewal: CheckDefinition[] = [
   ),
   {
     id: 'refresh-delivered',
-    title: 'The client keeps the new tokens of a renewal, so the next page does not renew again',
+    title: 'The client stores the new tokens of a renewal, so that the next page does not renew again',
     rule: 'RF-09',
     why: 'If the client loses the new refresh token, it sends the old refresh token again. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is a redirect or an error.',
@@ -146,14 +146,14 @@ export const renewal: CheckDefinition[] = [
       const { steps } = await visitPage(context, browser)
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length === 0, 'The next page renews again.', ...renewals)
-      expect(steps.some(isCall), 'The next page is not signed in.', ...steps)
+      expect(steps.some(isCall), 'On the next page, the visitor is not signed in.', ...steps)
     },
   },
   {
     id: 'refresh-delivered-with-error',
-    title: 'The client keeps the new tokens of a renewal even if a call of the API then fails',
+    title: 'The client stores the new tokens of a renewal even if an API call fails after the renewal',
     rule: 'RF-09',
-    why: 'If the client loses the new refresh token because of an error of the API, it sends the old refresh token again. The portal then revokes all tokens, and the session ends.',
+    why: 'If the client loses the new refresh token because of an API error, it sends the old refresh token again. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is a redirect or an error.',
     needs,
     longestMs: 120_000,
@@ -166,7 +166,7 @@ export const renewal: CheckDefinition[] = [
       expect(renewals.length === 0, 'The next page renews again.', ...renewals)
       expect(
         steps.some(isCall),
-        `The next page is not signed in. The client answered with ${describePage(page)}.`,
+        `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
         page,
         ...steps,
       )
@@ -174,10 +174,10 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-delivered-after-401',
-    title: 'The client keeps the new tokens of a renewal that it made because the API refused the access token',
+    title: 'If the client renews because the API refused the access token, it stores the new tokens',
     rule: 'RF-09',
-    why: 'An access token can end before its expires_in. If the client loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
-    fix: 'After every renewal, set the new cookies in the answer to the browser, even if a 401 of the API caused the renewal.',
+    why: 'The portal can end an access token before it expires. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
+    fix: 'After every renewal, set the new cookies in the answer to the browser, even if a 401 from the API caused the renewal.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -188,16 +188,16 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-delivered-after-form',
-    title: 'The client keeps the new tokens of a renewal that it made because the API refused a creation with 401',
+    title: 'If the client renews because the API refused to create an application with 401, it stores the new tokens',
     rule: 'RF-09',
-    why: 'An access token can end while the visitor fills in a form. If the client loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
+    why: 'The access token can become invalid while the visitor fills in a form. If the client then loses the new tokens, the next page sends the old refresh token. The portal then revokes all tokens, and the session ends.',
     fix: 'After every renewal, set the new cookies in the answer to the browser, even if this answer is the redirect after a form.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
       await context.platform.endAccessTokens(open.person)
       const before = new Set(context.arrived())
-      // Does not follow the redirect, because the next request would cause another renewal, and its answer would hide
+      // Does not follow the redirect: if the client has lost the new token, the next request would renew again and hide
       // the loss.
       const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
       await context.platform.settle()
@@ -210,25 +210,25 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-state-optional',
-    title: 'A renewal whose answer has no state keeps the visitor signed in',
+    title: 'If the answer to a renewal has no state, the visitor stays signed in',
     rule: 'RF-08',
-    why: 'A portal does not have to send a state with a renewal, because no browser takes part in this call. A client that requires a state signs the visitor out.',
-    fix: 'Compare state only in the answer to the exchange of a code.',
+    why: 'A portal does not have to send a state in the answer to a renewal, because no browser takes part in this call. A client that requires a state signs the visitor out.',
+    fix: 'Do not compare the state in the answer to a renewal. Compare it only in a callback and in the answer to an exchange.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
       await context.order('refresh-state-missing')
       const { page, steps } = await visitPage(context, browser)
       renewalIn(context, { page, steps })
-      expect(steps.some(isCall), `The page is answered with ${describePage(page)}.`, page, ...steps)
+      expect(steps.some(isCall), `The visit ended with ${describePage(page)}.`, page, ...steps)
     },
   },
   {
     id: 'refresh-token-replaced',
     title: 'Each renewal sends the refresh token that the previous renewal returned',
     rule: 'refresh-token-replaced',
-    why: 'Each renewal replaces the refresh token, and the use of an old refresh token revokes all tokens.',
-    fix: 'Keep the refresh_token of every answer that contains one.',
+    why: 'Each renewal replaces the refresh token. If the client sends an old refresh token, the portal revokes all tokens.',
+    fix: 'Store the refresh_token of every answer that contains one.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -245,9 +245,9 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-token-kept',
-    title: 'When a renewal returns no new refresh token, the client keeps the old refresh token',
+    title: 'If a renewal returns no new refresh token, the client keeps the old refresh token',
     rule: 'RF-08',
-    why: 'A portal may return no new refresh token. The old refresh token then stays valid, and a client that drops it signs the visitor out.',
+    why: 'A portal does not have to return a new refresh token. The old refresh token then stays valid. If the client loses it, the visitor is signed out later.',
     fix: 'Replace the refresh token only if the answer contains one.',
     needs,
     async run(context) {
@@ -255,8 +255,8 @@ export const renewal: CheckDefinition[] = [
       await context.order('refresh-refresh-token-missing')
       const { page, steps } = await visitPage(context, browser)
       renewalIn(context, { page, steps })
-      expect(steps.some(isCall), `After the renewal the page is answered with ${describePage(page)}.`, page, ...steps)
-      expect(await context.isSignedIn(browser), 'The next page is not signed in.')
+      expect(steps.some(isCall), `The visit with the renewal ended with ${describePage(page)}.`, page, ...steps)
+      expect(await context.isSignedIn(browser), 'On the next page, the visitor is not signed in.')
       const plain = await expiredSession(context)
       await visitPage(context, plain.browser)
       const [kept, usual] = [browser, plain.browser].map(one => ownCookies(context, one).length)
@@ -269,10 +269,10 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-max-age',
-    title: 'After a renewal the session lives as long as the new access token',
+    title: 'After a renewal, the session cookie lives as long as the new access token',
     rule: 'CK-01',
-    why: 'If the session keeps the old lifetime, it ends before the new token expires, or lives longer than this token.',
-    fix: 'Set Max-Age from the expires_in of the renewal.',
+    why: 'With the old lifetime, the cookie would expire before the new token, or live longer than this token.',
+    fix: 'Set Max-Age to the expires_in of the renewal.',
     needs,
     async run(context) {
       const login = await openSession(context, ['exchange-expires-in', 7200])
@@ -294,13 +294,14 @@ export const renewal: CheckDefinition[] = [
     id: 'refresh-fixed-end',
     title: 'A renewal does not extend the lifetime of the cookie that contains the refresh token',
     rule: 'CK-09',
-    why: 'If each renewal extends the lifetime, the cookie and a stolen copy of the cookie never expire.',
-    fix: 'Store the time of the login together with the refresh token. After each renewal, set Max-Age to the time that is left.',
+    why: 'If each renewal extends the lifetime, neither the cookie nor a stolen copy of it ever expires.',
+    fix: 'Store the time of the login together with the refresh token. After each renewal, set Max-Age to the rest of the lifetime.',
     needs,
     async run(context) {
       const { browser, page: landed } = await expiredSession(context)
       await expectFixedEnd(context, browser, landed)
-      // The same for a renewal because of a 401. A renewal after less than two seconds would not show a later end.
+      // Repeats this for a renewal because of a 401. Waits first: soon after the login, a later end would be too small
+      // to measure.
       const second = await context.signedIn()
       await context.pause(2300)
       await context.platform.endAccessTokens(second.person)
@@ -309,10 +310,10 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-not-too-often',
-    title: 'The client does not renew a token that is still valid for half an hour',
+    title: 'If the access token is still valid for half an hour, the client does not renew it',
     rule: 'RF-10',
     why: 'If the client renews at every page, every page waits for the portal, and the renewals of several tabs disturb each other.',
-    fix: 'Renew when the token has expired, or a few seconds before.',
+    fix: 'Renew when the token has expired, or a few seconds before it expires.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -322,16 +323,16 @@ export const renewal: CheckDefinition[] = [
       const renewals = context.arrived('refresh')
       expect(
         renewals.length === 0,
-        `During the login and three visits the client renewed the token ${renewals.length} times.`,
+        `During the login and three visits, the client renewed the token ${renewals.length} times.`,
         ...renewals,
       )
     },
   },
   {
     id: 'refresh-no-storm',
-    title: 'With tokens that live for seconds, no page renews more than once',
+    title: 'If new tokens expire within seconds, one page does not cause endless renewals',
     rule: 'RF-10',
-    why: "If the lifetime is shorter than the client's renewal margin, a client that renews again and again never shows the page.",
+    why: 'If a client renews some time before a token expires, and each new token expires sooner than this time, the client renews again and again and never shows the page.',
     fix: 'Renew at most once for a request, and use the new token.',
     needs,
     async run(context) {
@@ -346,7 +347,7 @@ export const renewal: CheckDefinition[] = [
   },
   {
     id: 'refresh-parallel',
-    title: 'When ten tabs load at once with an expired token, the visitor stays signed in in every tab',
+    title: 'If ten tabs load at once with an expired token, the visitor stays signed in in every tab',
     rule: 'RF-02',
     why: 'A browser that restores ten tabs sends ten requests at once, each with the same old cookie.',
     fix: 'Let all requests with the same refresh token share one renewal and its answer.',
@@ -363,24 +364,24 @@ export const renewal: CheckDefinition[] = [
       for (const page of pages)
         expect(
           page.status === 200 && !page.stoppedAt,
-          `One tab is answered with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+          `One tab got ${page.stoppedAt ? 'the login' : describePage(page)}.`,
           page,
         )
-      expect(await context.isSignedIn(browser), 'After the ten visits the visitor is not signed in.')
+      expect(await context.isSignedIn(browser), 'After the ten visits, the visitor is not signed in.')
     },
   },
   {
     id: 'refresh-single-flight',
-    title: 'Six tabs that load at once, and one tab that loads a moment later, share one renewal',
+    title: 'If six tabs load at once and one tab a short time later, the client makes only one renewal',
     rule: 'RF-03',
-    why: 'A refresh token is valid once. For ten seconds, a replaced refresh token returns the same new token. After these ten seconds, using the replaced token ends the login.',
-    fix: 'Share the running renewal between requests with the same refresh token, and remember its answer for some seconds.',
+    why: 'A refresh token is valid only once. For ten seconds after a renewal, the portal still accepts the old refresh token and returns the same new token. After that, the old refresh token ends the session.',
+    fix: 'Let all requests with the same refresh token share one renewal, and remember its answer for some seconds.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
       const late = browser.copy()
       const before = new Set(context.arrived())
-      // The tabs show different pages of the client.
+      // Uses two different pages of the client.
       const paths = [context.settings.page, context.settings.create || context.settings.page]
       await Promise.all(
         Array.from({ length: 6 }, (_, index) => context.visitUntilPortal(browser.newTab(), paths[index % 2]!)),
@@ -391,15 +392,15 @@ export const renewal: CheckDefinition[] = [
       const steps = context.arrived().filter(step => !before.has(step))
       renewalIn(context, { page, steps })
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
-      expect(renewals.length === 1, `There were ${renewals.length} renewals.`, ...renewals.slice(0, 4))
+      expect(renewals.length === 1, `The client made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
     },
   },
   {
     id: 'refresh-single-flight-slow',
-    title: 'Five tabs that load while the portal takes a second for the renewal share one renewal',
+    title: 'If five tabs load while the portal needs a second for the renewal, the client makes only one renewal',
     rule: 'RF-03',
-    why: 'A refresh token is valid once. For ten seconds, a replaced refresh token returns the same new token. After these ten seconds, using the replaced token ends the login.',
-    fix: 'Share the running renewal between requests with the same refresh token, from its beginning to its end.',
+    why: 'A refresh token is valid only once. For ten seconds after a renewal, the portal still accepts the old refresh token and returns the same new token. After that, the old refresh token ends the session.',
+    fix: 'Let all requests with the same refresh token share one renewal until its answer has arrived.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -412,7 +413,7 @@ export const renewal: CheckDefinition[] = [
       const steps = context.arrived().filter(step => !before.has(step))
       renewalIn(context, { page: pages.find(({ status }) => status === 0) ?? pages[0]!, steps })
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
-      expect(renewals.length === 1, `There were ${renewals.length} renewals.`, ...renewals.slice(0, 4))
+      expect(renewals.length === 1, `The client made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
     },
   },
   ...occasions,
@@ -426,9 +427,8 @@ function grantedIn(renewal: LabStep): LabStep {
 }
 
 /**
- * Fails unless the next page uses the token of the renewal at once. If the client has lost the new token, the visitor
- * may still be signed in: the client may remember the renewal, and the portal accepts the old refresh token for ten
- * seconds.
+ * Fails unless the next page uses the new token at once. It is not enough that the visitor is still signed in: a client
+ * that has lost the new token may remember the renewal, or the portal may accept the old refresh token for ten seconds.
  */
 async function expectNewToken(context: CheckContext, browser: Browser, renewal: LabStep): Promise<void> {
   const old = new Set(
@@ -445,15 +445,15 @@ async function expectNewToken(context: CheckContext, browser: Browser, renewal: 
   expect(renewals.length === 0, 'The next page renews again.', ...renewals)
   expect(
     calls.some(isCall),
-    `The next page is not signed in. The client answered with ${describePage(page)}.`,
+    `On the next page, the visitor is not signed in. The client answered with ${describePage(page)}.`,
     page,
     ...steps,
   )
 }
 
 /**
- * Fails if the cookie with the refresh token ends later after the renewal of the next visit. `landed` is the page after the
- * login. Leaves out cookies that live for at most `moreThan` seconds.
+ * Fails if a renewal at the next visit makes the cookie with the refresh token expire later. `landed` is the page after
+ * the login. Looks only at cookies that live longer than `moreThan` seconds.
  */
 async function expectFixedEnd(context: CheckContext, browser: Browser, landed: Page, moreThan = 60): Promise<void> {
   const before = longLived(landed, moreThan)
@@ -466,11 +466,12 @@ async function expectFixedEnd(context: CheckContext, browser: Browser, landed: P
   const replaced = before.filter(({ name }) => deleted.some(({ cookie }) => cookie.name === name))
   const pairs = after.flatMap(one => {
     const earlier = before.find(({ name }) => name === one.name) ?? replaced[0]
-    // A cookie with the same value contains no token, because the renewal has replaced the refresh token.
+    // If a cookie has the same value as before, it does not contain the refresh token, because the renewal has replaced
+    // this token.
     return earlier && earlier.value !== one.value ? [{ one, earlier }] : []
   })
-  // There are more than two seconds between login and renewal, so an end that moves with the renewal differs from
-  // an end that is rounded to seconds.
+  // The renewal is more than two seconds after the login. A difference of more than 1.5 seconds therefore comes from
+  // the renewal, and not from rounding to seconds.
   const late = pairs.filter(({ one, earlier }) => one.from > earlier.to + 1500)
   for (const { one, earlier } of late)
     if (await isSession(context, browser, one.name))
@@ -483,8 +484,8 @@ async function expectFixedEnd(context: CheckContext, browser: Browser, landed: P
 }
 
 /**
- * The cookies of a navigation that live for more than the given seconds. Each cookie ends between the times `from` and `to`, in
- * milliseconds.
+ * The cookies of a navigation that live longer than `moreThan` seconds. Each cookie expires between the times `from`
+ * and `to`, in milliseconds.
  */
 function longLived({ trail }: Page, moreThan: number) {
   return cookiesOf(trail).flatMap(({ cookie: { name, value, maxAge }, exchange: { startedAt, durationMs } }) => {
@@ -494,9 +495,11 @@ function longLived({ trail }: Page, moreThan: number) {
   })
 }
 
-/** A visitor whose page renewed the session before the API answered with an error. */
+/**
+ * Makes a visit in which the client renews the session, and the API then answers with an error. Returns the browser.
+ */
 async function renewedWithError(context: CheckContext): Promise<Browser> {
-  // In the second attempt the first call gets no fault, because some clients renew only after a 401.
+  // In the second attempt, the first API call gets no fault, because some clients renew only after a 401.
   for (const skip of [0, 1]) {
     const { browser } = await expiredSession(context)
     await context.order('list-500', { times: 'always', skip })
@@ -510,7 +513,7 @@ async function renewedWithError(context: CheckContext): Promise<Browser> {
   throw new NotApplicable('no page renews and then asks for the list')
 }
 
-/** How to fix a visit that ends without a call of the API, depending on the renewal. */
+/** How to fix a client that makes no successful API call at a visit, depending on the renewal. */
 function adviceForRenewal(page: Page, steps: LabStep[]): string {
   const renewal = steps.findLast(({ kind }) => kind === 'refresh')
   const isRefused = steps.some(({ kind, response }) => kind === 'api' && response.status === 401)
@@ -519,17 +522,17 @@ function adviceForRenewal(page: Page, steps: LabStep[]): string {
     return `The client sent a renewal, and the portal refused it with status ${renewal.response.status}.${fix}`
   }
   if (renewal && isRefused)
-    return 'The renewal worked, but the client called the API with the old access token. Use the token of the renewal for the same visit.'
+    return 'The renewal worked, but the client called the API with the old access token. Use the new access token for the same visit.'
   if (renewal)
-    return 'The renewal worked, but the client made no call of the API with the new token: see its output, and the cookies that it set.'
+    return 'The renewal worked, but the client made no API call with the new token. See the output of the client, and the cookies that it set.'
   if (isRefused)
-    return 'The API refused the access token with 401. Send grant_type=refresh_token with the refresh token, and repeat the call once.'
+    return 'The API refused the access token with 401. Renew with grant_type=refresh_token and the refresh token, and then repeat the API call once.'
   if (page.status === 0 || page.status >= 500)
-    return 'The client failed before it sent a renewal: see its output. The browser no longer sends a cookie after its Max-Age, so look for the refresh token in its own cookie or in the store.'
-  return 'When the access token has expired, or its cookie is gone, send grant_type=refresh_token with the refresh token of the token response. Keep the refresh token in its own cookie, which lives longer than the access token.'
+    return 'The client failed before it sent a renewal. Its output can show why. After the Max-Age of a cookie, the browser no longer sends it, so read the refresh token from its own cookie or from the server.'
+  return 'When the access token has expired, or its cookie is gone, send grant_type=refresh_token and the refresh token from the token response. Keep the refresh token in its own cookie, which lives longer than the access token.'
 }
 
-/** A check of the first visit after the access token has expired. */
+/** Makes a check that looks at the first visit after the access token has expired. */
 function renewing(
   definition: Omit<CheckDefinition, 'run'>,
   judge: (visit: Awaited<ReturnType<typeof visitPage>>, context: CheckContext) => Promise<void>,

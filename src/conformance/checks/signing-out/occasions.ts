@@ -1,5 +1,5 @@
-// Signing out on other occasions: after the access token has expired, at another instance, and by requests that are not a
-// form of the client.
+// Checks on signing out in special cases: after the access token has expired, at another instance, and with requests
+// that are not a form of the client.
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -13,7 +13,7 @@ import { tokensOf } from '../../steps/tokens.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
-/** The tokens that the portal gave in this check and that the client has revoked. */
+/** The tokens that the portal issued in this check and the client has revoked. */
 async function revokedTokens(context: CheckContext): Promise<unknown[]> {
   await context.platform.settle(1000)
   const given = context.arrived('exchange', 'refresh').flatMap(step => {
@@ -26,16 +26,16 @@ async function revokedTokens(context: CheckContext): Promise<unknown[]> {
     .filter(token => token !== undefined && given.includes(token as string))
 }
 
-/** Ends the check if a usual sign-out revokes no token, because another check reports that. */
+/** Ends the check if a normal sign-out revokes no token either, because another check reports this. */
 async function expectPlainRevocation(context: CheckContext): Promise<void> {
   const known = (await revokedTokens(context)).length
   const { browser, page } = await context.signedIn()
   await signOut(context, browser, page)
   if ((await revokedTokens(context)).length === known)
-    throw new NotApplicable('signing out revokes nothing at the portal')
+    throw new NotApplicable('the client revokes no token when a visitor signs out')
 }
 
-/** Signs out with the form of a page that was opened before the access token expired. */
+/** Signs out after the access token has expired, with the form of a page that was opened before. */
 async function signOutAfterExpiry(context: CheckContext): Promise<{ browser: Browser; copy: Browser; page: Page }> {
   const { browser, callback } = await beginLogin(context)
   await context.order('exchange-expires-in', shortLifeValue)
@@ -46,17 +46,19 @@ async function signOutAfterExpiry(context: CheckContext): Promise<{ browser: Bro
   const copy = browser.copy()
   const page = await send()
   if (page.status === 0 || page.status >= 400)
-    throw new Undecided(`After the end of the access token, signing out was answered with ${describePage(page)}.`)
+    throw new Undecided(
+      `When the access token had expired, the client answered the sign-out with ${describePage(page)}.`,
+    )
   return { browser, copy, page }
 }
 
 export const signingOutOccasions: CheckDefinition[] = [
   {
     id: 'logout-expired-revokes',
-    title: 'A visitor who signs out after the access token has expired leaves no valid refresh token',
+    title: 'If a visitor signs out after the access token has expired, the client still revokes the refresh token',
     rule: 'CK-15',
-    why: 'The cookie with the refresh token lives longer than the session cookie. If the client looks only at the session, a copy of the refresh token stays valid for days after the sign-out.',
-    fix: 'At sign-out, read the refresh token from its own cookie or from the store, even if the session has expired, and revoke it.',
+    why: 'The cookie with the refresh token lives longer than the session cookie. If the client looks only at the session cookie, a copy of the refresh token stays valid for days after the sign-out.',
+    fix: 'At sign-out, read the refresh token from its own cookie or from the server, even if the session cookie has expired. Then revoke the refresh token.',
     needs,
     async run(context) {
       const { copy, page } = await signOutAfterExpiry(context)
@@ -66,28 +68,28 @@ export const signingOutOccasions: CheckDefinition[] = [
       await expectPlainRevocation(context)
       expect(
         false,
-        'The client revoked nothing, and a copy of the cookies from before the sign-out is still signed in.',
+        'The client revoked no token. With a copy of the cookies from before the sign-out, a browser is still signed in.',
         page,
       )
     },
   },
   {
     id: 'logout-expired-ends',
-    title: 'A visitor who signs out after the access token has expired is signed out',
+    title: 'If a visitor signs out after the access token has expired, the session ends',
     rule: 'CK-13',
-    why: 'If only the session cookie ends, the next page renews the session with the refresh token, and the next person at the computer is signed in.',
-    fix: 'At sign-out, delete every cookie of the session and the stored session, even if the access token has expired.',
+    why: 'If the client deletes only the session cookie, the next page renews the session with the refresh token. Then the next person at the computer is signed in.',
+    fix: 'At sign-out, delete all cookies of the session, and any session data at the server, even if the access token has expired.',
     needs,
     async run(context) {
       const { browser, page } = await signOutAfterExpiry(context)
-      expect(!(await context.isSignedIn(browser)), 'The next page is signed in.', page)
+      expect(!(await context.isSignedIn(browser)), 'On the next page, the visitor is still signed in.', page)
     },
   },
   {
     id: 'logout-not-by-head',
     title: 'A HEAD or OPTIONS request to the sign-out path signs nobody out',
     rule: 'PG-04',
-    why: 'Other sites can cause these requests with the cookies of the visitor, and many frameworks answer HEAD like another method.',
+    why: 'Other sites can cause these requests with the cookies of the visitor, and many frameworks handle HEAD like GET.',
     fix: 'Sign out only by POST, and answer every other method with 405.',
     needs,
     async run(context) {
@@ -104,23 +106,23 @@ export const signingOutOccasions: CheckDefinition[] = [
   },
   {
     id: 'login-start-keeps-session',
-    title: 'Beginning a login signs nobody out',
+    title: 'If a visitor who is signed in begins a login, the visitor stays signed in',
     rule: 'PG-04',
-    why: 'Every other site can send the browser to the login path. The visitor would lose the session without finishing a login.',
+    why: 'Every other site can send the browser to the login path. The visitor would then lose the session without having signed in again.',
     fix: 'Replace the session only in the answer to a successful callback. Never delete the session cookies at the login path.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
       const page = await context.visitUntilPortal(browser.newTab(), context.settings.login)
-      expect(await context.isSignedIn(browser), 'After the beginning of a login, the visitor is signed out.', page)
+      expect(await context.isSignedIn(browser), 'After a login has begun, the visitor is no longer signed in.', page)
     },
   },
   {
     id: 'replica-sign-out-revokes',
-    title: 'A visitor who signs out at another instance leaves no valid refresh token',
+    title: 'If another instance of the client receives the sign-out, it revokes the refresh token',
     rule: 'CK-15',
-    why: 'Any instance can receive the request to sign out. If only the instance of the login knows the refresh token, a copy of the token stays valid.',
-    fix: 'Read the refresh token from its cookie, or keep it in a store that all instances share.',
+    why: 'Any instance can receive the sign-out. If only the instance that handled the login knows the refresh token, a copy of the token stays valid.',
+    fix: 'Read the refresh token from its cookie, or keep the token in a store that all instances share.',
     needs: ['logout', 'page', 'replica'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -134,15 +136,15 @@ export const signingOutOccasions: CheckDefinition[] = [
         throw new Undecided(`The other instance answered the sign-out with status ${statusOf(answer)}.`)
       if ((await revokedTokens(context)).length > 0) return
       await expectPlainRevocation(context)
-      expect(false, 'The other instance signed the visitor out and revoked nothing.', answer)
+      expect(false, 'The other instance signed the visitor out, but revoked no token.', answer)
     },
   },
   {
     id: 'logout-foreign-cookies',
-    title: 'Signing out deletes no cookie of the domain that another program has set',
+    title: 'When a visitor signs out, the client deletes no cookie that another program has set for the whole domain',
     rule: 'CK-14',
-    why: 'Another host of the domain may have set the cookie, for example for its own session. Its visitors would be signed out there, too.',
-    fix: 'Delete only the cookies that the client sets, by name and without Domain. Never delete every cookie of the request.',
+    why: 'Another host of the domain may have set the cookie, for example for its own session. The visitor would then be signed out at that host, too.',
+    fix: 'Delete only the cookies that the client sets, by name and without a Domain. Never delete all cookies of a request.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -152,7 +154,7 @@ export const signingOutOccasions: CheckDefinition[] = [
       for (const { cookie, exchange } of cookiesOf(page.trail))
         expect(
           !(names.includes(cookie.name) && cookie.isDeletion && cookie.attributes.has('domain')),
-          `The answer deletes the cookie ${cookie.name} of the whole domain, which the client has not set.`,
+          `The answer deletes the cookie ${cookie.name} for the whole domain. The client has not set this cookie.`,
           exchange,
         )
     },

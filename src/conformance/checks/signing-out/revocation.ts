@@ -1,4 +1,5 @@
-// The revocation of tokens at the portal when a visitor signs out: its request, and the answers of the portal.
+// Checks on the revocation of tokens at the portal when a visitor signs out: the client's request, and how the client
+// handles the portal's answer.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -9,7 +10,7 @@ import { signOut } from '../../steps/sign-out.ts'
 
 const needs: CheckDefinition['needs'] = ['logout', 'page']
 
-/** Signs in and out. Returns the revocations, and ends the check if there are none. */
+/** Signs a visitor in and out. Returns the revocation requests that the client sent. */
 async function revokeOnce(context: CheckContext, fault?: string, options: Record<string, unknown> = {}) {
   const { browser, page: landed } = await context.signedIn()
   const before = new Set(context.arrived())
@@ -18,7 +19,7 @@ async function revokeOnce(context: CheckContext, fault?: string, options: Record
   const isRevocation = (step: LabStep) => step.kind === 'revoke' || step.request.url.startsWith('/api/revokeToken')
   const revocations = () => context.arrived().filter(step => !before.has(step) && isRevocation(step))
   await context.platform.settle(1000)
-  // The client may revoke the tokens after its answer.
+  // The client may revoke the tokens after it has answered the visitor.
   for (let tries = 0; tries < 5 && revocations().length === 0; tries++) {
     await context.pause(200)
     await context.platform.settle()
@@ -35,7 +36,7 @@ function request(
     needs,
     async run(context) {
       const { revocations } = await revokeOnce(context)
-      if (revocations.length === 0) throw new NotApplicable('signing out revokes nothing at the portal')
+      if (revocations.length === 0) throw new NotApplicable('the client revokes no token when a visitor signs out')
       for (const revocation of revocations) judge(revocation, context)
     },
   }
@@ -47,10 +48,10 @@ const requests: CheckDefinition[] = [
   request(
     {
       id: 'logout-revocation-address',
-      title: 'The address of a revocation has no query',
+      title: 'The client sends no field of a revocation in the query of the address',
       rule: 'credentials-in-body',
       why: 'Servers and proxies log addresses, and neither a token nor the client secret must be in a log.',
-      fix: 'POST a form with token, client_id and client_secret.',
+      fix: 'Send token, client_id and client_secret as a form with POST.',
     },
     revocation =>
       expect(
@@ -62,7 +63,7 @@ const requests: CheckDefinition[] = [
   request(
     {
       id: 'logout-revocation-one-authentication',
-      title: 'A revocation authenticates the client with one method',
+      title: 'A revocation contains the client secret only once, in the form or in the Authorization header',
       rule: 'one-authentication',
       why: 'A portal may refuse a request that authenticates with two methods. The tokens then stay valid.',
       fix: 'Send client_secret only in the form, and no Authorization header.',
@@ -77,10 +78,10 @@ const requests: CheckDefinition[] = [
   request(
     {
       id: 'logout-revocation-accepted',
-      title: 'The portal accepts the revocation',
+      title: "The portal accepts the client's revocation request",
       rule: 'CK-15',
       why: 'If the portal refuses the revocation, everybody who has a copy of the cookies can use the tokens.',
-      fix: 'POST a form (application/x-www-form-urlencoded) with token, client_id and client_secret to /api/revokeToken.',
+      fix: 'Send token, client_id and client_secret as a form (application/x-www-form-urlencoded), with POST to /api/revokeToken.',
     },
     revocation =>
       expect(
@@ -93,15 +94,15 @@ const requests: CheckDefinition[] = [
 
 const redirects: CheckDefinition[] = [302, 307].map(status => ({
   id: `logout-revocation-redirect-${status}`,
-  title: `The client follows no redirect of a revocation (${status})`,
+  title: `If the portal redirects a revocation (status ${status}), the client does not follow the redirect`,
   rule: 'UP-02',
   why: 'A client that follows the redirect sends the token and the secret to an address that it has not chosen. Many HTTP libraries follow redirects by default.',
-  fix: 'Switch redirects off for this call, and treat every 3xx as a failure.',
+  fix: 'Switch off redirects for this call, and treat every 3xx as a failure.',
   needs,
   async run(context) {
     const fault = `revoke-redirect-${status}`
     const { revocations } = await revokeOnce(context, fault)
-    if (revocations.length === 0) throw new NotApplicable('signing out revokes nothing at the portal')
+    if (revocations.length === 0) throw new NotApplicable('the client revokes no token when a visitor signs out')
     const trapped = requestAtTrap(context, fault)
     expect(
       trapped === undefined,
@@ -111,16 +112,18 @@ const redirects: CheckDefinition[] = [302, 307].map(status => ({
   },
 }))
 
-/** Answers to a revocation that are not a success. The client must answer the visitor and end the session. */
+/**
+ * Faults of a revocation with other answers than success. The client must still answer the visitor and end the session.
+ */
 const answers = ['400', '401', '404', '500', 'html', 'empty', 'half', 'not-an-object', 'cut', 'redirect-302']
 
 const failures: CheckDefinition[] = [
   {
     id: 'logout-portal-answers',
-    title: 'Whatever the portal answers to the revocation, the visitor is signed out',
+    title: 'Whatever the portal answers to the revocation, the client signs the visitor out',
     rule: 'CK-13',
     why: 'If a failure at the portal keeps the visitor signed in at the client, the next person at the computer can act as this visitor.',
-    fix: 'Delete the cookies of the session first. Ignore the status and the body of the answer to the revocation.',
+    fix: "Delete the session cookies, whatever the status and the body of the portal's answer are.",
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -129,12 +132,17 @@ const failures: CheckDefinition[] = [
         await context.dropFaults()
         expect(
           page.status > 0 && page.status < 400,
-          `With the fault revoke-${answer} the request to sign out was answered with ${describePage(page)}.`,
+          `With the fault revoke-${answer}, the client answered the sign-out with ${describePage(page)}.`,
           page,
         )
         const { steps } = await visitPage(context, browser)
         const used = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
-        expect(used.length === 0, `After revoke-${answer} the next page still uses the session.`, page, ...used)
+        expect(
+          used.length === 0,
+          `After the fault revoke-${answer}, the next page still uses the session.`,
+          page,
+          ...used,
+        )
         if (revocations.length === 0) return
       }
     },
@@ -142,16 +150,16 @@ const failures: CheckDefinition[] = [
   ...(
     [
       ['drip', 'the portal answers the revocation one byte at a time', { seconds: 0.5 }],
-      ['endless-body', 'the answer to the revocation has no end', {}],
+      ['endless-body', 'the answer to the revocation never ends', {}],
       ['slow-header', 'the headers of the answer to the revocation come one byte at a time', {}],
     ] as const
   ).map(
     ([fault, what, options]): CheckDefinition => ({
       id: `logout-portal-${fault}`,
-      title: `When ${what}, the visitor is signed out in time`,
+      title: `If ${what}, the client signs the visitor out in time`,
       rule: 'UP-03',
-      why: 'Without a deadline, the visitor waits, closes the window, and is still signed in.',
-      fix: 'Give the revocation one deadline from its start to the end of the body. A timeout for each read is not enough.',
+      why: 'Without a deadline, a visitor who does not wait for the answer and closes the window is still signed in.',
+      fix: 'Set one deadline for the whole revocation, including the body of the answer. A timeout for each read is not enough.',
       needs,
       longestMs: 90_000,
       async run(context) {

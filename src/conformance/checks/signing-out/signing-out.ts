@@ -1,4 +1,5 @@
-// Signing out: which requests sign a visitor out, what ends at the client and at the portal, and which page follows.
+// Checks on signing out: which requests sign a visitor out, what ends at the client and at the portal, and which page
+// follows.
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
@@ -13,7 +14,7 @@ import { tokensOf } from '../../steps/tokens.ts'
 import { signingOutOccasions } from './occasions.ts'
 import { revocation } from './revocation.ts'
 
-/** A form on a page of another site, or of another port of the same host. */
+/** A sign-out form on a page of another site, or of another port of the same host. */
 function foreignForm(
   context: CheckContext,
   browser: Browser,
@@ -24,14 +25,14 @@ function foreignForm(
   return { page, form: page.forms[0]! }
 }
 
-/** Faults of the revocation at the portal. */
+/** Faults of the revocation at the portal, with their words for the title. */
 const portalFaults: [fault: string, what: string][] = [
-  ['503', 'refuses'],
-  ['reset', 'ends the connection'],
-  ['never', 'does not answer'],
+  ['503', 'refuses the revocation'],
+  ['reset', 'resets the connection of the revocation'],
+  ['never', 'does not answer the revocation'],
 ]
 
-/** Parameters that could choose the page after a sign-out. */
+/** Parameters with which some clients let a request choose the page after the sign-out. */
 const parameters = [
   'returnTo',
   'return_to',
@@ -43,7 +44,7 @@ const parameters = [
   'from',
 ]
 
-/** When the last answer of a navigation had arrived, in milliseconds. */
+/** The time at which the last answer of a navigation had arrived, in milliseconds. */
 function endOf({ trail }: Page): number {
   const last = trail.at(-1)!
   return last.startedAt + last.durationMs
@@ -57,7 +58,7 @@ export const signingOut: CheckDefinition[] = [
     title: 'After a visitor has signed out, the client no longer treats the visitor as signed in',
     rule: 'CK-13',
     why: 'If the session continues, the next person at the computer can act as this visitor.',
-    fix: 'Delete every cookie of the session, with the same name, Path and Domain with which it was set.',
+    fix: 'Delete every session cookie, with the same name, Path and Domain with which the client has set it.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -65,10 +66,10 @@ export const signingOut: CheckDefinition[] = [
       expectWithFix(
         'The request to sign out failed. The evidence and the output of the client show the error.',
         page.status > 0 && page.status < 400,
-        `The request to sign out was answered with ${describePage(page)}.`,
+        `The client answered the sign-out with ${describePage(page)}.`,
         page,
       )
-      // Calls that the platform refuses count, too, because the client must not keep revoked tokens.
+      // Also counts calls that the platform refuses, because the client must not keep revoked tokens.
       const { steps } = await visitPage(context, browser)
       const used = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
       expect(used.length === 0, 'The next page still uses the tokens of the session.', page, ...used)
@@ -76,7 +77,7 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-not-by-get',
-    title: 'A GET request signs nobody out',
+    title: 'A GET request to the sign-out path signs nobody out',
     rule: 'PG-04',
     why: 'Images, links and prefetching on other sites can send a GET request with the cookies of the visitor.',
     fix: 'Sign out by POST, and answer GET with 405.',
@@ -90,10 +91,10 @@ export const signingOut: CheckDefinition[] = [
   ...(['cross-site', 'same-site'] as const).map(
     (site): CheckDefinition => ({
       id: site === 'cross-site' ? 'logout-csrf' : 'logout-csrf-same-site',
-      title: `A form ${site === 'cross-site' ? 'of another site' : 'of another port of the same host'} signs nobody out`,
+      title: `If ${site === 'cross-site' ? 'another site' : 'a page on another port of the same host'} sends a form to the sign-out path, the visitor stays signed in`,
       rule: 'PG-01',
-      why: `${site === 'cross-site' ? 'Any website can send a form, and the answer can delete the cookies even if the browser sent none' : 'SameSite does not stop forms of other ports and subdomains'}.`,
-      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not that of the client. Or require a token from the visitor's own page.",
+      why: `${site === 'cross-site' ? 'Any website can send a form. Even if the browser sends no cookies with this form, the answer can delete the cookies' : 'SameSite cookies are also sent with forms from other ports and subdomains'}.`,
+      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's own. Or require a token from the visitor's own page.",
       needs,
       async run(context) {
         const { browser } = await context.signedIn()
@@ -105,9 +106,10 @@ export const signingOut: CheckDefinition[] = [
   ),
   {
     id: 'logout-csrf-old-browser',
-    title: 'A form of another origin signs nobody out in a browser without Sec-Fetch headers',
+    title:
+      'If another site sends a form to the sign-out path from a browser without Sec-Fetch headers, the visitor stays signed in',
     rule: 'PG-01',
-    why: 'A browser without Sec-Fetch headers sends only Origin.',
+    why: 'A browser without Sec-Fetch headers shows only by Origin where a form comes from.',
     fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address.',
     needs,
     async run(context) {
@@ -132,9 +134,9 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-replay',
-    title: 'After signing out, a copy of the earlier cookies is not signed in',
+    title: 'After a visitor has signed out, nobody can use a copy of the session cookies',
     rule: 'session-ended-for-all',
-    why: 'An attacker who has a copy of the cookies would stay signed in. When the client revokes the refresh token, the portal ends the access tokens, too.',
+    why: 'Otherwise, an attacker who has a copy of the cookies stays signed in. If the client revokes the refresh token, the portal ends the access tokens, too.',
     fix: 'End the session at the server, or revoke its refresh token at the portal.',
     needs,
     async run(context) {
@@ -148,10 +150,10 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-revokes',
-    title: 'Signing out revokes the tokens of the session at the portal',
+    title: 'When a visitor signs out, the client revokes the tokens of the session at the portal',
     rule: 'RF-11',
     why: 'Without a revocation, a copy of the refresh token stays valid for weeks.',
-    fix: 'POST the refresh token, or the access token if there is none, to /api/revokeToken with the client id and secret.',
+    fix: 'Send the refresh token, the client id and the secret with POST to /api/revokeToken. If there is no refresh token, send the access token.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -169,13 +171,16 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-revokes-kept-token',
-    title: 'After a renewal that returned no new refresh token, signing out revokes the old refresh token',
+    title: 'If a renewal has returned no new refresh token, the client revokes the old refresh token at sign-out',
     rule: 'RF-08',
-    why: 'A portal may return no new refresh token, and the old refresh token stays valid. A client that has lost it can neither renew again nor revoke it.',
-    fix: 'After a renewal, replace the refresh token only if the answer contains one. Otherwise store the old one again with the new access token.',
+    why: 'A portal does not have to return a new refresh token. The old refresh token then stays valid. A client that has lost it can neither renew again nor revoke it.',
+    fix: 'After a renewal, replace the refresh token only if the answer contains one. Otherwise, store the old refresh token again together with the new access token.',
     needs,
     async run(context) {
-      /** Renews a session and signs out. Returns the refresh token that the client must have kept, and the revoked token. */
+      /**
+       * Renews a session and signs out. `kept`: the refresh token that the client must have kept. `revoked`: the
+       * revoked tokens.
+       */
       const renewAndSignOut = async (fault?: string) => {
         const before = new Set(context.arrived('revoke'))
         const { browser, page, renewal } = await renewUnder(context, fault, {}, 1)
@@ -198,7 +203,7 @@ export const signingOut: CheckDefinition[] = [
         throw new NotApplicable('signing out does not revoke the refresh token of a renewal')
       expect(
         false,
-        'At the sign-out, the client did not revoke the old refresh token, although it revokes a new one. The client has lost the old refresh token.',
+        'At sign-out, the client did not revoke the old refresh token. It revokes new refresh tokens, so it has lost the old one.',
         renewal,
       )
     },
@@ -206,7 +211,7 @@ export const signingOut: CheckDefinition[] = [
   ...portalFaults.map(
     ([fault, what]): CheckDefinition => ({
       id: `logout-portal-${fault}`,
-      title: `A visitor can sign out although the portal ${what}`,
+      title: `If the portal ${what}, the visitor can still sign out`,
       rule: 'CK-13',
       why: 'If a failure at the portal keeps the visitor signed in at the client, the next person at the computer can act as this visitor.',
       fix: 'Revoke the tokens with a short deadline, and sign the visitor out whatever the portal answers.',
@@ -218,7 +223,7 @@ export const signingOut: CheckDefinition[] = [
         const seconds = Math.round(waitedMs(page) / 1000)
         expect(
           page.status > 0 && page.status < 400,
-          `The request to sign out was answered with ${describePage(page)}.`,
+          `The client answered the sign-out with ${describePage(page)}.`,
           page,
         )
         expect(seconds <= 10, `Signing out took ${seconds} seconds.`, page)
@@ -228,10 +233,10 @@ export const signingOut: CheckDefinition[] = [
   ),
   {
     id: 'logout-during-renewal',
-    title: 'A renewal that ends after the visitor has signed out does not sign the browser in again',
+    title: 'If a renewal ends only after the visitor has signed out, it does not sign the visitor in again',
     rule: 'late-renewal',
-    why: 'A page can wait for a renewal while the visitor signs out in another tab. The answer to this page then arrives after the answer to the sign-out. In this check the revocation fails, because any call can fail. This check only warns, because a replica without shared memory cannot know that the visitor has signed out at another replica.',
-    fix: 'After a renewal, check whether the session has ended in the meantime. If so, set no cookies, do not store the new tokens, and revoke them.',
+    why: 'A page can wait for a renewal while the visitor signs out in another tab. The answer to this page then arrives after the answer to the sign-out. In this check the revocation fails, because any call can fail. This check only warns, because without shared memory an instance of the client cannot know that the visitor has signed out at another instance.',
+    fix: 'After a renewal, check whether the visitor has signed out in the meantime. If so, set no cookies, do not store the new tokens, and revoke the new tokens.',
     needs,
     async run(context) {
       const { browser, person, page: landed } = await context.signedIn()
@@ -250,15 +255,21 @@ export const signingOut: CheckDefinition[] = [
         throw new Undecided('The renewal ended before the visitor had signed out, or the renewal failed.')
       const { page, steps } = await visitPage(context, browser)
       const calls = steps.filter(({ kind, response }) => (kind === 'api' || kind === 'me') && response.status < 400)
-      expect(calls.length === 0, 'After the late answer, the next page is signed in.', late, page, ...calls)
+      expect(
+        calls.length === 0,
+        'After the late answer, the visitor is signed in on the next page.',
+        late,
+        page,
+        ...calls,
+      )
     },
   },
   {
     id: 'logout-not-waiting',
-    title: 'A visitor who signs out waits at most about a second for the portal',
+    title: 'When a visitor signs out, the visitor waits at most about one second for the portal',
     rule: 'RF-11',
-    why: 'The cookies are deleted only when the answer arrives. A visitor who closes the window before the answer arrives is still signed in.',
-    fix: 'Answer without waiting for the revocation, or give it a deadline of about a second.',
+    why: "The browser deletes the cookies only when the client's answer arrives. A visitor who closes the window before that is still signed in.",
+    fix: 'Answer without waiting for the revocation, or give the revocation a deadline of about one second.',
     needs,
     async run(context) {
       const plain = await context.signedIn()
@@ -274,10 +285,10 @@ export const signingOut: CheckDefinition[] = [
         // The sandbox records the revocation only after its answer, or after the client has closed the connection.
         await context.platform.settle(3500)
         if (fault === 'revoke-late' && !context.arrived('revoke').some(step => step.fault?.name === fault))
-          throw new NotApplicable('signing out revokes nothing at the portal')
+          throw new NotApplicable('the client revokes no token when a visitor signs out')
         expect(
           longer < 1800,
-          `Signing out took ${(longer / 1000).toFixed(1)} seconds longer when the portal ${fault === 'revoke-late' ? 'needed 3 seconds for the revocation' : 'sent an answer without end'}.`,
+          `Signing out took ${(longer / 1000).toFixed(1)} seconds longer when the portal ${fault === 'revoke-late' ? 'needed 3 seconds for the revocation' : 'sent an answer that never ends'}.`,
           page,
         )
       }
@@ -285,10 +296,10 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-revokes-access-token',
-    title: 'Signing out revokes the access token if the portal gave no refresh token',
+    title: 'If the portal issued no refresh token, the client revokes the access token when the visitor signs out',
     rule: 'revoke-access-token',
     why: 'Without a revocation, a copy of the access token stays valid until it expires.',
-    fix: 'If the session has no refresh token, POST the access token to /api/revokeToken.',
+    fix: 'If the session has no refresh token, send the access token with POST to /api/revokeToken.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -296,7 +307,7 @@ export const signingOut: CheckDefinition[] = [
       const landed = await followCallback(context, browser, callback)
       const given = (await context.codeExchanges()).map(tokensOf).find(tokens => tokens)
       if (!given || given.refresh_token !== undefined)
-        throw new Undecided('The portal gave a refresh token, or no token at all.')
+        throw new Undecided('The portal issued a refresh token, or no token at all.')
       if (!(await context.isSignedIn(browser)))
         throw new NotApplicable('the client signs nobody in without a refresh token')
       await signOut(context, browser, landed)
@@ -311,10 +322,10 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-not-silent',
-    title: 'After signing out, the next page does not sign the visitor in again',
+    title: 'After a visitor has signed out, the next page does not sign the visitor in again',
     rule: 'logout-not-silent',
-    why: 'The portal has its own session, so a redirect to the portal would sign the visitor in again without a question. This check only warns, because a simple client that sends every visitor without a session to the portal is still correct.',
-    fix: 'Remember for a while that the visitor has signed out, and show a button to sign in instead of a redirect to the login.',
+    why: 'The portal has its own session, so it would sign the visitor in again without asking for a password. This check only warns, because a simple client that sends every visitor without a session to the portal is still correct.',
+    fix: 'Remember for a while that the visitor has signed out. During this time, show a sign-in button instead of redirecting to the login.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -326,7 +337,7 @@ export const signingOut: CheckDefinition[] = [
         await context.platform.settle()
         expect(
           !context.arrived('api', 'me').some(step => !before.has(step)),
-          `The next visit of ${path} is signed in.`,
+          `At the next visit of ${path}, the visitor is signed in again.`,
           page,
         )
       }
@@ -334,9 +345,9 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-then-login',
-    title: 'After signing out, a visitor can sign in again',
+    title: 'After a visitor has signed out, the visitor can sign in again',
     rule: 'login-works',
-    why: 'If the client remembers that a visitor has signed out, this must not prevent a new login.',
+    why: 'Some clients remember that a visitor has signed out. This must not prevent a new login.',
     fix: 'Begin a login at the login path, even if the visitor has just signed out.',
     needs,
     async run(context) {
@@ -344,15 +355,15 @@ export const signingOut: CheckDefinition[] = [
       await signOut(context, browser, landed)
       const callback = await context.authorize(await context.startLogin(browser))
       await browser.visit(`${callback}`, { from: browser.show(`${context.platform.portalUrl}/sign-in`, '') })
-      expect(await context.isSignedIn(browser), 'After the second login nobody is signed in.')
+      expect(await context.isSignedIn(browser), 'After the second login, nobody is signed in.')
     },
   },
   {
     id: 'logout-twice',
-    title: 'A visitor who signs out twice, or without a session, gets a page without an error',
+    title: 'If a visitor signs out twice, or without a session, the client shows no error',
     rule: 'CK-13',
-    why: 'People press the button to sign out in every tab.',
-    fix: 'Answer the second request in the same way as the first.',
+    why: 'People who have several tabs press the sign-out button in each tab.',
+    fix: 'Answer the second sign-out in the same way as the first.',
     needs: ['logout'],
     async run(context) {
       const browser = context.browser()
@@ -360,7 +371,7 @@ export const signingOut: CheckDefinition[] = [
         const page = await signOut(context, browser)
         expect(
           page.status > 0 && page.status < 500,
-          `The request to sign out was answered with ${describePage(page)}.`,
+          `The client answered the sign-out with ${describePage(page)}.`,
           page,
         )
       }
@@ -368,7 +379,7 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-clear-site-data',
-    title: 'Signing out does not delete the cookies of the whole site',
+    title: 'When a visitor signs out, the client does not delete the cookies of the whole site',
     rule: 'clear-site-data',
     why: 'Clear-Site-Data: "cookies" deletes the cookies of every host of the domain, including the cookies of the portal.',
     fix: 'Delete your own cookies by name. You may keep "cache" and "storage" in the header.',
@@ -384,9 +395,9 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-redirect-local',
-    title: 'A request parameter cannot choose another site as the page after signing out',
+    title: 'No request parameter can send the visitor to another site after the sign-out',
     rule: 'CL-25',
-    why: 'A link to your client that leads to the page of an attacker makes visitors trust this page.',
+    why: 'If a link to your client leads to the page of an attacker, visitors trust this page.',
     fix: 'Redirect to a fixed page of your own, or compare the address with a list of allowed addresses.',
     needs,
     async run(context) {
@@ -407,9 +418,9 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-back',
-    title: 'Back after signing out shows no data of the visitor',
+    title: 'After a visitor has signed out, the Back button shows no data of the visitor',
     rule: 'CK-13',
-    why: 'The next person at the computer can press Back.',
+    why: 'The next person at the computer can press the Back button.',
     fix: 'Send Cache-Control: no-store with every page behind the login.',
     needs,
     async run(context) {
@@ -417,13 +428,13 @@ export const signingOut: CheckDefinition[] = [
       const shown = await browser.visit(context.url(context.settings.page))
       expect(
         /no-store/i.test(shown.headers.get('cache-control') ?? ''),
-        'Browsers may store the page and show it after Back.',
+        'Browsers may store the page and show it again when somebody presses the Back button.',
         shown,
       )
       await signOut(context, browser.newTab(), landed)
       const { page, steps } = await visitPage(context, browser)
       expectWithFix(
-        'Delete every cookie of the session when the visitor signs out.',
+        'Delete every session cookie when the visitor signs out.',
         !steps.some(({ kind, about }) => kind === 'api' && about.userId === person.id),
         'The page calls the API in the name of the visitor.',
         page,
@@ -432,10 +443,10 @@ export const signingOut: CheckDefinition[] = [
   },
   {
     id: 'logout-says-so',
-    title: 'After signing out, the visitor sees a page of the client',
+    title: 'After a visitor has signed out, the visitor sees a page of the client',
     rule: 'logout-says-so',
     why: 'A visitor who sees the login form of the portal does not know whether the sign-out has worked.',
-    fix: 'Redirect to a page that says that the visitor is signed out, with a link to sign in again.',
+    fix: 'Redirect to a page that says that the visitor is signed out, and that has a link to sign in again.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
