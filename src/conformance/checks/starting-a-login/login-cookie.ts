@@ -1,4 +1,4 @@
-// The cookie that keeps the state of a login until the callback: its attributes and its lifetime.
+// Checks on the login cookie, which keeps the state of a login until the callback: its attributes and its lifetime.
 
 import type { Exchange } from '../../browser/browser.ts'
 import { type CheckDefinition, Failed, NotApplicable } from '../../check.ts'
@@ -19,7 +19,7 @@ const rows: {
 }[] = [
   {
     id: 'http-only',
-    title: 'No script can read the cookie of a login',
+    title: 'No script can read the login cookie',
     rule: 'CL-08',
     why: 'An attacker who reads this cookie can finish the login in another browser.',
     fix: 'Set HttpOnly.',
@@ -28,43 +28,43 @@ const rows: {
   },
   {
     id: 'secure',
-    title: 'The cookie of a login is Secure, even on localhost',
+    title: 'The login cookie is Secure, even on localhost',
     rule: 'CL-08',
-    why: 'Code that leaves Secure out for development often leaves it out in production, too. Browsers accept Secure on localhost.',
+    why: 'If code sets no Secure during development, it often sets no Secure in production either. Browsers accept Secure on localhost.',
     fix: 'Set Secure, also during development.',
     isRight: ({ isSecure }) => isSecure,
     found: 'has no Secure',
   },
   {
     id: 'same-site',
-    title: 'The cookie of a login is SameSite=Lax',
+    title: 'The login cookie is SameSite=Lax',
     rule: 'CL-08',
-    why: 'Browsers do not send a Strict cookie with the callback, so no login works. Browsers send a None cookie with requests of every site. Without SameSite, each browser does something else.',
+    why: 'Browsers send no Strict cookie with the callback, so no login would work. They send a None cookie even with requests that another site causes. Without SameSite, browsers differ.',
     fix: 'Set SameSite=Lax.',
     isRight: ({ sameSite }) => sameSite === 'lax',
     found: 'is not SameSite=Lax',
   },
   {
     id: 'no-domain',
-    title: 'Browsers send the cookie of a login only to this host',
+    title: "Browsers send the login cookie only to the client's own host",
     rule: 'CL-08',
-    why: 'With a Domain attribute, every host of this domain gets the cookie and can set it.',
+    why: 'With a Domain attribute, every host of the domain gets the cookie.',
     fix: 'Set the cookie without a Domain attribute.',
     isRight: ({ domain }) => domain === undefined,
     found: 'has a Domain',
   },
   {
     id: 'prefix',
-    title: 'The name of the cookie of a login begins with __Host-',
+    title: 'The name of the login cookie begins with __Host-',
     rule: 'cookie-host-prefix',
-    why: 'Without this prefix, a website on a subdomain or another port can set a cookie with this name, and so interfere with a login.',
+    why: 'Without this prefix, a website on a subdomain or on another port can set a cookie with the same name, and so disturb a login.',
     fix: 'Give the cookie a __Host- name, with Secure, Path=/ and no Domain.',
     isRight: ({ name }) => /^__Host-/i.test(name),
     found: 'has no __Host- prefix',
   },
   {
     id: 'short',
-    title: 'The cookie of a login expires within ten minutes',
+    title: 'The login cookie expires within ten minutes',
     rule: 'login-cookie-short',
     why: 'Somebody who uses the browser days later could finish an abandoned login.',
     fix: 'Set Max-Age=600.',
@@ -89,7 +89,8 @@ export const loginCookie: CheckDefinition[] = rows.map(({ id, title, rule, why, 
     if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
     const wrong = cookies.filter(cookie => !isRight(cookie))
     if (wrong.length > 0) throw new Failed(wrong.map(({ name }) => `The cookie ${name} ${found}.`).join(' '))
-    // In other ways, an earlier answer may set a cookie that is not about the login.
+    // If a login begins in another way, an earlier answer may set a cookie that is not about the login. So this looks
+    // only at the last answer.
     for (const other of others)
       for (const cookie of cookiesOf([lastAnswer(other)]))
         expect(

@@ -1,4 +1,4 @@
-// The start of a login: the redirect to the portal, its parameters, and the cookie of the login.
+// Checks on the start of a login: the redirect to the portal, the parameters of this redirect, and the login cookie.
 
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -11,7 +11,10 @@ import { stateAndVerifier } from './state-and-verifier.ts'
 
 const rulesOfParameters: Record<string, RuleId> = { redirect_uri: 'redirect-uri-registered', state: 'state-per-login' }
 
-/** The parameters of the redirect to the portal (rule start-parameters), and the only correct value of a parameter, if there is one. */
+/**
+ * The parameters of the redirect to the portal (rule start-parameters). `expected` returns the only correct value, or
+ * undefined if there are several.
+ */
 const parameters: [name: string, title: string, expected: (context: CheckContext) => string | undefined][] = [
   ['grant_type', 'The redirect to the portal contains grant_type=authorization', () => 'authorization'],
   ['response_type', 'The redirect to the portal contains response_type=code', () => 'code'],
@@ -21,7 +24,11 @@ const parameters: [name: string, title: string, expected: (context: CheckContext
     'The redirect to the portal contains the registered redirect URI',
     ({ platform }) => platform.redirectUri,
   ],
-  ['cancel_url', 'The redirect to the portal contains an address for visitors who decline', () => undefined],
+  [
+    'cancel_url',
+    'The redirect to the portal contains a cancel_url, the address for visitors who decline',
+    () => undefined,
+  ],
   ['state', 'The redirect to the portal contains a state', () => undefined],
 ]
 
@@ -45,8 +52,8 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-plain-redirect',
     title: 'The login path answers with a redirect, not with a page',
     rule: 'redirect-to-portal',
-    why: 'A redirect works without scripts and adds no entry to the history.',
-    fix: 'Answer with status 302 or 303 and a Location.',
+    why: 'A redirect works without JavaScript, and adds no entry to the browser history.',
+    fix: 'Answer with status 302 or 303 and a Location header.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
       expect(
@@ -59,7 +66,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-direct',
     title: 'The login path redirects to the portal at once, not to another page of the client',
     rule: 'redirect-to-portal',
-    why: 'Each further redirect makes every login slower, and the further path is a second way to begin a login.',
+    why: 'A further redirect makes every login slower. The further path is also a second path at which a login can begin.',
     fix: 'Answer the login path itself with the redirect to the portal.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -88,21 +95,21 @@ export const startingALogin: CheckDefinition[] = [
   })),
   {
     id: 'start-parameters-once',
-    title: 'No parameter of the redirect to the portal is repeated',
+    title: 'The redirect to the portal contains no parameter twice',
     rule: 'oauth-parameters-once',
-    why: 'For a repeated parameter, the portal shows an error page, and nobody can sign in.',
+    why: 'If a parameter is there twice, the portal shows an error page, and nobody can sign in.',
     fix: 'Set each parameter once.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const repeated = [...new Set(url.searchParams.keys())].filter(name => url.searchParams.getAll(name).length > 1)
-      expect(repeated.length === 0, `Repeated: ${repeated.join(', ')}.`)
+      expect(repeated.length === 0, `The redirect contains these parameters twice: ${repeated.join(', ')}.`)
     },
   },
   {
     id: 'start-no-secret',
     title: 'The address of the portal contains no secret',
     rule: 'CL-01',
-    why: 'The browser, its history and logs contain this address. Only the server may know the secret.',
+    why: 'This address is visible in the browser, in its history and in logs. Only the server may know the secret.',
     fix: 'Send client_secret and code_verifier only in the exchange.',
     async run(context) {
       const { page, url } = await context.startLogin(context.browser())
@@ -122,9 +129,9 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-cancel-url-own',
-    title: 'The address for visitors who decline is an address of the client itself',
+    title: 'The cancel_url, to which the portal sends visitors who decline, is an address of the client itself',
     rule: 'cancel-url-own',
-    why: 'The portal refuses a cancel_url with another origin than the redirect URIs, because it would be an open redirect.',
+    why: 'The portal refuses a cancel_url whose origin differs from the redirect URIs, because such a cancel_url would be an open redirect.',
     fix: 'Set cancel_url to a page of the client.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -136,10 +143,10 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-not-cached',
-    title: 'No cache may keep the answer of the login path',
+    title: "No cache may keep the client's answer at the login path",
     rule: 'state-per-login',
-    why: 'If a cache keeps the answer, two logins get the same state, and an attacker who gets this answer knows the state of a visitor.',
-    fix: 'Send Cache-Control: no-store with the answer of the login path.',
+    why: 'If a cache keeps the answer, two logins get the same state. An attacker who gets the same answer then knows the state of a visitor.',
+    fix: 'Answer the login path with Cache-Control: no-store.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
       const isPermanent = page.trail.some(one => [301, 308].includes(statusOf(one)))
@@ -155,23 +162,23 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-no-store',
-    title: 'The answer of the login path says Cache-Control: no-store',
+    title: "The client's answer at the login path has Cache-Control: no-store",
     rule: 'no-store',
-    why: 'The answer contains a state and sets a cookie. Only no-store forbids every cache to keep the answer.',
-    fix: 'Send Cache-Control: no-store with the answer of the login path.',
+    why: 'The answer contains a state and sets a cookie. Only no-store forbids all caches to keep the answer.',
+    fix: 'Answer the login path with Cache-Control: no-store.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
       const first = page.trail[0]!.response
       const control = 'headers' in first ? (first.headers.get('cache-control') ?? '') : ''
       expect(
         /no-store/i.test(control),
-        control ? `Cache-Control is ${control}.` : 'The answer of the login path has no Cache-Control.',
+        control ? `Cache-Control is ${control}.` : 'The answer at the login path has no Cache-Control.',
       )
     },
   },
   {
     id: 'start-every-way',
-    title: 'However a login begins, the redirect to the portal contains each parameter once and with the right value',
+    title: 'However a login begins, the redirect to the portal contains each parameter only once, with the right value',
     rule: 'start-parameters',
     why: 'A login can also begin from a page behind the login, with a return address, after a failed login, or while somebody is signed in. Clients often have separate code for these cases.',
     fix: 'Build the address of the portal in one function, and begin every login with this function.',
@@ -195,8 +202,8 @@ export const startingALogin: CheckDefinition[] = [
     id: 'logins-bounded',
     title: 'Unfinished logins do not fill the cookie store of the browser',
     rule: 'CL-07',
-    why: 'A browser keeps about 180 cookies of a site, and a server refuses headers of more than 8 to 16 KiB.',
-    fix: 'Keep at most about five pending logins, and drop the oldest.',
+    why: 'A browser keeps only about 180 cookies for a site, and many servers refuse headers of more than 8 or 16 KiB.',
+    fix: 'Keep only about five pending logins for a browser, and delete the oldest.',
     async run(context) {
       const browser = context.browser()
       for (let count = 0; count < 50; count++) await context.startLogin(browser)
@@ -204,7 +211,7 @@ export const startingALogin: CheckDefinition[] = [
       const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
       expect(
         size < 8192 && cookies.length <= 25,
-        `After 50 starts, the browser has ${cookies.length} cookies with ${size} bytes together.`,
+        `After 50 logins have begun, the browser has ${cookies.length} cookies, with ${size} bytes in total.`,
       )
     },
   },
@@ -212,7 +219,7 @@ export const startingALogin: CheckDefinition[] = [
     id: 'logins-bounded-with-return-address',
     title: 'Unfinished logins with a long return address do not fill the Cookie header',
     rule: 'CL-07',
-    why: 'A client that keeps the return address in the cookie of each login has cookies that are much larger than those of a plain login.',
+    why: 'If a client keeps the return address in the login cookie, a long return address makes the cookie much larger.',
     fix: 'Limit the length of a return address that you keep in a cookie, for example to 200 characters.',
     needs: ['returnTo'],
     async run(context) {
@@ -226,16 +233,17 @@ export const startingALogin: CheckDefinition[] = [
       const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
       expect(
         size < 8192,
-        `After 12 starts with a return address of 1,400 characters, the browser has ${cookies.length} cookies with ${size} bytes together.`,
+        `After 12 logins have begun with a return address of 1,400 characters, the browser has ${cookies.length} cookies, with ${size} bytes in total.`,
       )
     },
   },
   {
     id: 'logins-at-once',
-    title: 'After twenty logins that began at the same time, the next login works, and few cookies are left',
+    title:
+      'If twenty logins have begun at the same time, the next login works and deletes most of the old login cookies',
     rule: 'CL-07',
-    why: 'A browser that restores its windows begins all logins before it gets the first cookie. No answer could therefore delete an older cookie, and the browser has the cookies of twenty logins.',
-    fix: 'At the start of each login, delete all cookies of older logins except the newest few, not only one of them.',
+    why: 'A browser that restores its windows begins all logins before it gets the first cookie. So no answer can delete the cookie of an earlier login, and the browser gets the cookies of twenty logins.',
+    fix: 'When a login begins, delete all older login cookies except the newest few. It is not enough to delete one cookie.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
@@ -255,8 +263,8 @@ export const startingALogin: CheckDefinition[] = [
     id: 'logins-last-works',
     title: 'After many unfinished logins, the next login works',
     rule: 'CL-07',
-    why: 'People leave tabs open and click links twice. If the client counts these logins and then refuses a new one, these visitors cannot sign in.',
-    fix: 'Limit the number of pending logins that you keep, and drop the oldest, never the newest.',
+    why: 'People leave tabs open and click links twice. If the client counts these logins and then refuses a new login, these visitors cannot sign in.',
+    fix: 'Limit the number of pending logins that you keep. Delete the oldest login, never the newest.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
@@ -267,10 +275,10 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-head',
-    title: 'HEAD on the login path begins no login',
+    title: 'A HEAD request to the login path begins no login',
     rule: 'head-no-effect',
-    why: 'A program that checks links with HEAD must not begin a login. This check only warns, because many frameworks answer HEAD like GET by default, so most simple clients would fail.',
-    fix: 'Answer HEAD with 405, or without a cookie.',
+    why: 'Link checkers send HEAD requests, and must not begin a login. This check only warns, because many frameworks answer HEAD like GET by default, so most simple clients would fail.',
+    fix: 'Answer HEAD with 405, or set no cookie in the answer.',
     async run(context) {
       const exchange = await context.request(context.settings.login, { method: 'HEAD', headers: typedAddress })
       expect(setCookiesOf(exchange).length === 0, 'HEAD set a cookie.', exchange)
@@ -278,9 +286,9 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-post',
-    title: 'A form that another site sends to the login path begins no login',
+    title: 'If another site sends a form to the login path, no login begins',
     rule: 'CL-31',
-    why: 'Another site could begin logins for the visitor with forms that submit themselves.',
+    why: 'Another site could otherwise begin logins for the visitor, with a script that sends forms.',
     fix: 'Accept only GET at the login path, and answer everything else with 405.',
     async run(context) {
       const { login } = context.settings
@@ -301,9 +309,9 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-other-methods',
-    title: 'The login path begins no login for any method except GET',
+    title: 'At the login path, only a GET request begins a login',
     rule: 'only-supported-methods',
-    why: 'A path that answers every method hides mistakes, and a form can begin a login although a link is meant to.',
+    why: 'A path that accepts every method hides mistakes. A form could also begin a login, although only links should do so.',
     fix: 'Accept only GET at the login path, and answer everything else with 405.',
     async run(context) {
       const { login, client } = context.settings
@@ -321,8 +329,8 @@ export const startingALogin: CheckDefinition[] = [
     id: 'start-navigation-only',
     title: 'The client begins a login only if the browser opens the login path as a whole page',
     rule: 'CL-32',
-    why: 'With images, a page of another site could begin dozens of logins. The client then drops the login that the visitor has begun.',
-    fix: 'Refuse frames, images, scripts and prefetches by Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose.',
+    why: 'With images, a page on another site could begin dozens of logins. The client would then delete the login that the visitor has begun.',
+    fix: 'Look at Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose, and refuse requests for frames, images and scripts, and prefetches.',
     async run(context) {
       for (const [what, headers] of Object.entries(noNavigations)) {
         const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
@@ -332,10 +340,10 @@ export const startingALogin: CheckDefinition[] = [
   },
   {
     id: 'start-without-cookies',
-    title: 'A browser that accepts no cookies gets a page after the login, and no endless redirects',
+    title: 'If a browser accepts no cookies, a login ends with a page, and not in endless redirects',
     rule: 'CL-33',
-    why: 'The portal knows the visitor and redirects at once. If the client begins a new login for each failed callback, the redirects have no end.',
-    fix: 'Answer a callback without its cookie with a page, never with a redirect to the login.',
+    why: 'A visitor who is signed in at the portal is sent back to the client at once. If the client begins a new login after each failed callback, the redirects never end.',
+    fix: 'If a callback arrives without its login cookie, answer with a page, never with a redirect to the login.',
     async run(context) {
       const person = await context.person()
       const browser = context.browser({ losesCookies: true })

@@ -1,4 +1,5 @@
-// The values of a login that an attacker must not guess or choose: the state, the PKCE verifier and the redirect URI.
+// Checks on the values of a login that an attacker must not guess or choose: the state, the PKCE verifier and the
+// redirect URI.
 import { createHash } from 'node:crypto'
 import { bitsOf, changingBitsOf, isUuid } from '../../../sandbox/lab/record/entropy.ts'
 import type { Browser } from '../../browser/browser.ts'
@@ -9,7 +10,7 @@ import { typedAddress } from '../../steps/callback.ts'
 import { startsOf } from '../../steps/starts.ts'
 import { findGuess, wordsIn } from '../../steps/state-guesses.ts'
 
-/** Headers of a request that try to change the redirect URI. */
+/** Request headers from which a client could wrongly build the redirect URI. */
 const outsiders: [id: string, what: string, headers: Record<string, string>][] = [
   ['host', 'Host', { host: 'evil.example' }],
   ['forwarded-host', 'X-Forwarded-Host', { 'x-forwarded-host': 'evil.example' }],
@@ -31,15 +32,15 @@ const otherOutsiders: Record<string, string>[] = [
 ]
 
 /**
- * Begins a login with these headers. Fails if the redirect to the portal has another redirect_uri or cancel_url than a
- * plain start. A client may refuse such a request.
+ * Begins a login with the headers. Fails if the redirect to the portal has another redirect_uri or cancel_url than a
+ * login without the headers. The client may also refuse the request.
  */
 async function expectSameAddresses(context: CheckContext, headers: Record<string, string>): Promise<void> {
   const plain = (await context.startLogin(context.browser())).url
   const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
   const location = headerOf(exchange, 'location') ?? ''
   const url = URL.canParse(location) ? new URL(location) : undefined
-  // Other redirects, such as one to another address of the client, are not the start of a login.
+  // Another redirect, for example to another address of the client, does not begin a login.
   if (!url?.searchParams.has('response_type')) return
   const sent = Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}`)
@@ -49,7 +50,7 @@ async function expectSameAddresses(context: CheckContext, headers: Record<string
     `A request with the header "${sent}" is redirected to ${url.origin} instead of the portal.`,
     exchange,
   )
-  // The query of cancel_url may contain the state of the login.
+  // Leaves out the query, because the query of cancel_url may contain the state of the login.
   const addressOf = (start: URL, name: string) => start.searchParams.get(name)?.replace(/[?#].*$/s, '')
   for (const name of ['redirect_uri', 'cancel_url'])
     expect(
@@ -65,13 +66,13 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'Every login has a new state',
     rule: 'state-per-login',
     why: 'If two logins have the same state, an attacker can finish one login with the callback of the other login.',
-    fix: 'Create a new random state for each request of the login path, never at the start of the program and never once for a session.',
+    fix: 'Create a new random state for each request of the login path. Never create the state only once for the program or for a session.',
     async run(context) {
       const browser = context.browser()
       const states = [...(await statesOf(context, 12)), ...(await statesOf(context, 12, browser))]
       expect(
         new Set(states).size === states.length,
-        `${states.length} logins had ${new Set(states).size} different states.`,
+        `${states.length} logins had only ${new Set(states).size} different states.`,
       )
     },
   },
@@ -80,7 +81,7 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'However a login begins, its state is new and long enough',
     rule: 'state-per-login',
     why: 'A login can also begin from a page behind the login, with a return address, after a failed login, or while somebody is signed in. Clients often have separate code for these cases.',
-    fix: 'Create the state of every login in one function, and keep no state for a later login.',
+    fix: 'Create the state of every login in one function, and never use a state for a second login.',
     async run(context) {
       const states = new Map<string, string>()
       for (const { way, start } of await startsOf(context)) {
@@ -104,22 +105,22 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'Nobody can guess the state',
     rule: 'CL-02',
     why: 'An attacker who guesses the state can finish the login of a visitor. A state must have 128 random bits.',
-    fix: 'Use at least 16 bytes of a cryptographic random generator, in base64url.',
+    fix: 'Use at least 16 bytes from a cryptographic random generator, in base64url.',
     async run(context) {
       const states = await statesOf(context, 24)
       const bits = changingBitsOf(states)
       expect(
         bits >= 112,
-        `The states have ${states[0]!.length} characters, and the part that differs between logins has about ${Math.floor(bits)} bits.`,
+        `The states have ${states[0]!.length} characters, and only about ${Math.floor(bits)} bits differ between logins.`,
       )
     },
   },
   {
     id: 'state-128-bits',
-    title: 'The state has 128 random bits or more',
+    title: 'The state has at least 128 random bits',
     rule: 'state-128-bits',
-    why: 'With 128 random bits, nobody can guess a state, however many attempts an attacker makes. A UUID has only 122 random bits.',
-    fix: 'Use at least 16 bytes of a cryptographic random generator instead of a UUID.',
+    why: 'With 128 random bits, nobody can guess a state, even with very many attempts. A UUID has only 122 random bits.',
+    fix: 'Do not use a UUID. Use at least 16 bytes from a cryptographic random generator.',
     async run(context) {
       const states = await statesOf(context, 24)
       const areUuids = states.every(isUuid)
@@ -127,7 +128,7 @@ export const stateAndVerifier: CheckDefinition[] = [
         !areUuids && changingBitsOf(states) >= 124,
         areUuids
           ? 'The state is a UUID, which has 122 random bits.'
-          : `The states have ${states[0]!.length} characters, and the part that differs between logins has about ${Math.floor(changingBitsOf(states))} bits.`,
+          : `The states have ${states[0]!.length} characters, and only about ${Math.floor(changingBitsOf(states))} bits differ between logins.`,
       )
     },
   },
@@ -144,7 +145,8 @@ export const stateAndVerifier: CheckDefinition[] = [
       const after = Date.now()
       const another = context.browser()
       await context.startLogin(another)
-      // Compares the state only with cookies that have the same value in two browsers, because a client may keep a random state in a cookie.
+      // Uses only cookies that have the same value in two browsers. A client may keep the random state in a cookie, and
+      // its value is no guess.
       const [given, everybody] = [browser, another].map(({ cookies }) =>
         cookies.list(context.platform.redirectUri).map(({ value }) => value),
       )
@@ -161,8 +163,8 @@ export const stateAndVerifier: CheckDefinition[] = [
     id: 'state-not-chosen',
     title: 'A request cannot choose the state of a login',
     rule: 'CL-02',
-    why: "If an attacker knows the state, the client accepts the attacker's callback.",
-    fix: 'Ignore a state in the query of the login path.',
+    why: 'If an attacker can choose the state, the client accepts a callback that the attacker has built.',
+    fix: 'Ignore a state parameter in the query of the login path.',
     async run(context) {
       const chosen = 'chosen-by-somebody-else-0123456789'
       const { state } = await context.startLogin(
@@ -176,8 +178,8 @@ export const stateAndVerifier: CheckDefinition[] = [
     id: 'start-not-chosen',
     title: 'A request cannot choose the parameters of the redirect to the portal',
     rule: 'UP-01',
-    why: 'If the client copies these parameters, a link to the login path can send the code to another client or address.',
-    fix: 'Take client_id, redirect_uri and cancel_url only from the configuration, and copy no parameter of the request.',
+    why: 'If the client copies parameters from the login path, an attacker can make a link to the login path that sends the code to another client or address.',
+    fix: 'Take client_id, redirect_uri and cancel_url only from the configuration, and copy no parameter from the request.',
     async run(context) {
       const evil = {
         client_id: 'evil',
@@ -206,17 +208,18 @@ export const stateAndVerifier: CheckDefinition[] = [
   },
   ...outsiders.map(([id, what, headers]) => ({
     id: `start-${id}`,
-    title: `${what} in a request changes neither the redirect_uri nor the cancel_url of a login`,
+    title: `If a request to the login path contains ${what}, the redirect_uri and the cancel_url stay the same`,
     rule: 'UP-01' as const,
-    why: 'An attacker can choose the headers of a request, and would then choose where the portal sends the visitor.',
+    why: 'An attacker can choose the headers of a request. If the client uses them, the attacker chooses where the portal sends the visitor.',
     fix: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,
     run: (context: CheckContext) => expectSameAddresses(context, headers),
   })),
   {
     id: 'start-other-headers',
-    title: 'No further header of a request changes the redirect_uri or the cancel_url of a login',
+    title:
+      'If a request to the login path contains other headers about the address, the redirect_uri and the cancel_url stay the same',
     rule: 'UP-01',
-    why: 'Some servers and frameworks also read the port, the prefix or the host of an address from these headers, and an attacker can choose them.',
+    why: 'Some servers and frameworks read the port, the prefix or the host of the address from these headers. An attacker can choose the headers.',
     fix: 'Build redirect_uri and cancel_url from the configuration, never from a header.',
     async run(context) {
       for (const headers of otherOutsiders) await expectSameAddresses(context, headers)
@@ -224,15 +227,15 @@ export const stateAndVerifier: CheckDefinition[] = [
   },
   {
     id: 'state-after-restart',
-    title: 'After a restart, the client does not create an earlier state again',
+    title: 'After a restart, the client creates no state that it has created before',
     rule: 'CL-02',
-    why: 'A random generator with a fixed seed creates the same states after each start.',
+    why: 'A random generator with a fixed seed creates the same states again after each restart.',
     fix: 'Take the state from the cryptographic random generator of the system, and set no seed.',
     needs: ['process'],
     isAlone: true,
     async run(context) {
       const own = await statesOf(context, 5)
-      // The client may have created many states since its start, so the check compares all states of the run.
+      // The client may already have created many states, so the check compares with all states of the run.
       const before = new Set([...own, ...context.platform.begunStates])
       await context.clientProcess!.restart()
       const after = await statesOf(context, 5)
@@ -243,11 +246,12 @@ export const stateAndVerifier: CheckDefinition[] = [
     id: 'state-of-replica',
     title: 'Two instances never create the same state',
     rule: 'CL-02',
-    why: 'Counters and fixed seeds give the same states in separate instances.',
+    why: 'With a counter or a fixed seed, two instances create the same states.',
     fix: 'Take the state from the cryptographic random generator of the system.',
     needs: ['replica'],
     async run(context) {
-      // The instances may have begun different numbers of logins, so the check also compares the earlier states of the run.
+      // One instance may already have begun more logins than the other, so the check also compares with all earlier
+      // states of the run.
       const before = [...context.platform.begunStates]
       const own = await statesOf(context, 8)
       const others = await statesOf(context, 8, undefined, context.settings.replica)
@@ -258,10 +262,10 @@ export const stateAndVerifier: CheckDefinition[] = [
   },
   {
     id: 'pkce-used',
-    title: 'The redirect to the portal contains a PKCE challenge if the portal supports S256',
+    title: 'If the portal supports S256, the redirect to the portal contains a PKCE challenge',
     rule: 'CL-22',
-    why: 'With PKCE, an attacker who gets a code cannot use it.',
-    fix: 'Read code_challenge_methods_supported in the metadata of the portal. Create a verifier for each login, and send its S256 challenge.',
+    why: 'With PKCE, an attacker who gets a code cannot exchange the code.',
+    fix: 'Read code_challenge_methods_supported from the metadata of the portal. Create a verifier for each login, and send its S256 challenge.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       expect(url.searchParams.has('code_challenge'), 'The redirect to the portal has no code_challenge.')
@@ -271,8 +275,8 @@ export const stateAndVerifier: CheckDefinition[] = [
     id: 'pkce-s256',
     title: 'The PKCE challenge uses the method S256',
     rule: 'pkce-s256',
-    why: 'With the method plain, the address contains the verifier itself.',
-    fix: 'Send BASE64URL(SHA256(verifier)), 43 characters, and code_challenge_method=S256.',
+    why: 'With the method plain, the address of the portal contains the verifier itself.',
+    fix: 'Send code_challenge=BASE64URL(SHA256(verifier)), which has 43 characters, and code_challenge_method=S256.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const challenge = url.searchParams.get('code_challenge')
@@ -291,8 +295,8 @@ export const stateAndVerifier: CheckDefinition[] = [
     id: 'pkce-fresh',
     title: 'Every login has a new PKCE challenge',
     rule: 'pkce-per-login',
-    why: 'An attacker who learns the verifier of one login could use the code of another login with the same verifier.',
-    fix: 'Create a verifier of 32 random bytes for each login, and keep it with the state.',
+    why: 'If two logins have the same verifier, an attacker who learns it from one login can use the code of the other login.',
+    fix: 'Create a verifier from 32 random bytes for each login, and keep the verifier together with the state.',
     async run(context) {
       const challenges: (string | null)[] = []
       const browser = context.browser()
@@ -302,7 +306,7 @@ export const stateAndVerifier: CheckDefinition[] = [
       if (challenges.every(challenge => challenge === null)) throw new NotApplicable('the client uses no PKCE')
       expect(
         new Set(challenges).size === challenges.length,
-        `${challenges.length} logins had ${new Set(challenges).size} challenges.`,
+        `${challenges.length} logins had only ${new Set(challenges).size} different challenges.`,
       )
     },
   },
@@ -311,14 +315,14 @@ export const stateAndVerifier: CheckDefinition[] = [
     title: 'Only the exchange contains the PKCE verifier',
     rule: 'pkce-per-login',
     why: 'An attacker who knows the verifier and the code can exchange the code.',
-    fix: 'Create a separate verifier, and keep it sealed in the cookie of the login, or at the server.',
+    fix: 'Create a random verifier that is independent of all other values. Keep it sealed in the login cookie, or at the server.',
     async run(context) {
       const browser = context.browser()
       const { url } = await context.startLogin(browser)
       const challenge = url.searchParams.get('code_challenge')
       if (challenge === null) throw new NotApplicable('the client uses no PKCE')
       const isVerifier = (text: string) => createHash('sha256').update(text).digest('base64url') === challenge
-      for (const [name, value] of url.searchParams) expect(!isVerifier(value), `${name} is the verifier.`)
+      for (const [name, value] of url.searchParams) expect(!isVerifier(value), `The parameter ${name} is the verifier.`)
       const made = derivedFrom(url.searchParams).find(({ value }) => isVerifier(value))
       expect(
         !made,
@@ -330,7 +334,10 @@ export const stateAndVerifier: CheckDefinition[] = [
   },
 ]
 
-/** Verifiers that a client could compute from public values, so that it does not have to keep them. */
+/**
+ * Values that a client could use as verifiers because it can compute them from public values, instead of storing a
+ * random verifier.
+ */
 function derivedFrom(query: URLSearchParams): { how: string; value: string }[] {
   const [state, clientId] = [query.get('state') ?? '', query.get('client_id') ?? '']
   const sources: [what: string, text: string][] = [

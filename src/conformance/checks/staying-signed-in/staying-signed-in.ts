@@ -1,42 +1,42 @@
-// When the access token has expired or the API refuses the token: the cases in which the session must continue, and the
-// cases in which it must end.
+// Checks what happens when the access token has expired, or when the API refuses it: in which cases the session must
+// continue, and in which cases it must end.
 import { type CheckDefinition, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
 
 const needs: CheckDefinition['needs'] = ['page']
 
-/** Answers to a renewal after which a later renewal may succeed. */
+/** Faults of a renewal after which a later renewal can succeed. */
 const forNow: [fault: string, what: string][] = [
   ['503', 'with status 503'],
   ['500', 'with status 500'],
   ['429', 'with status 429'],
-  ['reset', 'with a closed connection'],
+  ['reset', 'with a connection reset'],
   ['html', 'with an HTML page from a proxy'],
-  ['cut', 'with half of an answer'],
+  ['cut', 'with an answer that is cut off in the middle'],
 ]
 
 export const stayingSignedIn: CheckDefinition[] = [
   {
     id: 'expired-session-answers',
-    title: 'When the access token has expired, a page shows its content or a way to sign in',
+    title: 'If the access token has expired, a page shows its content, or offers to sign in',
     rule: 'login-works',
-    why: 'The access token of every session expires after expires_in seconds. A visitor who then gets an error does not know that a new login helps.',
+    why: 'The access token of every session expires after expires_in seconds. A visitor who then sees an error does not know that a new login helps.',
     fix: 'Renew the token, or redirect to the login. Never answer with an error.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
       const { page } = await visitPage(context, browser)
-      expect(page.status > 0 && page.status < 500, `The page is answered with ${describePage(page)}.`, page)
+      expect(page.status > 0 && page.status < 500, `The client answered with ${describePage(page)}.`, page)
       expect(page.fault === undefined, `The browser got no page: ${page.fault}.`, page)
     },
   },
   ...forNow.map(
     ([fault, what]): CheckDefinition => ({
       id: `refresh-kept-on-${fault}`,
-      title: `A renewal that the portal answers ${what} does not end the session`,
+      title: `If the portal answers a renewal ${what}, the session does not end`,
       rule: 'RF-05',
-      why: 'The refresh token is still valid, and a later renewal can succeed. Only a permanent refusal may end the session.',
+      why: 'The refresh token is still valid, so a later renewal can succeed. Only a permanent refusal may end the session.',
       fix: 'Keep the cookies, and answer with a page that offers to try again.',
       needs,
       async run(context) {
@@ -45,23 +45,23 @@ export const stayingSignedIn: CheckDefinition[] = [
         const { page, steps } = await visitPage(context, browser)
         expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
         renewalIn(context, { page, steps })
-        // Waits, because the client may remember for a while that the portal was down.
+        // Tries several times, because the client may remember for a while that the portal was down.
         const end = performance.now() + 15_000
         let isBack = await context.isSignedIn(browser)
         while (!isBack && performance.now() < end) {
           await context.pause(3000)
           isBack = await context.isSignedIn(browser)
         }
-        expect(isBack, 'After the portal works again, the visitor is no longer signed in.', page)
+        expect(isBack, 'Although the portal works again, the visitor is no longer signed in.', page)
       },
     }),
   ),
   {
     id: 'refresh-dropped-on-invalid-grant',
     title:
-      'When the portal refuses a refresh token with invalid_grant, the client does not send it again and offers the login',
+      'If the portal refuses a refresh token with invalid_grant, the client does not send this token again, and offers to sign in',
     rule: 'RF-05',
-    why: 'The refused refresh token never works again, and each visit would make a useless call to the portal.',
+    why: 'The refused refresh token never works again, so each visit would make a useless call to the portal.',
     fix: 'Delete the refresh token after invalid_grant, and redirect to the login.',
     needs,
     async run(context) {
@@ -81,16 +81,16 @@ export const stayingSignedIn: CheckDefinition[] = [
       )
       expect(
         first.page.status > 0 && first.page.status < 500,
-        `The first visit is answered with ${describePage(first.page)}.`,
+        `The client answered the first visit with ${describePage(first.page)}.`,
         first.page,
       )
     },
   },
   {
     id: 'refresh-slow',
-    title: 'When the portal never answers a renewal, the visitor gets a page within fifteen seconds',
+    title: 'If the portal never answers a renewal, the visitor gets a page within fifteen seconds',
     rule: 'UP-03',
-    why: 'Visitors do not wait longer than this, and every waiting request uses memory.',
+    why: 'Visitors do not wait longer than fifteen seconds, and every waiting request uses memory.',
     fix: 'Give every call to the portal a deadline of a few seconds.',
     needs,
     async run(context) {
@@ -98,7 +98,7 @@ export const stayingSignedIn: CheckDefinition[] = [
       await context.order('refresh-never')
       const { page } = await visitPage(context, browser)
       const seconds = Math.round(waitedMs(page) / 1000)
-      // The sandbox records the renewal when the client closes the connection.
+      // The sandbox records the renewal only when the client closes the connection.
       await context.platform.settle(2000)
       expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
       renewalIn(context, { page, steps: context.arrived('refresh') })
@@ -107,10 +107,10 @@ export const stayingSignedIn: CheckDefinition[] = [
   },
   {
     id: 'refresh-once-on-401',
-    title: 'When the API refuses a token, the client renews it at most once for each page',
+    title: 'If the API refuses an access token, the client renews it at most once for each page',
     rule: 'UP-14',
-    why: 'If the API refuses the new token, too, a third token does not help. Each further renewal makes the visitor wait and adds load to the platform.',
-    fix: 'Renew once, repeat the call once, and then redirect to the login.',
+    why: 'If the API also refuses the new token, a third token does not help. Each further renewal makes the visitor wait and adds load to the platform.',
+    fix: 'Renew once, and repeat the API call once. If the API refuses this call, too, redirect to the login.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -123,7 +123,7 @@ export const stayingSignedIn: CheckDefinition[] = [
   },
   {
     id: 'api-401-says-so',
-    title: 'When the API refuses the token, the page says so or offers to sign in',
+    title: 'If the API refuses the access token, the page says so, or offers to sign in',
     rule: 'UP-14',
     why: 'Visitors who see an empty page believe that their data is lost.',
     fix: 'Redirect to the login, or answer with 401 and a link to sign in.',
@@ -138,14 +138,14 @@ export const stayingSignedIn: CheckDefinition[] = [
       const login = new URL(context.url(context.settings.login))
       const saysSo =
         page.stoppedAt !== undefined || page.status >= 400 || ways.some(url => new URL(url).pathname === login.pathname)
-      expect(saysSo, `The page is answered with ${describePage(page)}, and has no link to sign in.`, page)
+      expect(saysSo, `The client answered with ${describePage(page)}, which has no link to sign in.`, page)
     },
   },
   {
     id: 'refresh-not-on-403',
-    title: 'When the API answers 403, the client does not renew the token and does not end the session',
+    title: 'If the API answers 403, the client does not renew the token and does not end the session',
     rule: 'UP-14',
-    why: '403 means that the visitor may not do this. The token is valid, and a new token has the same rights.',
+    why: 'Status 403 means that the visitor may not make this call. The token is valid, and a new token would have the same rights.',
     fix: 'Renew or sign out only after a 401.',
     needs,
     async run(context) {
@@ -162,10 +162,10 @@ export const stayingSignedIn: CheckDefinition[] = [
   },
   {
     id: 'refresh-keeps-visitor',
-    title: 'After two visitors renew at the same time, each is signed in as the same person as before',
+    title: 'If the sessions of two visitors are renewed at the same time, no visitor gets the session of the other',
     rule: 'visitors-apart',
     why: 'If the requests of two visitors share a renewal, one visitor sees the data of the other visitor.',
-    fix: 'Share a running renewal only between requests with the same refresh token.',
+    fix: 'Let requests share a renewal only if they have the same refresh token.',
     needs,
     async run(context) {
       const people = [await context.person(), await context.otherPerson()]
@@ -180,11 +180,11 @@ export const stayingSignedIn: CheckDefinition[] = [
       renewalIn(context, { page, steps: context.arrived().filter(step => !before.has(step)) })
       expect(
         !(await context.isSignedIn(first.browser, { person: second.person })),
-        'The first visitor is signed in as the second.',
+        'The first visitor is now signed in as the second visitor.',
       )
       expect(
         !(await context.isSignedIn(second.browser, { person: first.person })),
-        'The second visitor is signed in as the first.',
+        'The second visitor is now signed in as the first visitor.',
       )
       expect(
         await context.isSignedIn(first.browser, { person: first.person }),
@@ -201,14 +201,14 @@ export const stayingSignedIn: CheckDefinition[] = [
     title: 'The number of cookies does not grow with each renewal',
     rule: 'few-small-cookies',
     why: 'If each renewal adds a cookie, the Cookie header grows. Servers refuse headers of more than about 16 KB, and the visitor then sees only an error.',
-    fix: 'Replace the cookies under the same names and paths.',
+    fix: 'Set the new cookies with the same names and paths as the old cookies.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
       const before = ownCookies(context, browser).length
       renewalIn(context, await visitPage(context, browser))
       const after = ownCookies(context, browser).length
-      // Allows two more cookies, because the renewal may set cookies again that had expired.
+      // Allows two more cookies, because the renewal may set cookies that had expired before.
       expect(after <= before + 2, `The browser had ${before} cookies before the renewals, and has ${after} now.`)
     },
   },

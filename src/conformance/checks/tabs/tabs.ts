@@ -1,4 +1,4 @@
-// One visitor in several tabs and windows, and one client in several processes.
+// Checks with one visitor in several tabs and windows, and with a client that runs in several processes.
 
 import { randomUUID } from 'node:crypto'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
@@ -18,14 +18,14 @@ import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { endToken, expiredSession, renewalIn, visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
-/** Begins two logins in one browser, and returns the callbacks of both. */
+/** Begins two logins in one browser, and returns the callbacks of both logins. */
 async function beginTwo(context: CheckContext) {
   const { browser, callback: first } = await beginLogin(context)
   const second = await context.authorize(await context.startLogin(browser.newTab()))
   return { browser, first, second }
 }
 
-/** Ways in which a login fails in another tab, or a forged callback arrives there. */
+/** What happens in another tab during a login: another login fails, or a forged callback arrives. */
 const failedTabs: [
   what: string,
   fail: (context: CheckContext, tab: Browser, start: Start, callback: URL) => Promise<unknown>,
@@ -77,10 +77,10 @@ function withParameter(callback: URL, name: string, value: string): URL {
 export const tabs: CheckDefinition[] = [
   {
     id: 'tabs-parallel-logins',
-    title: 'Two tabs can sign in at the same time, in any order',
+    title: 'If a visitor begins logins in two tabs, both logins work, in any order',
     rule: 'CL-06',
-    why: 'A visitor who opens two pages after the session has ended begins two logins.',
-    fix: 'Keep the data of each login under its own name, such as a cookie with a part of the state in its name.',
+    why: 'If a visitor opens two pages after the session has ended, two logins begin.',
+    fix: 'Keep the data of each login separately, for example in a cookie whose name contains a part of the state.',
     needs: ['page'],
     async run(context) {
       for (const order of ['first', 'second'] as const) {
@@ -89,13 +89,13 @@ export const tabs: CheckDefinition[] = [
         const early = await followCallback(context, browser, order === 'first' ? first : second)
         expect(
           (await context.codeExchanges()).length === before + 1,
-          `After two logins began in one browser, the ${order} login does not work: ${describePage(early)}.`,
+          `After two logins began in one browser, the ${order} login ended with ${describePage(early)}, and the client made no exchange.`,
           early,
         )
         const late = await followCallback(context, browser, order === 'first' ? second : first)
         expect(
           (await context.codeExchanges()).length === before + 2,
-          `After the ${order} login, the other login does not work: ${describePage(late)}.`,
+          `After the ${order} login, the other login ended with ${describePage(late)}, and the client made no exchange.`,
           late,
         )
         expect(await context.isSignedIn(browser), 'Nobody is signed in after both logins.')
@@ -104,9 +104,9 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-one-declined',
-    title: 'A visitor who declines a login in one tab can finish a login in another tab',
+    title: 'If a visitor declines a login in one tab, the visitor can still finish a login in another tab',
     rule: 'CL-06',
-    why: 'Each tab has a separate login. A visitor who declines one of them has not declined the other.',
+    why: 'Each tab has a separate login. A visitor who declines one login has not declined the other login.',
     fix: 'When a visitor declines, delete only the data of the declined login.',
     needs: ['page'],
     async run(context) {
@@ -117,15 +117,15 @@ export const tabs: CheckDefinition[] = [
       if (!cancelUrl || !URL.canParse(cancelUrl)) throw new Undecided('The redirect to the portal has no cancel_url.')
       await followCallback(context, browser, cancelUrl)
       const page = await followCallback(context, browser, callback)
-      expect(await context.isSignedIn(browser), `The other login ends with ${describePage(page)}.`, page)
+      expect(await context.isSignedIn(browser), `The other login ended with ${describePage(page)}.`, page)
     },
   },
   {
     id: 'tabs-one-failed',
-    title: 'When a login fails in one tab in any way, the visitor can finish a login in another tab',
+    title: 'If a login fails in one tab, for whatever reason, the visitor can still finish a login in another tab',
     rule: 'CL-06',
-    why: 'Each tab has a separate login. Any website can also send the visitor to a forged callback while a login runs.',
-    fix: 'Delete only the data of the login whose state the callback contains, and nothing for an unknown state.',
+    why: 'Each tab has a separate login. While a login is pending, any website can also send the visitor to a forged callback.',
+    fix: 'Delete only the data of the login whose state is in the callback. If the state is unknown, delete nothing.',
     needs: ['page'],
     async run(context) {
       for (const [what, fail] of failedTabs) {
@@ -135,7 +135,7 @@ export const tabs: CheckDefinition[] = [
         const page = await followCallback(context, browser, other)
         expect(
           await context.isSignedIn(browser),
-          `After ${what}, the other login ends with ${describePage(page)}.`,
+          `After ${what}, the other login ended with ${describePage(page)}.`,
           page,
         )
       }
@@ -143,7 +143,7 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-five-logins',
-    title: 'A visitor can still finish the first of five begun logins',
+    title: 'If a visitor has begun five logins, the visitor can still finish the first login',
     rule: 'many-tabs',
     why: 'A browser that restores its windows opens all tabs at once, and each tab begins a login.',
     fix: 'Keep at least the five latest logins.',
@@ -152,29 +152,29 @@ export const tabs: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       for (let tab = 0; tab < 4; tab++) await context.startLogin(browser.newTab())
       const page = await followCallback(context, browser, callback)
-      expect(await context.isSignedIn(browser), `The first login ends with ${describePage(page)}.`, page)
+      expect(await context.isSignedIn(browser), `The first login ended with ${describePage(page)}.`, page)
     },
   },
   {
     id: 'tabs-login-left',
-    title: 'After an unfinished login, the next login works',
+    title: 'If a visitor did not finish a login, the next login works',
     rule: 'CL-06',
-    why: 'People close the tab, press Back, and start again. They must not have to delete cookies before they can sign in.',
-    fix: 'Begin each login with new values, and ignore the cookies of older logins.',
+    why: 'People close the tab or press the Back button, and begin again. They must not have to delete cookies before they can sign in.',
+    fix: 'Begin each login with new values, independent of the cookies of older logins.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
       await context.startLogin(browser)
       const page = await followCallback(context, browser, await context.authorize(await context.startLogin(browser)))
-      expect(await context.isSignedIn(browser), `The second login ends with ${describePage(page)}.`, page)
+      expect(await context.isSignedIn(browser), `The second login ended with ${describePage(page)}.`, page)
     },
   },
   {
     id: 'tabs-login-while-signed-in',
     title: 'A visitor who is signed in can sign in again',
     rule: 'CL-20',
-    why: 'Visitors open a link to the login from a bookmark or another tab. A visitor who is signed in does not expect an error there.',
-    fix: 'Begin a login even if there is a session, and replace the session after the callback.',
+    why: 'Visitors open the login path from a bookmark or from another tab. A visitor who is already signed in does not expect an error.',
+    fix: 'Begin a login even if the visitor has a session, and replace the session after the callback.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -183,26 +183,26 @@ export const tabs: CheckDefinition[] = [
       if (start.stoppedAt) {
         const callback = await context.authorize({ url: new URL(start.stoppedAt), state: undefined, page: start })
         const page = await followCallback(context, browser, callback)
-        expect(page.status > 0 && page.status < 400, `The login ends with ${describePage(page)}.`, page)
+        expect(page.status > 0 && page.status < 400, `The login ended with ${describePage(page)}.`, page)
       }
-      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
-      // This time the portal knows the visitor and redirects at once. The browser then sends SameSite=Strict cookies with
-      // the callback, because the client's own page began the navigation.
+      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in after these requests.')
+      // Signs in once more. Now the visitor is signed in at the portal, which redirects at once. The browser then sends
+      // SameSite=Strict cookies with the callback, because the client's own page began the navigation.
       const page = await browser.visit(context.url(context.settings.login))
       expect(
         page.status > 0 && page.status < 400,
-        `The login without a form at the portal ends with ${describePage(page)}.`,
+        `The login of a visitor who is signed in at the portal ended with ${describePage(page)}.`,
         page,
       )
-      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
+      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in after these requests.')
     },
   },
   {
     id: 'tabs-other-visitor',
-    title: 'When another user signs in by the login path, this user replaces the visitor who was signed in',
+    title: 'If another user signs in with the same browser, the client ends the session of the earlier visitor',
     rule: 'CL-20',
-    why: 'The portal knows the other user and redirects at once. The browser then sends the old session cookies with the callback.',
-    fix: 'Let every login replace the session whose cookies the callback contains.',
+    why: 'If the other user is signed in at the portal, the portal redirects at once. The browser then sends the old session cookies with the callback.',
+    fix: 'If a callback contains the cookies of a session, replace this session by the new session.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -213,7 +213,7 @@ export const tabs: CheckDefinition[] = [
       const page = await browser.visit(context.url(context.settings.login))
       expect(
         await context.isSignedIn(browser, { person: other }),
-        `The login of the other user ends with ${describePage(page)}, and this user is not signed in.`,
+        `The login of the other user ended with ${describePage(page)}, and this user is not signed in.`,
         page,
       )
       expect(!(await context.isSignedIn(browser, { person })), 'The earlier visitor is still signed in.', page)
@@ -221,16 +221,16 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-other-visitor-without-refresh-token',
-    title: 'If the login of another user brings no refresh token, the earlier visitor does not come back later',
+    title: 'If another user signs in and gets no refresh token, the earlier visitor is not signed in again later',
     rule: 'CL-20',
     why: 'If the client keeps the refresh token of the earlier visitor, the next renewal signs the other user in as the earlier visitor.',
-    fix: 'At each login, replace or delete every cookie of the earlier session, also if the token response has no refresh token.',
+    fix: 'At each login, replace or delete every cookie of the earlier session, even if the token response has no refresh token.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
       const other = await context.otherPerson()
       const callback = await context.authorize(await context.startLogin(browser), other)
-      // The token response has no refresh token.
+      // With this fault, the token response has no refresh token.
       await context.order('exchange-short-session', { options: { seconds: 2 } })
       await followCallback(context, browser, callback)
       if (!(await context.isSignedIn(browser, { person: other })))
@@ -246,10 +246,9 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-callback-again',
-    title:
-      'When a visitor who is signed in sends the used callback again, the client answers with a page and keeps the session',
+    title: 'If a browser sends a used callback again, the client answers with a page, and the visitor stays signed in',
     rule: 'CL-29',
-    why: 'Browsers repeat a callback when a connection breaks, and people open it from their history.',
+    why: 'A browser repeats a callback if the connection breaks, and people open callbacks from the browser history.',
     fix: 'Redirect the visitor to the page behind the login, or show a page that says that this login has ended.',
     needs: ['page'],
     async run(context) {
@@ -258,17 +257,17 @@ export const tabs: CheckDefinition[] = [
       if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
       for (let time = 0; time < 2; time++) {
         const page = await followCallback(context, browser, callback)
-        expectServed(page, `The repeated callback was answered with ${describePage(page)}.`)
+        expectServed(page, `The client answered the repeated callback with ${describePage(page)}.`)
       }
-      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
+      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in after these requests.')
     },
   },
   {
     id: 'tabs-callback-typed-again',
-    title: 'When a visitor who is signed in opens the used callback from the history, the visitor stays signed in',
+    title: 'If a visitor who is signed in opens a used callback from the browser history, the visitor stays signed in',
     rule: 'CL-29',
-    why: 'A browser sends Strict cookies with an address that is typed or opened from the history. A client that then deletes the session signs the visitor out without a reason.',
-    fix: 'Answer a repeated callback without deleting the session cookies, and keep the session on the server.',
+    why: 'If an address is typed or opened from the history, the browser sends Strict cookies with the request. If the client then deletes the session, the visitor is signed out without a reason.',
+    fix: 'If a callback arrives again, do not delete the session cookies, and do not end the session at the server.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -282,9 +281,9 @@ export const tabs: CheckDefinition[] = [
         ['the used callback again', `${callback}`],
         ['the used callback with another code', `${other}`],
       ] as const) {
-        // Stops before the portal, which would sign the visitor in again without a question.
+        // Stops before the portal, because the portal would sign the visitor in again without asking for a password.
         const page = await browser.newTab().visit(address, { stopAt })
-        expectServed(page, `${what} was answered with ${describePage(page)}.`)
+        expectServed(page, `The client answered ${what} with ${describePage(page)}.`)
         expect(await context.isSignedIn(browser), `After ${what}, the visitor is no longer signed in.`, page)
       }
     },
@@ -292,10 +291,10 @@ export const tabs: CheckDefinition[] = [
   {
     id: 'tabs-reload-after-login',
     title:
-      'When a visitor reloads the page after the login, the visitor stays signed in and the client makes no second exchange',
+      'If a visitor reloads the page after the login, the visitor stays signed in, and the client makes no second exchange',
     rule: 'CL-28',
-    why: 'A browser treats Reload like the navigation before it: after a redirect from the portal, Reload does not send Strict cookies either.',
-    fix: 'Answer the callback with a page with a meta refresh, or use a Lax cookie. The history must not contain the callback.',
+    why: 'A browser reloads a page in the same way as it opened the page. If the page came after a redirect from the portal, the browser sends no Strict cookies with the reload either.',
+    fix: 'Answer the callback with a page that has a meta refresh, or use a Lax cookie. The browser history must not contain the callback.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -307,7 +306,7 @@ export const tabs: CheckDefinition[] = [
       expect((await context.codeExchanges()).length === before, 'The client exchanged the code again.', page)
       expect(
         page.stoppedAt === undefined && page.status === landed.status,
-        `Reload opens ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+        `The reload opened ${page.stoppedAt ? 'the login' : describePage(page)}.`,
         page,
       )
     },
@@ -315,10 +314,10 @@ export const tabs: CheckDefinition[] = [
   {
     id: 'tabs-back-after-login',
     title:
-      'When a visitor presses Back after the login, the visitor stays signed in and the client makes no second exchange',
+      'If a visitor presses the Back button after the login, the visitor stays signed in, and the client makes no second exchange',
     rule: 'CL-28',
-    why: 'Back can open the callback again, although the client has already used its code.',
-    fix: 'Leave the callback by a redirect or a meta refresh, so that the history does not contain it. If a signed-in visitor requests the callback again, redirect to the page behind the login.',
+    why: 'The Back button can open the callback again, although the client has already used its code.',
+    fix: 'Leave the callback with a redirect or a meta refresh, so that the browser history does not contain it. If a signed-in visitor requests the callback again, redirect to the page behind the login.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -334,9 +333,9 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-signed-out-meanwhile',
-    title: 'A form creates no application after the visitor has signed out in another tab',
+    title: 'If a visitor has signed out in another tab, a form that is still open creates no application',
     rule: 'CK-13',
-    why: 'The open form still belongs to the visitor who has signed out. The next person at the browser could send it in the name of this visitor.',
+    why: 'The open form belongs to the visitor who has signed out. The next person at the browser could send the form in the name of this visitor.',
     fix: 'Check the session before you read the form.',
     needs: ['create', 'logout'],
     async run(context) {
@@ -352,7 +351,7 @@ export const tabs: CheckDefinition[] = [
     title: 'Two visitors who use the client at the same time see only their own data',
     rule: 'visitors-apart',
     why: 'A client that keeps the session in a shared variable mixes the data of two visitors.',
-    fix: 'Keep the session in the object of the request, never in a variable of the module.',
+    fix: 'Keep the session in the request object, never in a global variable.',
     needs: ['page'],
     async run(context) {
       const first = await context.signedIn()
@@ -384,10 +383,10 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-other-visitors-pages',
-    title: 'A page about an application, and the form with the groups, show nothing of another visitor',
+    title: 'Neither a page about an application nor the form for a new application shows data of another visitor',
     rule: 'visitors-apart',
-    why: 'A client that remembers an answer of the API by its address alone shows the answer to a visitor who may not see it.',
-    fix: 'Keep no answer of the API for other visitors, or make the id of the visitor a part of its key.',
+    why: 'If a client caches API answers only by their address, it can show an answer to a visitor who may not see it.',
+    fix: 'Do not cache API answers, or make the id of the visitor part of the cache key.',
     needs: ['page'],
     async run(context) {
       const secret = `Plan ${randomUUID().slice(0, 8)}`
@@ -414,10 +413,10 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'tabs-visitors-at-once',
-    title: 'When two visitors load many pages at once, each page shows only the data of its visitor',
+    title: 'If two visitors load many pages at once, each page shows only the data of its own visitor',
     rule: 'visitors-apart',
-    why: 'A client that keeps a token or an answer in a shared variable mixes two visitors only if their requests overlap.',
-    fix: 'Give each call its own headers and its own answer. Never keep a token in an object that several requests use, such as the default headers of an HTTP library. Share a running call only between requests of the same visitor.',
+    why: 'If a client keeps a token or an answer in a shared variable, it mixes up two visitors when their requests overlap.',
+    fix: 'Use separate objects for the headers and the answer of each call. Never keep a token in an object that several requests use, such as the default headers of an HTTP library. Let requests share a call only if they are from the same visitor.',
     needs: ['page'],
     isAlone: true,
     longestMs: 120_000,
@@ -427,7 +426,7 @@ export const tabs: CheckDefinition[] = [
         throw new NotApplicable('the page shows no application and does not ask for the list of applications')
       await loadTogether(context, first, second)
       await loadTogether(context, first, second)
-      // In a fast client, the calls overlap only if the API answers late.
+      // Makes the API answer late, because otherwise the calls of a fast client do not overlap.
       await context.order('list-late', { times: 'always', state: undefined, options: { seconds: 0.2 } })
       await loadTogether(context, first, second)
     },
@@ -436,21 +435,21 @@ export const tabs: CheckDefinition[] = [
     id: 'replica-login',
     title: 'A visitor can begin a login at one instance and finish it at another instance',
     rule: 'CK-12',
-    why: 'A load balancer sends each request to any instance of the client, so every instance must know the logins and sessions of all instances.',
-    fix: 'Keep the login in a sealed cookie with the same key at all instances, or in a shared store.',
+    why: 'A load balancer sends each request to any instance of the client, so every instance must know all logins and sessions.',
+    fix: 'Keep the login in a sealed cookie, with the same key at all instances, or in a shared store.',
     needs: ['replica', 'page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const page = await followCallback(context, browser, atReplica(context, callback))
-      expect(await context.isSignedIn(browser), `The callback is answered with ${describePage(page)}.`, page)
+      expect(await context.isSignedIn(browser), `The login ended with ${describePage(page)}.`, page)
     },
   },
   {
     id: 'replica-session',
-    title: 'After a sign-in at one instance, the visitor is signed in at every instance',
+    title: 'If a visitor signs in at one instance, the visitor is signed in at every instance',
     rule: 'CK-12',
-    why: 'A load balancer sends each request to any instance of the client, so every instance must know the logins and sessions of all instances.',
-    fix: 'Keep the session in a sealed cookie with the same key at all instances, or in a shared store.',
+    why: 'A load balancer sends each request to any instance of the client, so every instance must know all logins and sessions.',
+    fix: 'Keep the session in a sealed cookie, with the same key at all instances, or in a shared store.',
     needs: ['replica', 'page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -466,10 +465,10 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'replica-keeps-cookies',
-    title: 'Answers of another instance keep the session and the unfinished login of the browser',
+    title: 'If a browser visits another instance, its session and its unfinished login continue',
     rule: 'CK-12',
-    why: 'A load balancer sends each request to any instance. An instance that deletes every cookie that it does not know ends the logins and sessions of all others.',
-    fix: 'Use the same keys or the same store at all instances, and delete a cookie only if you know that it has ended.',
+    why: 'A load balancer sends each request to any instance. If an instance deletes every cookie that it does not know, it ends the logins and sessions of all other instances.',
+    fix: 'Use the same keys or the same store at all instances, and delete a cookie only if you know that its login or session has ended.',
     needs: ['replica', 'page'],
     async run(context) {
       const { login, page, callback: callbackPath, replica } = context.settings
@@ -490,14 +489,14 @@ export const tabs: CheckDefinition[] = [
       const end = await followCallback(context, browser, callback)
       expect(
         await context.isSignedIn(browser),
-        `After visits of the other instance, a begun login ends with ${describePage(end)}.`,
+        `After visits of the other instance, a login that had begun before ended with ${describePage(end)}.`,
         end,
       )
     },
   },
   {
     id: 'replica-sign-out',
-    title: 'A visitor who signs out at one instance is signed out at every instance',
+    title: 'If a visitor signs out at one instance, the visitor is signed out at every instance',
     rule: 'CK-12',
     why: 'If only one instance knows that the visitor has signed out, the session continues at the instance that gets the next request.',
     fix: 'Delete the session cookie, or the session in the shared store.',
@@ -513,10 +512,10 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'replica-form',
-    title: 'If one instance shows a form and another instance receives it, the application is created',
+    title: 'If one instance shows a form and another instance receives the form, the client creates the application',
     rule: 'CK-12',
-    why: 'A load balancer sends the form to any instance. If only one instance knows the form, every other instance loses the typed text.',
-    fix: 'Seal the id of the form with the key that all instances have, or keep it in a shared store.',
+    why: 'A load balancer can send the form to any instance. If only one instance knows the form, another instance refuses it, and the typed text is lost.',
+    fix: 'Seal the id of the form with a key that all instances have, or keep the id in a shared store.',
     needs: ['replica', 'page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -534,14 +533,14 @@ export const tabs: CheckDefinition[] = [
       'If one instance creates an application and another instance shows the next page, this page shows the secret',
     rule: 'CK-12',
     why: 'Each request can reach another instance. The API returns the secret only once, so a secret in the memory of one instance is lost for the visitor.',
-    fix: 'Hand the secret over in a sealed cookie with the key that all instances have, or in a store that they share.',
+    fix: 'Pass the secret on in a sealed cookie, with a key that all instances have, or in a shared store.',
     needs: ['replica', 'page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
       const answer = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
       const creations = await created(context, open.person)
       if (!answer.stoppedAt || creations.length === 0)
-        throw new NotApplicable('the form creates nothing, or is not answered with a redirect')
+        throw new NotApplicable('the form creates nothing, or the client does not answer it with a redirect')
       const page = await open.browser.visit(atReplica(context, new URL(answer.stoppedAt)))
       if (page.body.includes(secretOf(creations))) return
       const plain = await openCreateForm(context)
@@ -556,10 +555,10 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'replica-refresh',
-    title: 'When two instances renew at the same time, the visitor stays signed in',
+    title: 'If two instances renew the same session at the same time, the visitor stays signed in',
     rule: 'CK-12',
-    why: 'A refresh token is valid once. If the instance whose renewal the portal refuses ends the session, the visitor is signed out although the other instance has renewed the session.',
-    fix: 'When the portal refuses a refresh token that another instance has just replaced, keep the session cookies.',
+    why: 'A refresh token is valid only once, so the portal may refuse one of the two renewals. If the refused instance ends the session, the visitor is signed out, although the other instance has renewed the session.',
+    fix: 'If the portal refuses a refresh token that another instance has just replaced, keep the session cookies.',
     needs: ['replica', 'page'],
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -573,14 +572,14 @@ export const tabs: CheckDefinition[] = [
       await context.platform.settle()
       const seen = pages.find(({ status }) => status === 0) ?? pages[0]!
       renewalIn(context, { page: seen, steps: context.arrived().filter(step => !before.has(step)) })
-      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
+      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in after these requests.')
     },
   },
   {
     id: 'restart-session',
-    title: 'A session survives a restart of the client',
+    title: 'After a restart of the client, visitors are still signed in',
     rule: 'survives-restart',
-    why: 'Every update restarts the client. A session that is only in memory ends with each restart.',
+    why: 'Every update restarts the client. If sessions are only in memory, every restart ends all sessions.',
     fix: 'Keep the session in a sealed cookie with a key from the settings, or in a separate store.',
     needs: ['process', 'page'],
     isAlone: true,
@@ -593,10 +592,10 @@ export const tabs: CheckDefinition[] = [
   },
   {
     id: 'restart-form',
-    title: 'A form that was opened before a restart of the client creates the application',
+    title: 'If a visitor opened a form before a restart of the client, the form still creates the application',
     rule: 'survives-restart',
-    why: 'Filling in the form can take minutes, and every update restarts the client. The visitor would lose the typed text.',
-    fix: 'Seal the id of the form with a key from the settings, or keep it in a separate store.',
+    why: 'A visitor can need minutes to fill in the form, and every update restarts the client. Without this, the visitor would lose the typed text.',
+    fix: 'Seal the id of the form with a key from the settings, or keep the id in a separate store.',
     needs: ['process', 'page', 'create'],
     isAlone: true,
     longestMs: 120_000,
@@ -609,14 +608,14 @@ export const tabs: CheckDefinition[] = [
       if ((await created(context, open.person)).length === 1) return
       await submitCreate(context, await openFormIn(context, open.browser, open.person))
       throw new Failed(
-        `After the restart the form was answered with ${describePage(page)}, and created nothing.`,
+        `After the restart, the client answered the form with ${describePage(page)}, and created nothing.`,
         page.trail.slice(-2).map(describeExchange),
       )
     },
   },
   {
     id: 'restart-login',
-    title: 'An unfinished login survives a restart of the client',
+    title: 'If the client restarts during a login, the visitor can still finish the login',
     rule: 'survives-restart',
     why: 'A visitor can spend minutes at the portal, and the client may restart during this time.',
     fix: 'Keep the login in a sealed cookie with a key from the settings, or in a separate store.',
@@ -627,15 +626,16 @@ export const tabs: CheckDefinition[] = [
       const { browser, callback } = await beginLogin(context)
       await context.clientProcess!.restart()
       const page = await followCallback(context, browser, callback)
-      expect(await context.isSignedIn(browser), `The callback is answered with ${describePage(page)}.`, page)
+      expect(await context.isSignedIn(browser), `The login ended with ${describePage(page)}.`, page)
     },
   },
   {
     id: 'restart-other-settings',
-    title: 'After a change of the client id or of the portal, the client refuses the callback of an earlier login',
+    title:
+      'If the client id or the portal has changed in the settings, the client refuses the callback of an earlier login',
     rule: 'login-of-these-settings',
-    why: 'The login belongs to another client or another portal. An attacker who controls one of two portals could otherwise finish a login of the other (CL-24). This is advice, because clients that keep logins with a key from their settings seldom check it.',
-    fix: 'Keep the address of the portal, the client id and the redirect URI with the state of the login, and compare them at the callback.',
+    why: 'The login belongs to another client or another portal. Otherwise, an attacker who controls one of two portals could finish a login of the other portal (CL-24). This is only advice, because most clients that seal logins with a key from their settings do not check this.',
+    fix: 'Keep the address of the portal, the client id and the redirect URI with the state of the login, and compare these values at the callback.',
     needs: ['process', 'page'],
     isAlone: true,
     restartsClient: true,
@@ -655,7 +655,8 @@ export const tabs: CheckDefinition[] = [
           await clientProcess.restart({ [setting]: value }).catch(() => {
             throw new NotApplicable(`the client does not start with another ${setting}`)
           })
-          // The callback fits the new settings, so that only the binding of the login can refuse it.
+          // Adapts the callback to the new settings. The client can then notice only from its own data that the login
+          // belongs to other settings.
           if (callback.searchParams.has(parameter)) callback.searchParams.set(parameter, value)
           const known = context.arrived('exchange').length
           const page = await followCallback(context, browser, callback)
@@ -678,13 +679,13 @@ interface Loaded {
   person: Person
   /** The name of the visitor's application. No other person has an application with this name. */
   application: string
-  /** The page shows this name. */
+  /** Whether the page shows the name of the application. */
   isNamed: boolean
-  /** The number of calls of the list that one page makes. */
+  /** How many calls for the list one page makes. */
   perPage: number
 }
 
-/** Signs in a visitor, creates an application for this visitor, and loads the page once. */
+/** Signs a visitor in, creates an application for this visitor, and loads the page behind the login once. */
 async function loadedOnce(context: CheckContext, other?: Person): Promise<Loaded> {
   const { browser, person } = await context.signedIn(other ? { person: other } : {})
   const application = `Garden of ${person.firstName} in spring`
@@ -701,8 +702,8 @@ function isListFor({ kind, request, about }: LabStep, { id }: Person): boolean {
 const pagesAtOnce = 20
 
 /**
- * Loads many pages of both visitors at once. Fails if a page or a call of one visitor belongs to the other
- * visitor.
+ * Loads many pages for both visitors at once. Fails if a page shows data of the other visitor, or was loaded with the
+ * token of the other visitor.
  */
 async function loadTogether(context: CheckContext, first: Loaded, second: Loaded): Promise<void> {
   const before = context.platform.steps.length
@@ -725,7 +726,7 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
       ...(wrong ? [wrong.page] : []),
       ...calls.slice(-1),
     )
-    // If the client loaded more pages than it made calls, some pages share the answer to one call.
+    // If there were fewer calls than pages, some pages share the answer to one call.
     const isShared = steps.filter(({ kind }) => kind === 'api').length < visits.length
     const [owner, reader] = [visitor.person.firstName, other.person.firstName]
     expect(
@@ -738,7 +739,7 @@ async function loadTogether(context: CheckContext, first: Loaded, second: Loaded
   }
 }
 
-/** The filled form, with the address of the other instance. */
+/** The filled form, but with the address of the other instance. */
 function formAt({ settings }: CheckContext, { form, values }: OpenForm): Pick<Form, 'action' | 'fields'> {
   const { pathname, search } = new URL(form.action)
   return { action: settings.replica + pathname + search, fields: filledFields(form, values) }

@@ -1,4 +1,5 @@
-// Sessions and tokens that end unexpectedly, and the memory and connections that many logins use.
+// Checks on sessions and tokens that end unexpectedly, on the number of calls, and on the memory and connections that
+// many logins use.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { type CheckDefinition, NotApplicable, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -17,16 +18,16 @@ const needs: CheckDefinition['needs'] = ['page']
 /** Seconds. */
 const shortLife = 2
 
-/** The number of unfinished logins. The check makes fewer logins if the client is slow. */
+/** How many unfinished logins the check makes. If the client is slow, it makes fewer. */
 const mostLogins = 1000
 const loginsMs = 4000
 const atOnce = 16
 
-/** Allows a few KB of memory for each login that the client keeps for a while. */
+/** Allows a client to keep each login in memory for a while, with a few KB. */
 const mostGrowthMb = 100
 const mostConnections = 60
 
-/** Whether the client calls the platform with this token when a visit sends these cookies. */
+/** Whether the client calls the platform with the token if a request contains the cookies. */
 async function isTaken(context: CheckContext, cookie: string, token: unknown): Promise<boolean> {
   const before = new Set(context.arrived())
   await context.request(context.settings.page, { headers: { cookie, ...typedAddress } })
@@ -52,14 +53,15 @@ const isCall = ({ kind }: LabStep) => ['api', 'me', 'exchange', 'refresh'].inclu
 export const time: CheckDefinition[] = [
   {
     id: 'time-session-ends-at-server',
-    title: 'The client does not accept the cookie of an expired session',
+    title: 'If a session has expired, the client no longer accepts its cookie',
     rule: 'CK-07',
-    why: 'Max-Age only tells the browser when to delete a cookie. If the client does not check the time itself, it accepts a copy of the cookie for as long as the token works.',
-    fix: 'Write the end of the session into the sealed cookie or the store, and compare it with the current time at each request.',
+    why: 'Max-Age only tells the browser when to delete a cookie. If the client does not check the time itself, it accepts a copy of the cookie as long as the token works.',
+    fix: 'Write the time at which the session ends into the sealed cookie or the store. At each request, compare this time with the current time.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
-      // The token response has no refresh token, because a client may continue a session that it can renew.
+      // With this fault, the token response has no refresh token. With a refresh token, the client could renew the
+      // session.
       await context.order('exchange-short-session', { options: { seconds: shortLife } })
       await followCallback(context, browser, callback)
       const [exchange] = await context.codeExchanges()
@@ -67,27 +69,28 @@ export const time: CheckDefinition[] = [
       const token = tokensOf(exchange)?.access_token
       const cookie = cookieHeader(context, browser, context.settings.page)
       if (!(await isTaken(context, cookie, token)))
-        throw new Undecided('Nobody is signed in after this token response.')
+        throw new Undecided('After this token response, the visitor is not signed in.')
       if (cookie === '')
         throw new Undecided('The client set no cookie for the session, so the check cannot send a copy.')
       await context.pause(shortLife * 1000 + 700)
       expect(
         !(await isTaken(context, cookie, token)),
-        `expires_in was ${shortLife} seconds, but after that time the same cookies still call the API with the same token.`,
+        `expires_in was ${shortLife} seconds, but the client still accepts the same cookies after that time, and calls the API with the same token.`,
       )
     },
   },
   {
     id: 'time-form-ends-at-server',
-    title: 'The client does not carry out a form that arrives with the cookie of an expired session',
+    title: 'If a form arrives with the cookie of an expired session, the client does not carry it out',
     rule: 'CK-07',
-    why: 'Many clients check the end of the session only in the function that shows a page. A copy of the cookie then still creates applications.',
-    fix: 'Compare the end of the session with the current time at each request, and also for forms.',
+    why: 'Many clients check only in the function that shows a page whether the session has ended. With a copy of the cookie, a form can then still create applications.',
+    fix: 'At each request, also for forms, compare the end of the session with the current time.',
     needs: ['page', 'create'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const person = await context.person()
-      // The token response has no refresh token. The opened form then needs some time, so this session lives longer.
+      // With this fault, the token response has no refresh token. Opening the form takes some time, so this session
+      // lives longer.
       const seconds = 2 * shortLife
       await context.order('exchange-short-session', { options: { seconds } })
       await followCallback(context, browser, callback)
@@ -108,7 +111,7 @@ export const time: CheckDefinition[] = [
       const calls = context.arrived('api').filter(step => !before.has(step) && tokensSentIn(step).includes(token))
       expect(
         calls.length === 0,
-        `expires_in was ${seconds} seconds, but after that time a form with the same cookies still calls the API with the same token.`,
+        `expires_in was ${seconds} seconds, but the client still accepts a form with the same cookies after that time, and calls the API with the same token.`,
         answer,
         ...calls,
       )
@@ -116,10 +119,10 @@ export const time: CheckDefinition[] = [
   },
   {
     id: 'time-token-ends-early',
-    title: 'When the API refuses a token before the end of expires_in, the client renews it or offers the login',
+    title: 'If the API refuses an access token before it expires, the client renews it or offers to sign in',
     rule: 'token-ends-early',
     why: 'The portal can revoke a token before it expires, and the clocks of two servers can differ. Only the API knows whether a token is still valid.',
-    fix: 'Treat a 401 of the API as the end of the token, even before expires_in has passed: renew once, or redirect to the login.',
+    fix: 'If the API answers 401, the token is no longer valid, even if expires_in has not passed. Renew once, or redirect to the login.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -130,12 +133,7 @@ export const time: CheckDefinition[] = [
       await context.pause(2300)
       const { page, steps } = await visitPage(context, browser)
       const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'refresh')
-      expect(
-        page.status > 0 && page.status < 500,
-        `The page behind the login is answered with ${describePage(page)}.`,
-        page,
-        ...calls,
-      )
+      expect(page.status > 0 && page.status < 500, `The client answered with ${describePage(page)}.`, page, ...calls)
       expect(calls.length <= 8, `One visit makes ${calls.length} calls.`, page, ...calls.slice(0, 4))
       const [exchange] = context.arrived('exchange')
       const token = exchange && tokensOf(exchange)?.access_token
@@ -151,7 +149,7 @@ export const time: CheckDefinition[] = [
         page.body.includes(login)
       expect(
         isShown || isLed,
-        `The visit ends with ${describePage(page)}, which does not offer to sign in.`,
+        `The visit ended with ${describePage(page)}, which does not offer to sign in.`,
         page,
         ...calls,
       )
@@ -159,10 +157,11 @@ export const time: CheckDefinition[] = [
   },
   {
     id: 'calls-of-a-page',
-    title: 'Each page for a visitor with six applications and several groups makes at most two calls of the platform',
+    title:
+      'For a visitor with six applications and several groups, the client makes at most two platform calls for each page',
     rule: 'DO-14',
-    why: 'If a page makes a call for each application, a few visitors with many applications are enough to overload the platform and the client.',
-    fix: 'Show what the list contains. Ask for one application only on its own page, and keep the name of the visitor in the session.',
+    why: 'If the client makes a call for each application, a few visitors with many applications can overload the platform and the client.',
+    fix: 'Show only what the answer with the list contains. Ask for a single application only on its own page, and keep the name of the visitor in the session.',
     needs,
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -172,7 +171,7 @@ export const time: CheckDefinition[] = [
       const calls = steps.filter(isCall)
       if (!calls.some(({ response }) => response.status < 400)) throw new Undecided('The page made no call.')
       expect(calls.length <= 2, `One visit made ${calls.length} calls.`, page, ...calls.slice(0, 6))
-      // A page about one application, and the form with the groups.
+      // Also looks at a page about one application, and at the form with the groups.
       const urls = (await openPagesAbout(context, { browser, person, id })).slice(1).map(({ url }) => url)
       if (context.settings.create) urls.push(context.url(context.settings.create))
       for (let count = 1; count <= 4; count++) await makeGroup(context, person, `Group ${count}`)
@@ -192,10 +191,10 @@ export const time: CheckDefinition[] = [
   },
   {
     id: 'calls-of-a-login',
-    title: 'A login makes one exchange, and at most two other calls of the portal',
+    title: 'For a login, the client makes one exchange, and at most two other portal calls',
     rule: 'DO-14',
-    why: 'Each visitor waits for these calls, and a login that makes many calls overloads the portal.',
-    fix: 'Make the exchange and, if you show the name of the visitor, one call for the name.',
+    why: 'The visitor waits for these calls, and many calls for each login overload the portal.',
+    fix: 'Make only the exchange and, if you show the name of the visitor, one call for the name.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const page = await followCallback(context, browser, callback, url => url.origin === context.platform.portalUrl)
@@ -207,17 +206,17 @@ export const time: CheckDefinition[] = [
   },
   {
     id: 'time-left-logins',
-    title: 'After a thousand unfinished logins, the client has not used much more memory or connections',
+    title: 'After a thousand unfinished logins, the client uses little more memory, and few more connections',
     rule: 'DO-10',
-    why: 'Anybody can begin any number of logins without a password. A client that keeps each of them in memory runs out of memory, for all visitors.',
-    fix: 'Keep a login in a sealed cookie, or at the server with a limit on the number and age of logins. Reuse connections to the portal.',
+    why: 'Anybody can begin any number of logins without a password. If the client keeps each login in memory, it runs out of memory, and fails for all visitors.',
+    fix: 'Keep each login in a sealed cookie. Or keep logins at the server, and limit their number and age. Reuse connections to the portal.',
     needs: ['process'],
     isAlone: true,
     async run(context) {
       const pid = context.clientProcess?.pid?.()
       if (pid === undefined || usageOf(pid) === undefined)
         throw new NotApplicable('the memory of a process can be read on Linux only')
-      // Makes some requests first, because a program loads more code during its first requests.
+      // Makes some requests first, because a program needs more memory during its first requests.
       for (let warmUp = 0; warmUp < 50; warmUp++)
         await context.request(context.settings.login, { headers: typedAddress })
       const before = usageOf(pid)!
@@ -227,14 +226,17 @@ export const time: CheckDefinition[] = [
       const grown = Math.round(after.megabytes - before.megabytes)
       expect(
         grown <= mostGrowthMb,
-        `After ${begun} logins the client has ${grown} MB more (${Math.round(before.megabytes)} before).`,
+        `After ${begun} logins, the client uses ${grown} MB more memory than before (${Math.round(before.megabytes)} MB).`,
       )
       const open = after.connections - before.connections
-      expect(open <= mostConnections, `After ${begun} logins the client has ${open} more connections.`)
+      expect(
+        open <= mostConnections,
+        `After ${begun} logins, the client has ${open} more open connections than before.`,
+      )
       const next = await context.request(context.settings.login, { headers: typedAddress })
       expect(
         statusOf(next) > 0 && statusOf(next) < 500,
-        `The next login is answered with status ${statusOf(next)}.`,
+        `The client answered the next login with status ${statusOf(next)}.`,
         next,
       )
     },

@@ -1,4 +1,4 @@
-// The memory and connections that a process and its children use, if the system reports them.
+// Measures the memory and the connections of a process and its children, on systems that report them.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 export interface Usage {
@@ -6,7 +6,7 @@ export interface Usage {
   connections: number
 }
 
-/** Undefined if there is no /proc, or if the process has ended. */
+/** Returns undefined if the system has no /proc, or if the process has ended. */
 export function usageOf(pid: number): Usage | undefined {
   try {
     const total = { megabytes: 0, connections: 0 }

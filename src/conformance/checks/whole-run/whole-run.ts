@@ -1,5 +1,5 @@
-// What the client has printed, answered and sent during all checks of the run. A secret can be in the output of
-// only one failure, and the other checks may not cause this failure.
+// Checks on everything that the client printed, answered and sent during the whole run. A client may print a secret
+// only at one special failure, and the other checks may not cause this failure.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { CheckDefinition } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -9,10 +9,10 @@ import { cookieSecret, credentialsGiven, findLeaksOf, type Secret, secret, token
 import { visitPage } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
-/** Kinds of calls that the server of the client makes. */
+/** The kinds of calls that the client itself makes, and not the browser. */
 const ownCalls: LabStep['kind'][] = ['exchange', 'refresh', 'revoke', 'metadata', 'me', 'api', 'trap']
 
-/** Logs in and makes each kind of call fail, so that the check judges these failures even if no other check has run. */
+/** Signs in and makes each kind of call fail, so that these failures happen even if no other check has run. */
 async function failOften(context: CheckContext): Promise<void> {
   const { platform, settings } = context
   const { browser, callback } = await beginLogin(context)
@@ -46,7 +46,7 @@ function outputOf({ platform, clientProcess }: CheckContext): string {
   return clientProcess!.output().slice(platform.round.output)
 }
 
-/** Returns a function that finds a secret of the run in a text. It knows every secret that the client knows. */
+/** Returns a function that searches a text for any secret that the client has got in the run. */
 function findLeaksOfRun(context: CheckContext) {
   const { platform } = context
   const secrets = [
@@ -59,7 +59,7 @@ function findLeaksOfRun(context: CheckContext) {
     ]),
     ...[...platform.cookieValues].flatMap(cookieSecret),
   ]
-  // A client may keep a plain state or a path in a cookie. These values are also in addresses.
+  // Ignores cookies that contain a plain state, a path or an id, because these values are also in addresses.
   const isSecret = ({ value, isCookie }: Secret) =>
     !isCookie ||
     (!/^(%2f|\/|https?:)/i.test(value) &&
@@ -69,15 +69,15 @@ function findLeaksOfRun(context: CheckContext) {
 }
 
 const why =
-  'Many people who must not know a secret can read logs and addresses, and both are kept for a long time. Failures are the usual cause: an error of a library contains the whole call, and an error page or a panic contains the whole request.'
+  'Logs and addresses are kept for a long time, and many people who must not know a secret can read them. Usually, a failure writes the secret: the error of a library contains the whole call, or an error page contains the whole request.'
 
 export const wholeRun: CheckDefinition[] = [
   {
     id: 'run-log-secrets',
-    title: 'In the whole run the client prints no token, secret, code or cookie',
+    title: 'During the whole run, the client prints no token, secret, code or cookie',
     rule: 'SE-04',
     why,
-    fix: 'Log the path, the status and a code of your own. From requests, answers and errors, log only the fields in a fixed list.',
+    fix: 'Log the path, the status and your own error code. From requests, answers and errors, log only the fields in a fixed list.',
     needs: ['process'],
     isAlone: true,
     async run(context) {
@@ -92,10 +92,10 @@ export const wholeRun: CheckDefinition[] = [
   },
   {
     id: 'run-log-people',
-    title: 'In the whole run the client prints no name and no e-mail address of a visitor',
+    title: 'During the whole run, the client prints no name and no e-mail address of a visitor',
     rule: 'LG-06',
-    why: 'Logs are copied to other systems and kept for a long time. The data of people does not belong there.',
-    fix: 'Log the hash of an id in place of a name. Do not log the answer to the call for the name.',
+    why: 'Logs are copied to other systems and kept for a long time. They must not contain the data of people.',
+    fix: 'Log the hash of an id instead of a name. Do not log the answer to the call for the name.',
     needs: ['process'],
     isAlone: true,
     async run(context) {
@@ -106,7 +106,7 @@ export const wholeRun: CheckDefinition[] = [
   },
   {
     id: 'run-addresses',
-    title: 'In the whole run no address of a call of the client contains a token, a secret or a code',
+    title: 'During the whole run, no address that the client calls contains a token, a secret or a code',
     rule: 'SE-04',
     why: 'Servers and proxies log the addresses of requests.',
     fix: 'Send the secret and the tokens in the body of a POST, and the access token for the API in the Authorization header.',
@@ -126,10 +126,10 @@ export const wholeRun: CheckDefinition[] = [
   },
   {
     id: 'run-headers',
-    title: 'In the whole run no call of the client contains a cookie that the client has set in a browser',
+    title: 'During the whole run, no call of the client contains a cookie that the client has set in a browser',
     rule: 'UP-12',
-    why: 'The cookie is the session of a visitor. Everybody who can read it at the platform or in a log of the platform can act as the visitor.',
-    fix: 'Set the headers of each call yourself. Copy none from the request of the browser.',
+    why: 'With the session cookie of a visitor, anybody can act as the visitor. People at the platform, or with access to its logs, could read the cookie.',
+    fix: "Set the headers of each call yourself. Copy no header from the browser's request.",
     isAlone: true,
     async run(context) {
       await failOften(context)
@@ -137,14 +137,15 @@ export const wholeRun: CheckDefinition[] = [
       const call = stepsOf(context).find(
         ({ kind, request }) => ownCalls.includes(kind) && request.headers.cookie && findCookie(request.headers.cookie),
       )
-      expect(!call, 'A call of the platform contains a cookie of a visitor.', ...(call ? [call] : []))
+      expect(!call, 'A call to the platform contains a cookie of a visitor.', ...(call ? [call] : []))
     },
   },
   {
     id: 'run-pages',
-    title: 'In the whole run no answer to a browser contains an access token, a refresh token or the client secret',
+    title:
+      'During the whole run, no answer to a browser contains an access token, a refresh token or the client secret',
     rule: 'CK-08',
-    why: 'Scripts, extensions and the history of a browser can read pages and addresses. Error pages often contain the whole failed call.',
+    why: 'Scripts and browser extensions can read pages, and the browser history keeps addresses. Error pages often contain the whole failed call.',
     fix: 'Send tokens to a browser only in HttpOnly cookies. Answer errors with fixed words.',
     isAlone: true,
     async run(context) {
