@@ -1,4 +1,4 @@
-// The findings of the suite must be true: no correct client fails, and the fix matches the mistake of the client.
+// Tests that the findings of the suite are true: no correct client fails, and each fix matches the client's mistake.
 import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
@@ -37,7 +37,7 @@ t.test('if the API refuses a form, the fix does not mention the referrer policy'
     },
     'create-works',
   )
-  t.match(result, { verdict: 'failed', fix: 'The API refused the call with 422' })
+  t.match(result, { verdict: 'failed', fix: 'The API refused the call with status 422' })
   t.notMatch(result?.fix, 'no-referrer')
 })
 
@@ -64,7 +64,7 @@ t.test('a client that logs the state passes log-cookies, although a cookie conta
   const logins = new Map<string, Login>()
   const found = await judge(
     {
-      // The cookie contains the plain state.
+      // The login cookie contains the plain state.
       sealLogin(_visit, _name, login) {
         logins.set(login.state, login)
         return login.state
@@ -89,22 +89,25 @@ t.test('a client that logs a cookie fails log-cookies', async t => {
   t.equal(found['log-cookies']?.verdict, 'failed')
 })
 
-t.test('a client that logs the path of an address passes, although a form field contains the same path', async t => {
-  const forms = new Map<string, unknown>()
-  const printsPath: Partial<Parts> = {
-    seal(visit, name, value) {
-      if (name !== 'form') return right.seal(visit, name, value)
-      const path = `/applications/new/${forms.size}/of-this-visitor`
-      forms.set(path, value)
-      return path
-    },
-    unseal: (visit, name, text) => (name === 'form' ? forms.get(text) : right.unseal(visit, name, text)),
-    describe: ({ url, body }, status) => `${url.pathname} ${new URLSearchParams(body).get('form')} ${status}`,
-  }
-  const found = await judge(printsPath, 'log-form-tokens', 'create-works')
-  t.equal(found['create-works']?.verdict, 'passed')
-  t.equal(found['log-form-tokens']?.verdict, 'passed')
-})
+t.test(
+  'a client that logs paths passes log-form-tokens, although a hidden form field contains the same path',
+  async t => {
+    const forms = new Map<string, unknown>()
+    const printsPath: Partial<Parts> = {
+      seal(visit, name, value) {
+        if (name !== 'form') return right.seal(visit, name, value)
+        const path = `/applications/new/${forms.size}/of-this-visitor`
+        forms.set(path, value)
+        return path
+      },
+      unseal: (visit, name, text) => (name === 'form' ? forms.get(text) : right.unseal(visit, name, text)),
+      describe: ({ url, body }, status) => `${url.pathname} ${new URLSearchParams(body).get('form')} ${status}`,
+    }
+    const found = await judge(printsPath, 'log-form-tokens', 'create-works')
+    t.equal(found['create-works']?.verdict, 'passed')
+    t.equal(found['log-form-tokens']?.verdict, 'passed')
+  },
+)
 
 const tooLong = (status: number): Partial<Parts> => ({
   isNavigation(visit) {
@@ -123,33 +126,39 @@ t.test('a client that answers a long address with status 500 fails return-to-lon
   t.match(found['return-to-long'], { verdict: 'failed', reason: 'The login path answered with status 500', fix: '414' })
 })
 
-t.test('a client that redirects without end fails login-works, and the reason names the redirects', async t => {
-  const found = await judge(
-    {
-      arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
-      comesFromElsewhere: () => false,
-    },
-    'login-works',
-  )
-  t.match(found['login-works'], { verdict: 'failed', reason: /sent to the portal and back \d+ times/, fix: 'Strict' })
-})
-
-t.test('a client that redirects from the callback with a Lax cookie passes login-works', async t => {
-  const found = await judge(
-    {
-      arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
-      comesFromElsewhere: () => false,
-      sessionAttributes: seconds => right.sessionAttributes(seconds).replace('Strict', 'Lax'),
-    },
-    'login-works',
-    'login-lands-signed-in',
-  )
-  t.equal(found['login-works']?.verdict, 'passed')
-  t.equal(found['login-lands-signed-in']?.verdict, 'passed')
-})
+t.test(
+  'if a client redirects to the portal again and again, login-works fails, and its reason mentions the redirects',
+  async t => {
+    const found = await judge(
+      {
+        arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+        comesFromElsewhere: () => false,
+      },
+      'login-works',
+    )
+    t.match(found['login-works'], { verdict: 'failed', reason: /sent to the portal and back \d+ times/, fix: 'Strict' })
+  },
+)
 
 t.test(
-  'a client whose callback page redirects by a script fails no check, and checks that need this redirect are undecided',
+  'a client that sets a Lax session cookie and leaves the callback with a redirect passes login-works',
+  async t => {
+    const found = await judge(
+      {
+        arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+        comesFromElsewhere: () => false,
+        sessionAttributes: seconds => right.sessionAttributes(seconds).replace('Strict', 'Lax'),
+      },
+      'login-works',
+      'login-lands-signed-in',
+    )
+    t.equal(found['login-works']?.verdict, 'passed')
+    t.equal(found['login-lands-signed-in']?.verdict, 'passed')
+  },
+)
+
+t.test(
+  'if the callback page redirects by a script, no check fails, and checks that need this redirect are undecided',
   async t => {
     const found = await judge(
       {
@@ -174,7 +183,7 @@ t.test(
   },
 )
 
-t.test('a client whose login path answers with an error page fails, even if the page has a script', async t => {
+t.test('if the login path answers with an error page that has a script, start-leads-to-portal fails', async t => {
   const found = await judge(
     { afterStart: visit => page(visit, 500, 'Error', '<script>location.reload()</script>') },
     'start-leads-to-portal',
@@ -182,7 +191,7 @@ t.test('a client whose login path answers with an error page fails, even if the 
   t.equal(found['start-leads-to-portal']?.verdict, 'failed')
 })
 
-t.test('a login whose exchange the portal refuses gets the reason of the portal', async t => {
+t.test('if the portal refuses the exchange, the fix of login-works names the cause that the portal gave', async t => {
   const found = await judge(
     {
       exchangeForm: (visit, callback, login) =>
@@ -196,7 +205,7 @@ t.test('a login whose exchange the portal refuses gets the reason of the portal'
   t.match(found['login-works'], { verdict: 'failed', fix: /secret/i })
 })
 
-t.test('the measured time of a navigation does not include the time between two requests', t => {
+t.test('waitedMs does not include the time between two requests of a navigation', t => {
   const page = {
     trail: [
       { durationMs: 20, startedAt: 0 },
@@ -207,7 +216,7 @@ t.test('the measured time of a navigation does not include the time between two 
   t.end()
 })
 
-t.test('if a client answers with status 500, the fix is only about this failure', async t => {
+t.test('if a client answers a form with status 500, the fix is only about this error', async t => {
   const found = await judge({ isFormOf: () => JSON.parse('{') }, 'create-works', 'create-no-session')
   t.match(found['create-works'], { verdict: 'failed', fix: 'The client itself failed' })
 })
@@ -231,7 +240,7 @@ t.test(
 )
 
 t.test(
-  'if the portal refuses every exchange, the checks of the address bar and of the size of cookies do not fail',
+  'if the portal refuses every exchange, the checks on the address bar and on the size of cookies do not fail',
   async t => {
     const found = await judge(
       exchangeWith(form => form.delete('state')),
@@ -246,7 +255,7 @@ t.test(
 )
 
 t.test(
-  'a client that refuses every callback gets advice about its checks, and not about the address of the exchange',
+  'if a client refuses every callback, the fix of exchange-post is about the refused callback, and not about the address of the exchange',
   async t => {
     const strict = right.loginAttributes.replace('Lax', 'Strict')
     const { 'exchange-post': result } = await judge({ loginAttributes: strict }, 'exchange-post')
@@ -255,7 +264,7 @@ t.test(
 )
 
 t.test(
-  'if a check does not find something that another check of the run has found, its result is undecided',
+  'if one check cannot create or find something that worked in an earlier check of the run, its result is undecided',
   async t => {
     const { 'create-works': works, 'page-escapes-title': shows } = await judge({}, 'create-works', 'page-escapes-title')
     t.match([works, shows], [{ verdict: 'passed' }, { verdict: 'passed' }])
@@ -269,35 +278,33 @@ t.test(
   },
 )
 
-t.test(
-  'if a renewal returns a number in place of an access token, and the client uses the number, only the check for this mistake fails',
-  async t => {
-    const ids = ['missing', 'null', 'empty', 'number', 'list', 'with-newline', 'not-ascii'].map(
-      kind => `refresh-access-token-${kind}`,
-    )
-    const found = await judge(
-      {
-        async renew(visit, refreshToken) {
-          // Renewals of several checks overlap, unless the checks run in turn.
-          await wait(400)
-          const parts: Parts = {
-            ...visit.parts,
-            readTokens: (one, { access_token, ...answer }) =>
-              right.readTokens(one, {
-                ...answer,
-                access_token: typeof access_token === 'number' ? `${access_token}` : access_token,
-              }),
-          }
-          return right.renew({ ...visit, parts }, refreshToken)
-        },
+t.test('if a client uses a number as access token after a renewal, only the check for this mistake fails', async t => {
+  const ids = ['missing', 'null', 'empty', 'number', 'list', 'with-newline', 'not-ascii'].map(
+    kind => `refresh-access-token-${kind}`,
+  )
+  const found = await judge(
+    {
+      async renew(visit, refreshToken) {
+        // Makes each renewal slow, so that renewals of several checks would overlap if the checks did not wait for
+        // each other.
+        await wait(400)
+        const parts: Parts = {
+          ...visit.parts,
+          readTokens: (one, { access_token, ...answer }) =>
+            right.readTokens(one, {
+              ...answer,
+              access_token: typeof access_token === 'number' ? `${access_token}` : access_token,
+            }),
+        }
+        return right.renew({ ...visit, parts }, refreshToken)
       },
-      ...ids,
-    )
-    t.same(
-      Object.values(found)
-        .filter(({ verdict }) => verdict !== 'passed')
-        .map(({ id, verdict }) => `${id} ${verdict}`),
-      ['refresh-access-token-number failed'],
-    )
-  },
-)
+    },
+    ...ids,
+  )
+  t.same(
+    Object.values(found)
+      .filter(({ verdict }) => verdict !== 'passed')
+      .map(({ id, verdict }) => `${id} ${verdict}`),
+    ['refresh-access-token-number failed'],
+  )
+})

@@ -7,7 +7,7 @@ import t from 'tap'
 import { startClient } from '../../src/conformance/client-process.ts'
 import { findFreePort } from '../support/free-port.ts'
 
-t.test('two restarts at the same time share one start', async t => {
+t.test('if restart() is called several times at once, the client is started only once', async t => {
   let starts = 0
   const isAnswering = async () => ++starts > 0
   const client = await startClient('exec sleep 60', process.env, isAnswering)
@@ -16,10 +16,10 @@ t.test('two restarts at the same time share one start', async t => {
   t.ok(client.isRunning())
   t.equal(starts, 2)
   await client.restart()
-  t.equal(starts, 3, 'a later restart is one of its own')
+  t.equal(starts, 3, 'a later restart starts the client again')
 })
 
-t.test('after stop(), the client is not started again, even if a restart had begun before', async t => {
+t.test('after stop(), the client does not run, even if a restart had begun before', async t => {
   let starts = 0
   const isAnswering = async () => ++starts > 0
   const client = await startClient('exec sleep 60', process.env, isAnswering)
@@ -42,16 +42,16 @@ t.test('stop() ends the children of the client’s shell, even if they ignore si
   await client.stop()
   const server = createServer().listen(port, '127.0.0.1')
   await once(server, 'listening')
-  t.pass('its address is free')
+  t.pass('the address of the client is free')
   server.close()
 })
 
-t.test('on Windows taskkill ends the client and all its children', async t => {
+t.test('on Windows, stop() ends the client and all its children with taskkill', async t => {
   const folder = t.testdir()
-  // This test sees only the arguments of taskkill. On Windows, the real program ends the named processes.
+  // A replacement for taskkill that records its arguments, because this test also runs on other systems than Windows.
   const taskkill = `#!/bin/sh\necho "$@" >> ${folder}/calls\nkill -9 "-$2"\n`
   writeFileSync(join(folder, 'taskkill'), taskkill, { mode: 0o755 })
-  // Longer than the time limit of the test file, so the client ends only if the program ends it.
+  // The client would sleep longer than the time limit of this test file, so it ends only if stop() ends it.
   const client = await startClient('sleep 600; true', process.env, async () => true)
   t.teardown(() => client.stop())
   const { PATH } = process.env
@@ -67,9 +67,9 @@ t.test('on Windows taskkill ends the client and all its children', async t => {
   t.match(readFileSync(join(folder, 'calls'), 'utf8'), /^\/pid \d+ \/t \/f\n/)
 })
 
-t.test('if the process ends and the suite has not stopped it, the end is unexpected', async t => {
+t.test('if the client ends by itself, unexpectedEnds() contains its exit code', async t => {
   const port = await findFreePort()
-  // The program ends when data arrives on a connection.
+  // The client of this test ends when data arrives on a connection.
   const onData = "socket => socket.on('data', () => process.exit(3)).on('error', () => 0)"
   const lines = `require('node:net').createServer(${onData}).listen(${port}, '127.0.0.1')`
   const say = (text: string) =>

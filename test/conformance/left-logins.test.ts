@@ -1,5 +1,5 @@
-// Tests the check of unfinished logins with a real process, because the check reads the memory and the connections of
-// the process.
+// Tests the check time-left-logins with a real process, because the check reads the memory and the connections of the
+// client's process.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -36,18 +36,18 @@ async function judge(t: Test, keep: string): Promise<string> {
 }
 
 t.test(
-  'time-left-logins finds a client that keeps memory or a connection for every login',
+  'if a client keeps memory or a connection for every login, time-left-logins fails',
   { skip: !existsSync('/proc') },
   async t => {
     t.match(await judge(t, ''), '1 passed, 0 failed, 0 warned')
-    t.match(await judge(t, 'kept.push(Buffer.alloc(300_000, 1))'), /the client has \d+ MB more/)
+    t.match(await judge(t, 'kept.push(Buffer.alloc(300_000, 1))'), /the client uses \d+ MB more/)
     const others = createServer().listen(0, 'localhost')
     await once(others, 'listening')
     t.teardown(() => others.close())
     const { port } = others.address() as AddressInfo
     t.match(
       await judge(t, `if (++count % 3 === 0) kept.push(connect(${port}, 'localhost').unref())`),
-      /\d+ more connections/,
+      /\d+ more open connections/,
     )
   },
 )

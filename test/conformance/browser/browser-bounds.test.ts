@@ -1,25 +1,28 @@
-// Behaviour of our browser that a test cannot compare with Chromium: time limits, and answers that never arrive.
+// Tests what cannot be compared with Chromium: the time limits of our browser, and answers that never arrive.
 import t from 'tap'
 import { createBrowser } from '../../../src/conformance/browser/browser.ts'
 import { serve } from '../support/small-clients.ts'
 
-t.test('for two minutes, a form of another site sends a cookie that has no SameSite attribute', async t => {
-  const sent: (string | undefined)[] = []
-  const url = await serve(t, (request, response) => {
-    sent.push(request.headers.cookie)
-    response.end()
-  })
-  let now = Date.now()
-  const browser = createBrowser({ clock: () => now })
-  browser.cookies.set(url, 'new=1; Path=/')
-  const page = browser.show('http://127.0.0.1/', `<form method="post" action="${url}"><button>Go</button></form>`)
-  await browser.submit(page, page.forms[0]!)
-  now += 119_000
-  await browser.submit(page, page.forms[0]!)
-  now += 2000
-  await browser.submit(page, page.forms[0]!)
-  t.same(sent, ['new=1', 'new=1', undefined])
-})
+t.test(
+  'if a cookie has no SameSite attribute, the browser sends it with forms from another site for two minutes',
+  async t => {
+    const sent: (string | undefined)[] = []
+    const url = await serve(t, (request, response) => {
+      sent.push(request.headers.cookie)
+      response.end()
+    })
+    let now = Date.now()
+    const browser = createBrowser({ clock: () => now })
+    browser.cookies.set(url, 'new=1; Path=/')
+    const page = browser.show('http://127.0.0.1/', `<form method="post" action="${url}"><button>Go</button></form>`)
+    await browser.submit(page, page.forms[0]!)
+    now += 119_000
+    await browser.submit(page, page.forms[0]!)
+    now += 2000
+    await browser.submit(page, page.forms[0]!)
+    t.same(sent, ['new=1', 'new=1', undefined])
+  },
+)
 
 t.test('the browser sends a cookie until its Max-Age has passed', async t => {
   let now = Date.now()
@@ -31,21 +34,18 @@ t.test('the browser sends a cookie until its Max-Age has passed', async t => {
   t.equal(cookies.get('short'), undefined)
 })
 
-t.test(
-  'the browser follows a refresh after at most two seconds, and shows a page whose refresh takes longer',
-  async t => {
-    const url = await serve(t, (request, response) => {
-      const seconds = request.url?.slice(1)
-      if (seconds) response.setHeader('refresh', `${seconds};url=/`)
-      response.end()
-    })
-    const browser = createBrowser()
-    t.equal((await browser.visit(`${url}/2`)).url, `${url}/`)
-    t.equal((await browser.visit(`${url}/3`)).url, `${url}/3`)
-  },
-)
+t.test('the browser follows a refresh of up to two seconds, and stays on a page with a longer refresh', async t => {
+  const url = await serve(t, (request, response) => {
+    const seconds = request.url?.slice(1)
+    if (seconds) response.setHeader('refresh', `${seconds};url=/`)
+    response.end()
+  })
+  const browser = createBrowser()
+  t.equal((await browser.visit(`${url}/2`)).url, `${url}/`)
+  t.equal((await browser.visit(`${url}/3`)).url, `${url}/3`)
+})
 
-t.test('a stopped navigation can continue at its address or at another address', async t => {
+t.test('if stopAt has stopped a navigation, goOn can continue it at another address', async t => {
   const asked: string[] = []
   const url = await serve(t, ({ url, headers }, response) => {
     asked.push(`${url} ${headers['sec-fetch-site']}`)
@@ -62,7 +62,7 @@ t.test('a stopped navigation can continue at its address or at another address',
   t.throws(() => browser.goOn(end), /was not stopped/)
 })
 
-t.test('no answer, a broken answer and an endless answer each become a page with a fault', async t => {
+t.test('if no answer arrives, or the answer breaks off or never ends, the page has a fault', async t => {
   const url = await serve(t, ({ url }, response) => {
     if (url === '/breaks') response.destroy()
     if (url === '/endless')
@@ -74,7 +74,7 @@ t.test('no answer, a broken answer and an endless answer each become a page with
   const browser = createBrowser({ timeoutMs: 300 })
   const silent = await browser.visit(`${url}/silent`)
   t.match(silent, { status: 0, fault: 'no whole answer within 300 ms' })
-  t.ok(silent.trail[0]!.durationMs < 10_000, 'long before a browser of its own would give up')
+  t.ok(silent.trail[0]!.durationMs < 10_000, 'long before the default time limit')
   t.match(await createBrowser().visit(`${url}/breaks`), { status: 0, fault: String })
   t.match(await createBrowser().visit(`${url}/endless`), { status: 0, fault: /larger than/ })
   t.match(await browser.visit('http://localhost:1/'), { status: 0, fault: /ECONNREFUSED/ })

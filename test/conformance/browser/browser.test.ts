@@ -1,4 +1,4 @@
-// Our browser against Chromium: the same visits make the same requests, and leave the same cookies.
+// Compares our browser with Chromium: the same visits must cause the same requests, and leave the same cookies.
 import t from 'tap'
 import { skip } from '../../support/launch-chromium.ts'
 import { openPage } from '../../support/open-page.ts'
@@ -10,12 +10,12 @@ import { redirects } from './situations/redirects.ts'
 import { referrers } from './situations/referrers.ts'
 import { startSites } from './start-sites.ts'
 
-// Begins with the longest situations, so that they do not delay the end.
+// The longest situations run first, so that the test does not wait for them at the end.
 const situations = [...forms, ...cookies, ...navigations, ...redirects, ...referrers]
 
 t.test('our browser sends the same requests as Chromium and keeps the same cookies', { skip }, async t => {
   const rest = [...situations]
-  /** Several situations run in parallel, because most of their time is waiting for requests that do not come. */
+  /** Several situations run in parallel, because they mostly wait for requests that may not come. */
   const work = async () => {
     const sites = await startSites(t)
     const { page: window } = await openPage(t, { javaScriptEnabled: false })

@@ -1,4 +1,4 @@
-// A situation: the steps of a person on two sites. Our browser and Chromium both carry out these steps.
+// Defines a situation: the steps of a person on two sites. Carries out these steps in our browser and in Chromium.
 import type { Page as Window } from 'playwright-core'
 import { createBrowser } from '../../../src/conformance/browser/browser.ts'
 import type { Answers, Seen, Sites } from './start-sites.ts'
@@ -6,16 +6,16 @@ import type { Answers, Seen, Sites } from './start-sites.ts'
 export type Step =
   /** Types an address. */
   | { visit: string }
-  /** Presses the link with that text. */
+  /** Presses the link with this text. */
   | { press: string }
-  /** Fills the first form, and presses the button with that text, or the Enter key. */
+  /** Fills in the first form. Then presses the button with the text `send`, or the Enter key if `send` is undefined. */
   | { send: string | undefined; values?: Record<string, string | string[]>; name?: string }
   | 'reload'
   | 'back'
 
 export interface Situation {
   name: string
-  /** Before the first step, both sites have one cookie for each value of SameSite. */
+  /** Whether both sites have a cookie for each value of SameSite before the first step. */
   hasCookies?: boolean
   answers: Answers
   steps: Step[]
@@ -28,12 +28,12 @@ const ofEachKind = [
   { name: 'N', sameSite: 'None' as const, secure: true },
 ]
 
-/** The requests that arrived at the servers, and one line for each cookie that the browser keeps: its name, value, scope and end. */
+/** The requests that arrived at the servers, and one line for each cookie that the browser has at the end. */
 type Done = { seen: Seen[]; kept: string[] }
 
 /**
- * What must be true after a step: the number of requests that have arrived, and the address of the new page if the step
- * opens a page.
+ * What must be true after a step: how many requests have arrived and, if the step opens a page, the address of this
+ * page.
  */
 type Expected = { count: number; url: string | undefined }
 
@@ -62,7 +62,7 @@ export async function doInOurs(
       if (!link) throw new Error(`no link ${step.press} on ${page.url}: ${page.body}`)
       page = await browser.visit(link, { from: page })
     } else page = await browser.submit(page, page.forms[0]!, step.values, step.send)
-    // If the answer is empty, a fault or a file, the browser still shows the page before.
+    // If the answer is empty, broken or a file, the browser still shows the earlier page.
     if (page.status === 204 || page.fault || page.headers.has('content-disposition')) page = before
     expected.push({ count: sites.seen().length, url: page === before ? undefined : page.url })
   }
@@ -83,10 +83,13 @@ export async function doInOurs(
   return { seen: sites.seen(), kept: kept.sort(), expected }
 }
 
-/** This time is longer than the delay of a step on a busy machine. */
+/** Longer than a step can take on a busy machine. */
 const patienceMs = 30_000
 
-/** If Chromium does not reach the expected state, the steps continue after this time. */
+/**
+ * Carries out the steps in Chromium. If Chromium does not reach the expected state after a step, it continues after
+ * `patienceMs`.
+ */
 export async function doInChromium(
   sites: Sites,
   window: Window,
@@ -110,7 +113,7 @@ export async function doInChromium(
     await perform(sites, window, step).catch(ignoreAborted)
     await Promise.race([sites.waitFor(count), window.waitForTimeout(patienceMs)])
     await shown
-    // Waits for a time without requests, because browsers have no event for the last request.
+    // Waits until no request is running, because browsers have no event for the last request.
     await window.waitForLoadState('networkidle')
   }
   const kept = (await context.cookies()).map(({ name, value, domain, path, secure, httpOnly, sameSite, expires }) =>
@@ -129,8 +132,8 @@ export async function doInChromium(
 }
 
 /**
- * If the tab already shows this address, or failed to load a page, typing the address would be a reload. In this case,
- * the code opens an empty page first.
+ * Opens an empty page if the tab already shows the first address, or failed to load a page. Otherwise, typing the
+ * address would count as a reload.
  */
 async function leave(window: Window, sites: Sites, first: Step): Promise<void> {
   const [shown, typed] = [window.url(), sites.fill((first as { visit: string }).visit)].map(url => url.split('#')[0]!)
@@ -160,8 +163,8 @@ async function perform(sites: Sites, window: Window, step: Step): Promise<unknow
 }
 
 /**
- * Clicks at the place of the first link or button with that text. A click by name would add a large script to every
- * page. It would also wait for a page, and a forbidden form never opens a page.
+ * Clicks at the coordinates of the first link or button with the text. Playwright's own click would add a large script
+ * to every page. It would also wait for a page, but a forbidden form never opens a page.
  */
 async function press(window: Window, text: string): Promise<void> {
   const [x, y] = (await window.evaluate(`(${findPlace})(${JSON.stringify(text)})`)) as [number, number]
@@ -175,7 +178,10 @@ const findPlace = `text => {
   return [x + width / 2, y + height / 2]
 }`
 
-/** Ignores the error of a navigation without a page: another navigation began, the answer has no page, or the navigation is forbidden. */
+/**
+ * Ignores errors of navigations that open no page: another navigation began, the answer has no page, or the navigation
+ * is forbidden.
+ */
 function ignoreAborted(error: Error): void {
   if (
     !/ERR_ABORTED|interrupted by another navigation|ERR_BLOCKED|ERR_UNSAFE|ERR_TOO_MANY|ERR_RESPONSE|ERR_INVALID|ERR_NAME|ERR_CONNECTION|ERR_UNKNOWN/.test(
@@ -187,7 +193,7 @@ function ignoreAborted(error: Error): void {
 
 function toLine(parts: (string | number | boolean)[]): string {
   const end = Number(parts.pop())
-  // Rounds to minutes, because our browser and Chromium do not ask in the same second.
+  // Rounds to minutes, because the two browsers do not get the cookie in the same second.
   return [...parts, Number.isFinite(end) ? `in ${Math.round((end - Date.now() / 1000) / 60)} minutes` : 'session'].join(
     ' ',
   )

@@ -1,10 +1,10 @@
-// Three servers on two sites that send the answers of a test, and record the requests.
+// Starts three servers on two sites. They send the answers that a test sets, and record the requests.
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Teardown } from '../../support/teardown.ts'
 
-/** The parts of a request that a server can read. */
+/** What a server has received with a request: method, address, some headers and the body. */
 export type Seen = Record<string, string>
 
 export interface Answer {
@@ -15,8 +15,8 @@ export interface Answer {
 }
 
 /**
- * Answers by the name of the server and the path, such as `client/login`. A list contains the answers to all requests in
- * order. Every other answer is an empty page.
+ * The answers of the servers. An object has the name of the server and the path as keys, such as `client/login`. A list
+ * has one answer for each request, in order. All other requests get an empty page.
  */
 export type Answers = Record<string, Answer> | Answer[]
 
@@ -40,7 +40,7 @@ export async function startSites(t: Teardown) {
   let answers: Answers = []
 
   const fill = (text: string) => text.replace(/\{(client|sibling|other)\}/g, (_, name: Name) => origins[name])
-  /** Replaces hosts by names, because the ports differ from run to run. */
+  /** Replaces each host by the name of its server, because the ports differ from run to run. */
   const unfill = (text: string) =>
     Object.entries(origins).reduce((rest, [name, origin]) => rest.replaceAll(new URL(origin).host, `{${name}}`), text)
 
@@ -89,13 +89,13 @@ export async function startSites(t: Teardown) {
 
   return {
     fill,
-    /** Sets the answers, and forgets the requests so far. */
+    /** Sets the answers, and deletes the list of requests. */
     answer(next: Answers) {
       answers = next
       seen = []
     },
     seen: () => seen,
-    /** Resolves when this number of requests has arrived. */
+    /** Resolves when at least `count` requests have arrived. */
     async waitFor(count: number) {
       while (seen.length < count) await once(heard, 'request')
     },

@@ -114,7 +114,7 @@ export const signingOutOccasions: CheckDefinition[] = [
     async run(context) {
       const { browser } = await context.signedIn()
       const page = await context.visitUntilPortal(browser.newTab(), context.settings.login)
-      expect(await context.isSignedIn(browser), 'After a login has begun, the visitor is no longer signed in.', page)
+      expect(await context.isSignedIn(browser), 'After a login has begun, the visitor is signed out.', page)
     },
   },
   {

@@ -240,7 +240,7 @@ export const startingALogin: CheckDefinition[] = [
   {
     id: 'logins-at-once',
     title:
-      'If twenty logins have begun at the same time, the next login works and deletes most of the old login cookies',
+      'If twenty logins have begun at the same time, the next login works, and the browser then has few login cookies',
     rule: 'CL-07',
     why: 'A browser that restores its windows begins all logins before it gets the first cookie. So no answer can delete the cookie of an earlier login, and the browser gets the cookies of twenty logins.',
     fix: 'When a login begins, delete all older login cookies except the newest few. It is not enough to delete one cookie.',
@@ -255,7 +255,7 @@ export const startingALogin: CheckDefinition[] = [
       const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
       expect(
         size < 8192,
-        `After the next start, the browser has ${cookies.length} cookies with ${size} bytes together.`,
+        `After the next login has begun, the browser has ${cookies.length} cookies, with ${size} bytes in total.`,
       )
     },
   },
@@ -270,7 +270,7 @@ export const startingALogin: CheckDefinition[] = [
       const browser = context.browser()
       for (let count = 0; count < 30; count++) await context.startLogin(browser)
       await context.signIn(browser)
-      await expectSignedIn(context, browser, 'After 30 starts a login did not work.')
+      await expectSignedIn(context, browser, 'After 30 logins had begun, a login did not work.')
     },
   },
   {
@@ -281,7 +281,7 @@ export const startingALogin: CheckDefinition[] = [
     fix: 'Answer HEAD with 405, or set no cookie in the answer.',
     async run(context) {
       const exchange = await context.request(context.settings.login, { method: 'HEAD', headers: typedAddress })
-      expect(setCookiesOf(exchange).length === 0, 'HEAD set a cookie.', exchange)
+      expect(setCookiesOf(exchange).length === 0, 'The answer to HEAD sets a cookie.', exchange)
     },
   },
   {

@@ -208,7 +208,7 @@ export const stateAndVerifier: CheckDefinition[] = [
   },
   ...outsiders.map(([id, what, headers]) => ({
     id: `start-${id}`,
-    title: `If a request to the login path contains ${what}, the redirect_uri and the cancel_url stay the same`,
+    title: `If a request to the login path has a false ${what} header, the redirect_uri and the cancel_url stay the same`,
     rule: 'UP-01' as const,
     why: 'An attacker can choose the headers of a request. If the client uses them, the attacker chooses where the portal sends the visitor.',
     fix: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,

@@ -185,7 +185,7 @@ export const tabs: CheckDefinition[] = [
         const page = await followCallback(context, browser, callback)
         expect(page.status > 0 && page.status < 400, `The login ended with ${describePage(page)}.`, page)
       }
-      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in after these requests.')
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
       // Signs in once more. Now the visitor is signed in at the portal, which redirects at once. The browser then sends
       // SameSite=Strict cookies with the callback, because the client's own page began the navigation.
       const page = await browser.visit(context.url(context.settings.login))
@@ -194,7 +194,7 @@ export const tabs: CheckDefinition[] = [
         `The login of a visitor who is signed in at the portal ended with ${describePage(page)}.`,
         page,
       )
-      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in after these requests.')
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
     },
   },
   {
@@ -259,7 +259,7 @@ export const tabs: CheckDefinition[] = [
         const page = await followCallback(context, browser, callback)
         expectServed(page, `The client answered the repeated callback with ${describePage(page)}.`)
       }
-      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in after these requests.')
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
     },
   },
   {
@@ -326,9 +326,13 @@ export const tabs: CheckDefinition[] = [
       await browser.visit(context.url('/'))
       const before = (await context.codeExchanges()).length
       const page = await browser.back({ stopAt: url => url.origin === context.platform.portalUrl })
-      expectServed(page, `Back is answered with ${describePage(page)}.`)
-      expect((await context.codeExchanges()).length === before, 'After Back, the client exchanged a code again.', page)
-      expect(await context.isSignedIn(browser), 'After Back nobody is signed in.')
+      expectServed(page, `The client answered the Back button with ${describePage(page)}.`)
+      expect(
+        (await context.codeExchanges()).length === before,
+        'After the Back button, the client exchanged a code again.',
+        page,
+      )
+      expect(await context.isSignedIn(browser), 'After the Back button, nobody is signed in.')
     },
   },
   {
@@ -342,7 +346,7 @@ export const tabs: CheckDefinition[] = [
       const open = await openCreateForm(context)
       await signOut(context, open.browser.newTab())
       const page = await open.browser.submit(open.page, open.form, open.values)
-      expectServed(page, `The form is answered with ${describePage(page)}.`)
+      expectServed(page, `The client answered the form with ${describePage(page)}.`)
       expect((await created(context, open.person)).length === 0, 'The application was created.')
     },
   },
@@ -572,7 +576,7 @@ export const tabs: CheckDefinition[] = [
       await context.platform.settle()
       const seen = pages.find(({ status }) => status === 0) ?? pages[0]!
       renewalIn(context, { page: seen, steps: context.arrived().filter(step => !before.has(step)) })
-      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in after these requests.')
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after these requests.')
     },
   },
   {

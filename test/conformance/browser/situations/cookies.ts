@@ -1,9 +1,9 @@
-// Which cookies browsers keep from Set-Cookie, and in which order they send them.
+// Situations that show which cookies browsers keep, and in which order they send them.
 import type { Situation, Step } from '../situation.ts'
 
 /**
- * Set-Cookie lines of one answer of `client/deep/set`. `$` stands for the number of the row, because one answer contains
- * the lines of many rows.
+ * The Set-Cookie lines that `client/deep/set` sends. One answer contains the lines of many rows, so `$` stands for the
+ * number of the row in the cookie name.
  */
 const lines: Record<string, string[]> = {
   'one that says nothing': ['$a=1'],
@@ -92,7 +92,7 @@ const lines: Record<string, string[]> = {
 
 const steps: Step[] = ['{client}/deep/set', '{client}/deep/er/page', '{sibling}/', '{other}/'].map(visit => ({ visit }))
 
-/** The lines of all rows, with a different name for each row. `r0` is the first. */
+/** The lines of all rows, with a different cookie name for each row. `r0` is the first. */
 const allRows = Object.values(lines).flatMap((row, index) => row.map(line => line.replace('$', `r${index}`)))
 
 export const cookies: Situation[] = [

@@ -1,4 +1,4 @@
-// The requests that browsers send for the forms of a page.
+// Situations that show which requests browsers send for the forms of a page.
 import type { Situation, Step } from '../situation.ts'
 
 type Case = { form: string; values?: Record<string, string | string[]>; button?: string | undefined }
@@ -118,7 +118,7 @@ const cases: Record<string, Case> = {
   },
 }
 
-/** The answer to each form is the page with the next form. */
+/** The server answers each form with the page that contains the next form. */
 export const forms: Situation[] = [
   {
     name: 'forms',

@@ -1,5 +1,5 @@
-// Which cookies, Sec-Fetch-* headers and Origin browsers send, depending on how a navigation begins and on its
-// redirects.
+// Situations that show which cookies, Sec-Fetch-* headers and Origin browsers send, depending on how a navigation
+// begins and on its redirects.
 
 import type { Situation, Step } from '../situation.ts'
 import type { Answer } from '../start-sites.ts'
@@ -192,7 +192,7 @@ const situations: Record<string, { answers: Record<string, Answer>; steps: Step[
   },
 }
 
-/** A form of the client that another site answers with each of these redirects. */
+/** A form on the client's page is sent to another site, which answers with a redirect. */
 const answered = [302, 303, 307].map(status => ({
   name: `navigations: a form that is answered ${status} by another site, and sent back`,
   answers: { 'client/page': form('{other}/take'), 'other/take': sentOn(status, '{client}/back') },

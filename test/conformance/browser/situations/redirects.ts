@@ -1,4 +1,4 @@
-// The addresses that browsers open, or do not open, for a Location and for a refresh.
+// Situations that show which address browsers open for a Location header or for a refresh, or that they open none.
 
 import type { Situation } from '../situation.ts'
 import type { Answer, Answers } from '../start-sites.ts'

@@ -1,4 +1,5 @@
-// The Referer and Origin headers for each policy, in requests to the same origin and to others.
+// Situations that show which Referer and Origin headers browsers send for each referrer policy, to the same origin and
+// to other origins.
 
 import type { Situation } from '../situation.ts'
 import type { Answer } from '../start-sites.ts'
