@@ -8,10 +8,10 @@ import t, { type Test } from 'tap'
 import { findFreePort } from '../support/free-port.ts'
 import { serve, startsLogins } from './support/small-clients.ts'
 
-// The tests run in parallel, because each of them waits most of the time.
+// The tests run in parallel, because each test mostly waits.
 t.jobs = 3
 
-/** Shares the compile cache between processes, and uses the database of all tests for the platform. */
+/** The environment of the command. All processes share one compile cache. */
 const environment = {
   PATH: process.env.PATH,
   TMPDIR: process.env.TMPDIR,
@@ -20,7 +20,7 @@ const environment = {
 
 type Run = { code: number | null; output: string; errors: string; lastLine: string | undefined }
 
-/** Runs the command with these arguments. */
+/** Runs the conformance command with the arguments. */
 function conformance(args: string[]): Promise<Run> {
   return new Promise(resolve => {
     const child = execFile(
@@ -37,7 +37,7 @@ t.test('the client of this project passes: no MUST and no SHOULD fails', async t
   const folder = t.testdir()
   const client = `http://localhost:${await findFreePort()}`
   const reports = ['json', 'junit', 'html'].flatMap(kind => [`--${kind}`, join(folder, kind)])
-  // In a starter without the applications, /home is the page that calls the API.
+  // In a starter without the applications product, /home is the page that calls the API.
   const has = existsSync('src/client/applications') ? [] : ['--page', '/home', '--create', '']
   const run = await conformance([
     ...has,
@@ -55,13 +55,13 @@ t.test('the client of this project passes: no MUST and no SHOULD fails', async t
   t.match(run.lastLine, /^\d+ passed, 0 failed, 0 warned, \d+ not applicable, 0 undecided$/)
   const { checks } = JSON.parse(readFileSync(join(folder, 'json'), 'utf8')) as { checks: { verdict: string }[] }
   t.ok(checks.length >= 120, `${checks.length} checks`)
-  t.ok(checks.filter(({ verdict }) => verdict === 'passed').length > 120, 'nearly all of them apply')
+  t.ok(checks.filter(({ verdict }) => verdict === 'passed').length > 120, 'nearly all checks apply')
   t.match(readFileSync(join(folder, 'junit'), 'utf8'), 'failures="0"')
   t.match(readFileSync(join(folder, 'html'), 'utf8'), 'Nothing to fix.')
-  await t.rejects(fetch(client), 'the client that it started has been stopped')
+  await t.rejects(fetch(client), 'the command has stopped the client that it started')
 })
 
-t.test('a failed MUST gives exit code 1, unless it is listed as a known failure', async t => {
+t.test('if a check of a MUST fails, the exit code is 1, unless the check is on the list of known failures', async t => {
   const client = await serve(t, (_request, response) => response.end('no login here'))
   const only = ['--client', client, '--only', '^(start-leads-to-portal|not-found-escapes)$']
   const failed = await conformance(only)
@@ -76,7 +76,7 @@ t.test('a failed MUST gives exit code 1, unless it is listed as a known failure'
   t.equal((await conformance([...only, '--expect-fail', list])).code, 0)
 })
 
-/** Runs the command with --start and a client of a few lines. */
+/** Runs the conformance command with --start, for a client whose source is `source`. */
 async function judge(t: Test, source: string, ...args: string[]): Promise<Run> {
   const file = join(t.testdir({ 'client.mjs': source }), 'client.mjs')
   const client = `http://localhost:${await findFreePort()}`
@@ -90,11 +90,11 @@ t.test('if the client exits at its first callback, the exit code is 1', async t 
   t.equal(run.code, 1, run.errors)
   t.equal(run.lastLine, '1 passed, 1 failed, 0 warned, 0 not applicable, 1 undecided')
   t.match(run.output, /FAILED login-works \(MUST\)[\s\S]*Seen: {2}The process of the client ended with exit code 7\./)
-  t.match(run.output, '\\x1b[31mboom', 'what it printed last is shown')
+  t.match(run.output, '\\x1b[31mboom', 'the last output of the client is shown')
   t.notMatch(run.output, '\u001b', 'the terminal gets no escape sequence of the client')
 })
 
-t.test('if a check stays undecided, the exit code is 3, and with --allow-undecided it is 0', async t => {
+t.test('if a check is undecided, the exit code is 3, or 0 with --allow-undecided', async t => {
   // This client redirects by a script, so the suite cannot see whether the client signs the visitor in. A
   // check that needs a login is then undecided.
   const page = '<!doctype html><title>One moment</title><script>location.replace("/applications")</script>'
@@ -106,7 +106,7 @@ t.test('if a check stays undecided, the exit code is 3, and with --allow-undecid
   t.equal((await judge(t, source, ...args, '--allow-undecided')).code, 0)
 })
 
-t.test('if the suite cannot run, the exit code is 2 and the message says why', async t => {
+t.test('if the suite cannot run, the exit code is 2, and the message says why', async t => {
   const free = `http://localhost:${await findFreePort()}`
   const silent = await conformance(['--client', free, '--wait', '0'])
   t.match(silent, { code: 2, errors: `No client answered at ${free}/login` })
@@ -123,7 +123,7 @@ t.test('if the suite cannot run, the exit code is 2 and the message says why', a
   })
 })
 
-t.test('if the real browser is missing, the exit code is 2 and the message says so', async t => {
+t.test('if the browser that --browser names is missing, the exit code is 2, and the message says so', async t => {
   const client = await serve(t, (_request, response) => response.end('here'))
   const missing = await conformance(['--client', client, '--browser', '/no/such/browser'])
   t.match(missing, { code: 2, errors: '--browser: there is no file /no/such/browser' })
@@ -132,21 +132,24 @@ t.test('if the real browser is missing, the exit code is 2 and the message says 
   t.match(await conformance(['--browser', 'firefox']), { code: 2, errors: '--browser must be chromium, or the path' })
 })
 
-t.test('if the client is too slow, the message says so', async t => {
+t.test('if the client is too slow, the exit code is 2, and the message says so', async t => {
   const slow = await serve(t, () => {})
   const { code, errors } = await conformance(['--client', slow, '--wait', '1'])
   t.equal(code, 2)
   t.match(errors, `The client is too slow: it did not answer ${slow}/login within 5 seconds.`)
 })
 
-t.test('if the client does not support https, the command ends at once and the message says so', async t => {
-  const plain = await serve(t, (_request, response) => response.end('here'))
-  const { code, errors } = await conformance(['--client', plain.replace('http:', 'https:')])
-  t.equal(code, 2)
-  t.match(errors, /https:\/\/localhost:\d+ does not speak https\..*--client http:\/\/localhost:\d+/)
-})
+t.test(
+  'if the address of the client is https but the client does not support https, the command ends at once, and the message says so',
+  async t => {
+    const plain = await serve(t, (_request, response) => response.end('here'))
+    const { code, errors } = await conformance(['--client', plain.replace('http:', 'https:')])
+    t.equal(code, 2)
+    t.match(errors, /https:\/\/localhost:\d+ does not speak https\..*--client http:\/\/localhost:\d+/)
+  },
+)
 
-t.test('if the report cannot be written, the run does not start', async t => {
+t.test('if the command cannot write a report file, it ends before the run, and the message says so', async t => {
   const client = await serve(t, (_request, response) => response.end('here'))
   const path = join(t.testdir(), 'no', 'such', 'folder.json')
   const { code, errors, output } = await conformance(['--client', client, '--json', path])
@@ -155,10 +158,14 @@ t.test('if the report cannot be written, the run does not start', async t => {
   t.equal(output, '')
 })
 
-t.test('--list prints every check and runs none', async t => {
+t.test('with --list, the command prints all checks and runs none', async t => {
   const { code, output } = await conformance(['--list', '--client', 'http://localhost:1'])
   t.equal(code, 0)
-  t.equal(readFileSync('docs/conformance-checks.md', 'utf8'), output, 'the document is what it prints')
+  t.equal(
+    readFileSync('docs/conformance-checks.md', 'utf8'),
+    output,
+    'docs/conformance-checks.md is the output of --list',
+  )
   t.ok(Number(/^(\d+) checks/m.exec(output)?.[1]) >= 120)
 })
 
@@ -171,7 +178,7 @@ t.test('if the reader of the output ends early, the command prints no error', as
 })
 
 t.test(
-  '--client-at makes the suite reach a client in a container at another address than its public address',
+  'with --client-at, the suite connects to another address than the public address of the client, for example that of a container',
   async t => {
     const client = await serve(t, (_request, response) => response.end('here'))
     const at = new URL(client)
@@ -188,7 +195,7 @@ t.test(
   },
 )
 
-t.test('on a signal the suite ends and stops its client', async t => {
+t.test('if the command gets SIGTERM, it stops the client that it started, and ends', async t => {
   const client = `http://localhost:${await findFreePort()}`
   const child = spawn(
     process.execPath,

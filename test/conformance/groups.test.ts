@@ -1,4 +1,4 @@
-// Each group of checks is one folder. Code that several groups need is in a folder next to `checks/`.
+// Tests the layout of the checks: each group is one folder in `checks/`, and code that several groups need is outside.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
@@ -10,7 +10,7 @@ function importsOf(path: string): string[] {
   )
 }
 
-t.test('checks.ts lists each folder of checks/ as a group with checks', async t => {
+t.test('checks.ts lists each folder in checks/ as a group, and each group has checks', async t => {
   const folders = globSync('src/conformance/checks/*').map(path => path.slice('src/conformance/checks/'.length))
   t.same(folders.sort(), groups.map(({ id }) => id).sort())
   for (const { id, checks } of groups) t.ok(checks.length > 0, `${id} has checks`)

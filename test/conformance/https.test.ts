@@ -1,4 +1,4 @@
-// The suite judges clients over https, and checks their certificates.
+// Tests that the suite can judge clients over https, and that it checks their certificates.
 import { execFile } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { keepCertificate, listenWithTls } from '../../src/demo-https.ts'
@@ -7,7 +7,7 @@ import { httpsFaults } from './clients/faults/https.ts'
 
 type Ended = { code: number | null; output: string }
 
-/** Runs the suite with a client behind a TLS proxy, which the suite starts. */
+/** Runs the suite for a small client behind a TLS proxy. The suite starts the client. */
 async function judge(t: Test, environment: (certFile: string) => object, fault = ''): Promise<Ended> {
   const [port, plainPort] = [await findFreePort(), await findFreePort()]
   const certificate = await keepCertificate(t.testdir())
@@ -34,22 +34,25 @@ async function judge(t: Test, environment: (certFile: string) => object, fault =
   })
 }
 
-t.test('a client whose certificate NODE_EXTRA_CA_CERTS names is judged over https', async t => {
+t.test('if NODE_EXTRA_CA_CERTS names the certificate of a client, the suite judges the client over https', async t => {
   const { code, output } = await judge(t, NODE_EXTRA_CA_CERTS => ({ NODE_EXTRA_CA_CERTS }))
   t.equal(code, 0, output)
   t.match(output, '4 passed, 0 failed')
 })
 
 for (const { name, checks } of httpsFaults)
-  t.test(`${checks} finds ${name}`, async t => {
+  t.test(`over https, ${checks} fails for the faulty client ${name}`, async t => {
     const { output } = await judge(t, NODE_EXTRA_CA_CERTS => ({ NODE_EXTRA_CA_CERTS }), name)
     t.match(output, '3 passed')
     for (const check of checks) t.match(output, `${check}: `)
   })
 
-t.test('if the certificate is not trusted, the run ends at once and the message says what to do', async t => {
-  const { code, output } = await judge(t, () => ({}))
-  t.equal(code, 2, output)
-  t.match(output, /The certificate of https:\/\/localhost:\d+ is not trusted \(self-signed certificate/)
-  t.match(output, 'NODE_EXTRA_CA_CERTS=certificate.pem')
-})
+t.test(
+  'if the certificate of the client is not trusted, the run ends at once, and the message says what to do',
+  async t => {
+    const { code, output } = await judge(t, () => ({}))
+    t.equal(code, 2, output)
+    t.match(output, /The certificate of https:\/\/localhost:\d+ is not trusted \(self-signed certificate/)
+    t.match(output, 'NODE_EXTRA_CA_CERTS=certificate.pem')
+  },
+)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createLimiter } from '../../src/conformance/limiter.ts'
 
-t.test('the number of functions that run at the same time is never larger than the number of slots', async t => {
+t.test('at most as many functions run at the same time as there are slots', async t => {
   const { runInSlot } = createLimiter(2)
   let running = 0
   let most = 0
@@ -23,7 +23,7 @@ t.test('the number of functions that run at the same time is never larger than t
   t.equal(running, 0, 'a function that failed holds no slot')
 })
 
-t.test('a paused function frees its slot, and gets a slot back before the next function begins', async t => {
+t.test('a paused function frees its slot. After the pause, it gets a slot before a new function begins', async t => {
   const { runInSlot } = createLimiter(1)
   const heard: string[] = []
   const say = (word: string) => void heard.push(word)
@@ -34,7 +34,7 @@ t.test('a paused function frees its slot, and gets a slot back before the next f
   await Promise.all([
     runInSlot(async ({ pause }) => {
       say('the first begins')
-      // This pause ends while the second function still runs.
+      // This pause is over while the second function still runs.
       await pause(1).finally(() => say('the first goes on'))
     }),
     runInSlot(async () => {
@@ -48,36 +48,39 @@ t.test('a paused function frees its slot, and gets a slot back before the next f
   t.same(heard, ['the first begins', 'the second begins', 'the second ends', 'the first goes on', 'the third begins'])
 })
 
-t.test('a function that waits for a long time frees its slot, and continues as soon as its event occurs', async t => {
-  const { runInSlot } = createLimiter(1)
-  const heard: string[] = []
-  let answer = () => {}
-  const answered = new Promise<void>(resolve => {
-    answer = resolve
-  })
-  await Promise.all([
-    // This function waits three times at once, but frees its slot only once.
-    runInSlot(async ({ waitFor }) => {
-      await Promise.all([waitFor(answered), waitFor(answered), waitFor(Promise.resolve())])
-      heard.push('the first goes on')
-    }),
-    runInSlot(async () => {
-      heard.push('the second begins')
-      answer()
-      await new Promise(resolve => setTimeout(resolve, 50))
-      heard.push('the second ends')
-    }),
-    runInSlot(async () => heard.push('the third begins')),
-  ])
-  t.same(heard, ['the second begins', 'the first goes on', 'the second ends', 'the third begins'])
-})
+t.test(
+  'a function that waits for a long time frees its slot, and continues as soon as its promise resolves',
+  async t => {
+    const { runInSlot } = createLimiter(1)
+    const heard: string[] = []
+    let answer = () => {}
+    const answered = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    await Promise.all([
+      // This function waits for three promises at once, but frees its slot only once.
+      runInSlot(async ({ waitFor }) => {
+        await Promise.all([waitFor(answered), waitFor(answered), waitFor(Promise.resolve())])
+        heard.push('the first goes on')
+      }),
+      runInSlot(async () => {
+        heard.push('the second begins')
+        answer()
+        await new Promise(resolve => setTimeout(resolve, 50))
+        heard.push('the second ends')
+      }),
+      runInSlot(async () => heard.push('the third begins')),
+    ])
+    t.same(heard, ['the second begins', 'the first goes on', 'the second ends', 'the third begins'])
+  },
+)
 
-t.test('a function can name the time after which its wait frees the slot', async t => {
+t.test('a function can choose after how many milliseconds a wait frees its slot', async t => {
   const { runInSlot } = createLimiter(1)
   const heard: string[] = []
   await Promise.all([
     runInSlot(async ({ waitFor }) => {
-      // Shorter than the usual time of 300 ms.
+      // This wait is shorter than 300 ms, the usual time after which a wait frees the slot.
       await waitFor(new Promise(resolve => setTimeout(resolve, 150)), 20)
       heard.push('the first ends')
     }),
@@ -112,7 +115,7 @@ t.test('if a function ends while it waits, the number of free slots does not cha
 })
 
 t.test(
-  'if as many functions have begun as the limit allows, another one begins only after one of them has ended',
+  'if the limit on begun functions is reached, the next function begins only after another function has ended',
   async t => {
     const { runInSlot } = createLimiter(1, 2)
     let [begun, most] = [0, 0]

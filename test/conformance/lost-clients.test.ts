@@ -1,4 +1,4 @@
-// If the client ends, hangs or breaks a connection during a check, this check fails.
+// Tests that a check fails if the client ends, hangs or breaks a connection during the check.
 import type { RequestListener } from 'node:http'
 import t from 'tap'
 import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
@@ -32,7 +32,7 @@ function runAll(checks: Check[], parts: Partial<ChecksOptions> = {}): Promise<Re
 
 const verdictsOf = (results: Result[]) => Object.fromEntries(results.map(({ id, verdict }) => [id, verdict]))
 
-/** A process that ends when a check says so, and runs again after a restart. */
+/** A fake client process that ends when a check calls end(), and runs again after a restart. */
 function fakeProcess() {
   let isRunning = true
   const ends: string[] = []
@@ -81,7 +81,7 @@ const outcomes: [what: string, end: () => void][] = [
 for (const [what, end] of outcomes)
   for (const isAlone of [false, true])
     t.test(
-      `if the client ends during a check which ${what}, the check fails (${isAlone ? 'alone' : 'in parallel'})`,
+      `if the client ends during a check that otherwise ${what}, the check fails (the check runs ${isAlone ? 'alone' : 'in parallel'})`,
       async t => {
         const client = fakeProcess()
         const run = async () => {
@@ -93,7 +93,7 @@ for (const [what, end] of outcomes)
         t.match(results[0], { level: 'MUST', reason: 'The process of the client ended with exit code 1.' })
         t.match(results[0]?.fix, /^Fix it\. Catch every error/, 'the fix of the check and the general fix are shown')
         t.notOk(results[0]?.isError)
-        t.match(results[0]?.evidence.join('\n'), 'TypeError: x is undefined', 'what it printed last is shown')
+        t.match(results[0]?.evidence.join('\n'), 'TypeError: x is undefined', 'the last output of the client is shown')
       },
     )
 
@@ -117,21 +117,24 @@ async function judgeWithRestart(endsAgain: boolean): Promise<Result[]> {
   return runAll([kills, ...beside, ...later], client.parts)
 }
 
-t.test('a restart for another check does not hide that the client has ended', async t => {
+t.test('if the client ends during a check and is restarted for another check, the first check still fails', async t => {
   const { kills, b, c, d, f } = verdictsOf(await judgeWithRestart(true))
   t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'passed', c: 'passed', d: 'passed', f: 'passed' })
 })
 
-t.test('if the client ends only during the first attempt, every check that was running at that time fails', async t => {
-  const results = await judgeWithRestart(false)
-  const { kills, b, c, d, f } = verdictsOf(results)
-  t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'failed', c: 'failed', d: 'failed', f: 'passed' })
-  t.notMatch(results[1]?.fix, 'Fix it.', 'the fix of one of several checks would mislead')
-})
+t.test(
+  'if the client ends while several checks run, and does not end when the checks are repeated, all these checks fail',
+  async t => {
+    const results = await judgeWithRestart(false)
+    const { kills, b, c, d, f } = verdictsOf(results)
+    t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'failed', c: 'failed', d: 'failed', f: 'passed' })
+    t.notMatch(results[1]?.fix, 'Fix it.', 'the fix of a single check would mislead')
+  },
+)
 
 /**
  * Runs four checks in parallel. The client hangs during the first check. Before the first check looks at the client
- * again, a fifth check has restarted the client. If `hasProcess` is false, another program has restarted it.
+ * again, a fifth check has restarted the client. If `hasProcess` is false, another program restarts the client instead.
  */
 async function judgeWithHang(hasProcess: boolean): Promise<Result[]> {
   const { promise: mayEnd, resolve: release } = Promise.withResolvers<void>()
@@ -163,14 +166,14 @@ async function judgeWithHang(hasProcess: boolean): Promise<Result[]> {
 
 for (const hasProcess of [true, false])
   t.test(
-    `a check fails if the client hangs during it, even if the client ${hasProcess ? 'is restarted' : 'answers again'} before the check looks`,
+    `if the client hangs during a check, the check fails, even if the client ${hasProcess ? 'is restarted' : 'answers again'} before the runner looks at it`,
     async t => {
       const [hangs] = await judgeWithHang(hasProcess)
       t.match(hangs, { verdict: 'failed', reason: 'did not answer for a while' })
     },
   )
 
-t.test('if the client ends between two checks, the first check fails', async t => {
+t.test('if the client ends after one check and before the next, the check that runs next fails', async t => {
   const client = fakeProcess()
   const onResult = ({ id }: Result) => id === 'a' && client.end()
   const checks = ['a', 'b', 'c'].map(id => check(id, async () => {}, { isAlone: true }))
@@ -178,22 +181,19 @@ t.test('if the client ends between two checks, the first check fails', async t =
   t.same(verdictsOf(results), { a: 'passed', b: 'failed', c: 'passed' })
 })
 
-t.test(
-  'if the suite did not start the client, and the client stops answering after a check, the check fails',
-  async t => {
-    let isThere = true
-    const ends = async () => {
-      isThere = false
-    }
-    const results = await runAll([check('ends', ends), check('later', async () => {}, { isAlone: true })], {
-      isAnswering: async () => isThere,
-    })
-    t.same(verdictsOf(results), { ends: 'failed', later: 'undecided' })
-    t.match(results[0]?.reason, 'After this check the client no longer answered.')
-  },
-)
+t.test('if a client that the suite did not start stops answering after a check, this check fails', async t => {
+  let isThere = true
+  const ends = async () => {
+    isThere = false
+  }
+  const results = await runAll([check('ends', ends), check('later', async () => {}, { isAlone: true })], {
+    isAnswering: async () => isThere,
+  })
+  t.same(verdictsOf(results), { ends: 'failed', later: 'undecided' })
+  t.match(results[0]?.reason, 'After this check the client no longer answered.')
+})
 
-t.test('a client that answers that it is busy does not count as lost', async t => {
+t.test('a client that answers, but is not ready for logins, does not count as lost', async t => {
   let isReady = true
   const busy = async () => {
     isReady = false
@@ -204,32 +204,37 @@ t.test('a client that answers that it is busy does not count as lost', async t =
 
 const requests: [how: string, ask: (url: string) => Check['run']][] = [
   ['a browser', url => async context => void (await context.browser().visit(url))],
-  ['a request of its own', url => async context => void (await context.request(url, { timeoutMs: 200 }))],
+  ['a request without a browser', url => async context => void (await context.request(url, { timeoutMs: 200 }))],
 ]
 const answers: [what: string, answer: RequestListener][] = [
-  ['breaks the connection', request => request.destroy()],
-  ['breaks off in the middle of an answer', (_, response) => response.write('<p>', () => response.destroy())],
+  ['breaks the connection instead of answering', request => request.destroy()],
+  ['breaks off in the middle of its answer', (_, response) => response.write('<p>', () => response.destroy())],
   ['does not answer', () => {}],
 ]
 for (const [how, ask] of requests)
   for (const [what, answer] of answers)
-    t.test(`a check fails if the client ${what} to ${how}`, async t => {
+    t.test(`if the client ${what} to ${how}, the check fails`, async t => {
       const client = await serve(t, answer)
       const settings = { ...readSettings(['--client', client]), patienceMs: 200 }
       const results = await runAll([check('a', ask(`${client}/page?code=secret`), { isAlone: true })], { settings })
       t.match(results, [{ verdict: 'failed', level: 'MUST', reason: `did not answer a request: GET ${client}/page (` }])
     })
 
-t.test('an answer that no browser can read does not count as a broken connection', async t => {
-  const client = await serve(t, (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('no gzip'))
-  const settings = readSettings(['--client', client])
-  const results = await runAll([check('a', async context => void (await context.browser().visit(client)))], {
-    settings,
-  })
-  t.same(verdictsOf(results), { a: 'passed' })
-})
+t.test(
+  'if the client sends an answer that a browser cannot decode, this does not count as a broken connection',
+  async t => {
+    const client = await serve(t, (_, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end('no gzip'),
+    )
+    const settings = readSettings(['--client', client])
+    const results = await runAll([check('a', async context => void (await context.browser().visit(client)))], {
+      settings,
+    })
+    t.same(verdictsOf(results), { a: 'passed' })
+  },
+)
 
-t.test('if the portal breaks the connection to the browser, the check does not report a lost client', async t => {
+t.test('if the portal, not the client, breaks the connection to the browser, the check passes', async t => {
   const portal = await serve(t, request => request.destroy())
   const results = await runAll([check('a', async context => void (await context.browser().visit(portal)))])
   t.same(verdictsOf(results), { a: 'passed' })
@@ -252,7 +257,7 @@ const pairs: [what: string, first: () => void, second: () => void, expected: obj
 ]
 for (const [what, first, second, expected] of pairs)
   t.test(
-    `a check that ${what} is ${(expected as { isError?: true }).isError ? 'an error' : Object.values(expected)[0]}`,
+    `if a check ${what} in its repetition, its result is ${(expected as { isError?: true }).isError ? 'an error' : Object.values(expected)[0]}`,
     async t => {
       let tries = 0
       const run = async () => (++tries === 1 ? first() : second())
@@ -273,7 +278,7 @@ const resultOf = (verdict: Result['verdict'], more: Partial<Result> = {}): Resul
   ...more,
 })
 
-t.test('the exit code is 0 only if nothing failed, crashed or stayed undecided', async t => {
+t.test('the exit code is 0 only if no check failed, crashed or is undecided', async t => {
   const good = [resultOf('passed'), resultOf('warned'), resultOf('not applicable')]
   const [failed, open] = [resultOf('failed'), resultOf('undecided')]
   const crashed = resultOf('undecided', { isError: true })
@@ -282,7 +287,7 @@ t.test('the exit code is 0 only if nothing failed, crashed or stayed undecided',
   t.equal(exitCodeOf([...good, open, failed], { ...nothing, failed: [failed] }, false), 1)
   t.equal(exitCodeOf(good, { ...nothing, nowPassing: ['passed'] }, false), 1)
   t.equal(exitCodeOf(good, { ...nothing, unknown: ['gone'] }, false), 1)
-  t.equal(exitCodeOf([...good, open, crashed], nothing, true), 2, 'a crash is never green')
+  t.equal(exitCodeOf([...good, open, crashed], nothing, true), 2, 'after a crash, the exit code is never 0')
   t.equal(exitCodeOf([...good, open], nothing, false), 3)
   t.equal(exitCodeOf([...good, open], nothing, true), 0)
 })
@@ -300,7 +305,7 @@ const reportOf = (results: Result[]) => ({
   exitCode: 0,
 })
 
-t.test('a check that crashed is an error in every report', async t => {
+t.test('if a check crashes, every report shows an error', async t => {
   const crashed = resultOf('undecided', { isError: true, reason: 'The check itself crashed: x' })
   const report = reportOf([crashed, resultOf('undecided', { id: 'open' })])
   t.match(describeFailure(crashed, 'run'), /^ERROR undecided/)
@@ -314,7 +319,7 @@ t.test('a check that crashed is an error in every report', async t => {
   t.match(JSON.parse(toJson(report)), { checks: [{ isError: true }, { isError: false }] })
 })
 
-t.test('no report contains a control character from the client', async t => {
+t.test('control characters from the client are not in any report', async t => {
   const nasty = '\u001b]0;title\u0007\r2 passed\u009b31m\u007f\u202e\u2028\u{e0041}\ud800 \b done\ttab'
   const result = resultOf('failed', { reason: nasty, evidence: [`GET /\n${nasty}`] })
   const report = reportOf([result, { ...result, verdict: 'undecided' }, { ...result, verdict: 'not applicable' }])
@@ -330,6 +335,6 @@ t.test('no report contains a control character from the client', async t => {
     t.match(text, 'done', `${name} has the text`)
   }
   t.match(texts.failure, String.raw`\x1b]0;title\x07\x0d2 passed\x9b31m\x7f\u202e\u2028\u{e0041}\ud800 \x08 done`)
-  t.match(texts.failure, 'GET /\n    ', 'lines of evidence stay lines')
-  t.equal(JSON.parse(texts.json).checks[0].reason, nasty, 'for a program it is the same text')
+  t.match(texts.failure, 'GET /\n    ', 'line breaks in the evidence are kept')
+  t.equal(JSON.parse(texts.json).checks[0].reason, nasty, 'the JSON report contains the unchanged text')
 })

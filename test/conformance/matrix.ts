@@ -1,5 +1,5 @@
-// `npm run conformance:matrix`: judges every small client, faulty or correct, with every check, and prints the checks
-// that fail for it. The command fails if a check does not find its fault, or if a correct client fails a check.
+// `npm run conformance:matrix`: judges all small clients, faulty and correct, with all checks, and prints which checks
+// fail for which client. The command fails if a fault is not found by its checks, or if a correct client fails a check.
 import { parseArgs } from 'node:util'
 import { checks } from '../../src/conformance/checks.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
@@ -11,10 +11,10 @@ import { openStage, type Stage } from './support/stage.ts'
 
 const { values } = parseArgs({
   options: {
-    /** Two patterns: `fault` for names and groups of faults, `only` for ids and groups of checks. */
+    /** Two patterns: `fault` selects faults by name or group. `only` selects checks by id or group. */
     fault: { type: 'string', default: '' },
     only: { type: 'string', default: '' },
-    /** Judges each fault only with the checks of its own group. */
+    /** If given, judges each fault only with the checks of the fault's own group. */
     'own-group': { type: 'boolean', default: false },
     'side-by-side': { type: 'string', default: '2' },
   },
@@ -44,7 +44,7 @@ async function judgeRight(
   options: string[] | undefined,
   judge: (stage: Stage) => Promise<Result[]>,
 ): Promise<void> {
-  // A client with sessions in memory has no second instance.
+  // The other client keeps sessions in memory, so it has no second instance.
   const stage = await openStage(options, { hasReplica: !options })
   const results = await judge(stage)
   await stage.close()

@@ -1,4 +1,5 @@
-// If a check shows that the client mixes its visitors, the report says so at every other check that found nobody signed in.
+// Tests the hint at failures that the client mixes up its visitors. Checks that found nobody signed in get this hint if
+// another check has shown the mix-up.
 import t from 'tap'
 import { type Check, Failed } from '../../src/conformance/check.ts'
 import type { Platform } from '../../src/conformance/platform.ts'
@@ -38,25 +39,31 @@ const lost = failing('lost', 'The visitor is no longer signed in.')
 const other = failing('other', 'The page has no title.')
 
 t.test(
-  'if a check fails because nobody is signed in, its reason names the check that found mixed visitors',
+  'if a check fails because nobody is signed in, and another check found mixed-up visitors, the reason names the other check',
   async t => {
     const reasons = await reasonsOf([nobody, lost, other, mixed])
     const hint = 'Look at mixed first: the client mixes the data of its visitors.'
     t.equal(reasons.nobody, `A plain login signs nobody in. ${hint}`)
     t.equal(reasons.lost, `The visitor is no longer signed in. ${hint}`)
-    t.equal(reasons.other, 'The page has no title.', 'another failure keeps its reason')
+    t.equal(reasons.other, 'The page has no title.', 'the reason of another failure is unchanged')
     t.equal(reasons.mixed, 'A page of Robin1 shows the application of Robin2.')
   },
 )
 
-t.test('if no check found mixed visitors, a check that fails because nobody is signed in keeps its reason', async t => {
-  const reasons = await reasonsOf([nobody, other])
-  t.equal(reasons.nobody, 'A plain login signs nobody in.')
-})
+t.test(
+  'if a check fails because nobody is signed in, and no check found mixed-up visitors, its reason is unchanged',
+  async t => {
+    const reasons = await reasonsOf([nobody, other])
+    t.equal(reasons.nobody, 'A plain login signs nobody in.')
+  },
+)
 
-t.test('if a check of mixed visitors only found a visitor signed out, the other checks keep their reasons', async t => {
-  const signedOut = failing('signed-out', 'The first visitor is no longer signed in.', { rule: 'visitors-apart' })
-  const reasons = await reasonsOf([nobody, lost, signedOut])
-  t.equal(reasons.nobody, 'A plain login signs nobody in.')
-  t.equal(reasons.lost, 'The visitor is no longer signed in.')
-})
+t.test(
+  'if a check for mixed-up visitors only found that a visitor is signed out, the reasons of other checks are unchanged',
+  async t => {
+    const signedOut = failing('signed-out', 'The first visitor is no longer signed in.', { rule: 'visitors-apart' })
+    const reasons = await reasonsOf([nobody, lost, signedOut])
+    t.equal(reasons.nobody, 'A plain login signs nobody in.')
+    t.equal(reasons.lost, 'The visitor is no longer signed in.')
+  },
+)

@@ -1,4 +1,5 @@
-// If a plain login does not work, one check fails. The checks that need a login do not run, and name the failed check.
+// Tests that only one check fails if a plain login does not work. The checks that need a login do not run, and their
+// results name the failed check.
 import t from 'tap'
 import { checks } from '../../src/conformance/checks.ts'
 import { exitCodeOf } from '../../src/conformance/exit-code.ts'
@@ -48,7 +49,7 @@ t.test(
 )
 
 t.test(
-  'if the check that reports the cause is not in the run, exactly one other check fails and reports the cause',
+  'if the check that would report the cause is not in the run, exactly one other check fails and reports it',
   async t => {
     const results = await judge(wrongCancelUrl, /^(state-missing|exchange-code)$/)
     t.same(briefly(results), { 'state-missing': 'failed', 'exchange-code': 'state-missing' })
@@ -85,32 +86,38 @@ t.test('if a login signs nobody in, login-works fails', async t => {
   })
 })
 
-t.test('if a login redirects by a script, the checks that need a login are undecided, and no check fails', async t => {
-  const results = await judge(
-    {
-      afterStart: (visit, { headers }) =>
-        page(visit, 200, 'One moment', `<script>location.replace(${JSON.stringify(headers?.location)})</script>`),
-    },
-    /^(start-leads-to-portal|start-grant-type|login-works|state-once|page-nosniff)$/,
-  )
-  t.same([...new Set(results.map(({ verdict }) => verdict))], ['undecided'])
-  for (const { reason } of results) t.match(reason, 'has a script that may redirect the browser')
-  t.equal(exitCodeOf(results, nothing, false), 3)
-})
+t.test(
+  'if the client redirects by a script during a login, the checks that need a login are undecided, and no check fails',
+  async t => {
+    const results = await judge(
+      {
+        afterStart: (visit, { headers }) =>
+          page(visit, 200, 'One moment', `<script>location.replace(${JSON.stringify(headers?.location)})</script>`),
+      },
+      /^(start-leads-to-portal|start-grant-type|login-works|state-once|page-nosniff)$/,
+    )
+    t.same([...new Set(results.map(({ verdict }) => verdict))], ['undecided'])
+    for (const { reason } of results) t.match(reason, 'has a script that may redirect the browser')
+    t.equal(exitCodeOf(results, nothing, false), 3)
+  },
+)
 
-t.test('all checks of a correct client run', async t => {
+t.test('for a correct client, all checks run', async t => {
   const results = await judge({}, /^(start-leads-to-portal|login-works|exchange-code)$/)
   t.same([...new Set(results.map(({ verdict }) => verdict))], ['passed'])
 })
 
-t.test('if the client never answers the callback, one check fails, and only checks of earlier steps run', async t => {
-  const never = new Promise<never>(() => {})
-  const results = await judge({ exchange: () => never }, /^(login-works|exchange-form|start-state|cookie-secure)$/)
-  t.same(briefly(results), {
-    'start-state': 'passed',
-    'login-works': 'failed',
-    'exchange-form': 'login-works',
-    'cookie-secure': 'login-works',
-  })
-  t.match(results.find(({ id }) => id === 'login-works')?.reason, /no whole answer within 5000 ms/)
-})
+t.test(
+  'if the client never answers the callback, one check fails, and only the checks that need no callback run',
+  async t => {
+    const never = new Promise<never>(() => {})
+    const results = await judge({ exchange: () => never }, /^(login-works|exchange-form|start-state|cookie-secure)$/)
+    t.same(briefly(results), {
+      'start-state': 'passed',
+      'login-works': 'failed',
+      'exchange-form': 'login-works',
+      'cookie-secure': 'login-works',
+    })
+    t.match(results.find(({ id }) => id === 'login-works')?.reason, /no whole answer within 5000 ms/)
+  },
+)

@@ -1,4 +1,5 @@
-// How checks read a page: its scripts, its addresses, resources of other sites and stacks. Text that only looks like markup does not count.
+// Tests the functions with which checks search a page for scripts, addresses, resources of other sites and stack
+// traces. They must ignore text that only looks like markup.
 import t from 'tap'
 import type { Exchange } from '../../src/conformance/browser/browser.ts'
 import {
@@ -19,7 +20,7 @@ function answer(body: string, type = 'text/html; charset=utf-8'): Exchange {
   } as never
 }
 
-t.test('runsScript finds markup that runs a script in every notation', async t => {
+t.test('runsScript finds markup that runs a script, in many notations', async t => {
   for (const body of [
     '<p>Marker<script>conformance()</script>',
     '<IMG\nSRC=x\tOnError = conformance()>',
@@ -42,7 +43,7 @@ t.test('runsScript ignores text that only looks like markup', async t => {
   t.notOk(runsScript(answer('{"name":"<img src=x onerror=conformance()>"}', 'application/json'), 'conformance()'))
 })
 
-t.test('leadsToScript finds links, forms and refreshes that run a script, and ignores an inline image', async t => {
+t.test('leadsToScript finds links, forms and refreshes that run a script, and ignores inline images', async t => {
   for (const body of [
     '<a href=" java\nscript:alert(1)">',
     '<form><button formaction="javascript:alert(1)">',
@@ -57,12 +58,12 @@ t.test('leadsToScript finds links, forms and refreshes that run a script, and ig
     t.notOk(leadsToScript(answer(body), 'alert(1)'), body)
 })
 
-t.test('addressesIn returns only the addresses in elements of a page', async t => {
+t.test('addressesIn returns only addresses in elements, and not addresses in the text of a page', async t => {
   const body = '<link href=/a><form action="/b"></form><meta property="og:url" content="//evil.example/c"><p>href="/d"'
   t.same(addressesIn(answer(body)), ['/a', '/b', '//evil.example/c'])
 })
 
-t.test('foreignLoads finds what a page loads from other origins, and ignores links', async t => {
+t.test('foreignLoads finds the addresses that a page loads from other origins, and ignores links', async t => {
   const client = 'http://localhost:3000'
   for (const body of [
     '<script src=https://cdn.example/a.js></script>',
@@ -81,7 +82,7 @@ t.test('foreignLoads finds what a page loads from other origins, and ignores lin
     t.same(foreignLoads(answer(body), client), [], body)
 })
 
-t.test('showsInside finds a stack or a source file in the text, in comments and in data', async t => {
+t.test('showsInside finds stack traces and source files in the text, in comments and in data of a page', async t => {
   for (const body of [
     '<pre>Error: x\n    at run (/srv/app/main.js:12:3)</pre>',
     '<pre>Traceback (most recent call last):\n  File &quot;/srv/app.py&quot;, line 12</pre>',
@@ -118,7 +119,7 @@ t.test('showsInside ignores pages with ordinary texts, scripts and styles', asyn
     t.notOk(showsInside(answer(body)), body)
 })
 
-t.test('mayGoOnByScript finds a script that could navigate, and ignores a data block', async t => {
+t.test('mayGoOnByScript finds scripts that could open another page, and ignores data blocks', async t => {
   const page = (body: string) =>
     ({ status: 200, headers: new Headers({ 'content-type': 'text/html' }), body, trail: [] }) as never
   t.ok(mayGoOnByScript(page('<script>location.href = "/next"</script>')))

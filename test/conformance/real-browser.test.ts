@@ -1,4 +1,5 @@
-// A client whose pages need JavaScript: without a real browser its checks are undecided, and with one the suite judges it.
+// Tests with a client whose pages need JavaScript. Without a real browser, checks are undecided. With a real browser,
+// the suite judges the client.
 import t from 'tap'
 import type { Check } from '../../src/conformance/check.ts'
 import { checks } from '../../src/conformance/checks.ts'
@@ -14,11 +15,14 @@ import { openStage } from './support/stage.ts'
 
 const inChromium = checks.filter(({ group }) => group === 'real-browser')
 const buildScriptClient = (settings: Settings) => buildClient(settings, { ...right, ...needsScript })
-/** The Chromium of all tests, whose pages take less processor time than those of the command's Chromium. */
+/**
+ * Shares one Chromium with all tests. Its pages need less processor time than those of the Chromium that the command
+ * starts.
+ */
 const shared = { shareChromium: () => shareChromium('chromium') }
 const tell = ({ id, verdict, reason }: Result) => `${id} ${verdict}: ${reason}`
 
-t.test('without a real browser a client that needs JavaScript fails no check', async t => {
+t.test('if no real browser is used, a client that needs JavaScript fails no check', async t => {
   const stage = await openStage([], { hasBrowser: false })
   t.teardown(stage.close)
   const results = await stage.judgeRun(buildScriptClient, checks)
@@ -29,46 +33,61 @@ t.test('without a real browser a client that needs JavaScript fails no check', a
   t.ok(inChromium.every(({ id }) => results.find(one => one.id === id)?.verdict === 'not applicable'))
 })
 
-t.test('without a real browser a client with a script at one step fails no check', async t => {
-  for (const task of ['start', 'callback', 'pages'] as const) {
-    const stage = await openStage([], { hasBrowser: false })
+t.test(
+  'if no real browser is used, a client that needs JavaScript for only one step of the login or of its pages fails no check',
+  async t => {
+    for (const task of ['start', 'callback', 'pages'] as const) {
+      const stage = await openStage([], { hasBrowser: false })
+      t.teardown(stage.close)
+      const build = (settings: Settings) => buildClient(settings, { ...right, ...leaveToScript(task) })
+      const results = await stage.judgeRun(build, checks)
+      t.same(results.filter(({ verdict }) => ['failed', 'warned'].includes(verdict)).map(tell), [], task)
+    }
+  },
+)
+
+t.test(
+  'in Chromium, a correct client that needs JavaScript passes every check of the group real-browser',
+  { skip },
+  async t => {
+    const stage = await openStage([], shared)
     t.teardown(stage.close)
-    const build = (settings: Settings) => buildClient(settings, { ...right, ...leaveToScript(task) })
-    const results = await stage.judgeRun(build, checks)
-    t.same(results.filter(({ verdict }) => ['failed', 'warned'].includes(verdict)).map(tell), [], task)
-  }
-})
+    const results = await stage.judgeRun(buildScriptClient, inChromium)
+    t.same(results.filter(({ verdict }) => verdict !== 'passed').map(tell), [])
+    t.equal(results.length, inChromium.length)
+  },
+)
 
-t.test('in Chromium a correct client that needs JavaScript passes every check of the group', { skip }, async t => {
-  const stage = await openStage([], shared)
-  t.teardown(stage.close)
-  const results = await stage.judgeRun(buildScriptClient, inChromium)
-  t.same(results.filter(({ verdict }) => verdict !== 'passed').map(tell), [])
-  t.equal(results.length, inChromium.length)
-})
+t.test(
+  'a correct client also passes checks in the Chromium that the conformance command would start',
+  { skip },
+  async t => {
+    const stage = await openStage()
+    t.teardown(stage.close)
+    const ids = ['chromium-login', 'chromium-reload-and-back', 'chromium-back-after-sign-out']
+    const results = await stage.judgeRun(
+      buildScriptClient,
+      checks.filter(({ id }) => ids.includes(id)),
+    )
+    t.same(
+      results.map(({ verdict }) => verdict),
+      ['passed', 'passed', 'passed'],
+    )
+  },
+)
 
-t.test('a correct client passes in the Chromium that the command starts', { skip }, async t => {
-  const stage = await openStage()
-  t.teardown(stage.close)
-  const ids = ['chromium-login', 'chromium-reload-and-back', 'chromium-back-after-sign-out']
-  const results = await stage.judgeRun(
-    buildScriptClient,
-    checks.filter(({ id }) => ids.includes(id)),
-  )
-  t.same(
-    results.map(({ verdict }) => verdict),
-    ['passed', 'passed', 'passed'],
-  )
-})
+t.test(
+  'in Chromium, a correct client that needs no JavaScript passes every check of the group real-browser',
+  { skip },
+  async t => {
+    const stage = await openStage([], shared)
+    t.teardown(stage.close)
+    const results = await stage.judgeRun(settings => buildClient(settings, right), inChromium)
+    t.same(results.filter(({ verdict }) => verdict !== 'passed').map(tell), [])
+  },
+)
 
-t.test('in Chromium a correct client without a script passes every check of the group', { skip }, async t => {
-  const stage = await openStage([], shared)
-  t.teardown(stage.close)
-  const results = await stage.judgeRun(settings => buildClient(settings, right), inChromium)
-  t.same(results.filter(({ verdict }) => verdict !== 'passed').map(tell), [])
-})
-
-t.test('in Chromium the checks of the group find every fault of the group', { skip }, async t => {
+t.test('in Chromium, the checks of the group real-browser find every fault that they must find', { skip }, async t => {
   const isOfGroup = ({ id }: Check) => inChromium.some(one => one.id === id)
   const judged = await judgePairs(
     listPairs().filter(({ check }) => isOfGroup(check)),

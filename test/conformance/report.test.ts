@@ -23,7 +23,7 @@ import { Secret } from '../../src/sandbox/values/secret.ts'
 const base = { group: 'pages', title: 'A title <b>', rule: 'CL-06', why: 'Why & where.', fix: 'Fix "it".' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
 
-/** Runs checks without a platform, because none of them calls it. */
+/** Runs checks without a platform, because these checks do not call the platform. */
 function runAll(checks: Check[], parts: Partial<ChecksOptions> = {}): Promise<Result[]> {
   const platform = { steps: [], beginRound() {} } as unknown as Platform
   const isAnswering = async () => true
@@ -32,7 +32,7 @@ function runAll(checks: Check[], parts: Partial<ChecksOptions> = {}): Promise<Re
 
 const verdictsOf = (results: Result[]) => Object.fromEntries(results.map(({ id, verdict }) => [id, verdict]))
 
-t.test('a check passes, fails, warns, does not apply or is undecided', async t => {
+t.test('the verdict of a check follows from how its run ends and from the level of its rule', async t => {
   const fail = async () => {
     throw new Failed('It went wrong.', ['seen'])
   }
@@ -92,7 +92,7 @@ t.test(
   },
 )
 
-t.test('a client that is only slow is not restarted', async t => {
+t.test('if a client is only slow, the suite does not restart it', async t => {
   let [asked, restarts] = [0, 0]
   const isAnswering = async () => ++asked > 1
   const clientProcess = {
@@ -107,7 +107,7 @@ t.test('a client that is only slow is not restarted', async t => {
   t.equal(restarts, 0)
 })
 
-t.test('a check is undecided if the client already did not answer when the check began', async t => {
+t.test('if the client did not answer before a check began, the check is undecided', async t => {
   const results = await runAll([check('a', async () => {})], { isAnswering: async () => false })
   t.match(results, [{ verdict: 'undecided', reason: 'The client no longer answers.' }])
 })
@@ -158,7 +158,7 @@ t.test('the JSON report contains the suite, the client and the checks', async t 
   })
 })
 
-t.test('the report for CI is XML that lists failed and skipped checks', async t => {
+t.test('the JUnit report for CI lists failed and skipped checks', async t => {
   const xml = toJunit(report)
   t.match(xml, '<testsuites name="Conformance of http://localhost:3000"')
   t.match(xml, 'tests="5" failures="1" errors="1" skipped="1"')
@@ -167,7 +167,7 @@ t.test('the report for CI is XML that lists failed and skipped checks', async t 
   t.equal(xml.match(/<testcase /g)?.length, 5)
 })
 
-t.test('the HTML report is one file, has no scripts, loads nothing, and escapes every text', async t => {
+t.test('the HTML report is one file without scripts, loads nothing, and escapes every text', async t => {
   const html = toHtml(report)
   t.match(html, '1 passed, 1 failed, 1 warned, 1 not applicable, 1 undecided')
   t.match(html, 'Seen &lt;i&gt;this&lt;/i&gt;')
@@ -175,7 +175,7 @@ t.test('the HTML report is one file, has no scripts, loads nothing, and escapes 
 })
 
 t.test(
-  'the summary names some checks of each verdict and the number of the remaining checks, and the last line has the counts',
+  'for each verdict, the summary names some checks and says how many more there are. The last line has the counts',
   async t => {
     const verdicts = ['failed', 'warned', 'undecided', 'not applicable'] as const
     const many = verdicts.flatMap(verdict =>
@@ -199,13 +199,13 @@ t.test(
   },
 )
 
-t.test('the summary shortens a long reason to its beginning', async t => {
+t.test('if a reason is long, the summary shows only its beginning', async t => {
   const long = { ...results[1]!, reason: `It began so. ${'x'.repeat(500)}` }
   const summary = summarize({ ...report, results: [long], outcome: { ...nothing, failed: [long] } })
   t.match(summary, /^ {2}b: It began so\. x+…$/m)
 })
 
-t.test('every report names a known failure and does not count it as a failure', async t => {
+t.test('every report names known failures, and does not count them as failures', async t => {
   const expected = new Map([['b', 'fixed with the next release']])
   const outcome = compareWithExpected(results, expected, ['a', 'b'])
   const known: Report = { ...report, expected, outcome, exitCode: 3 }
@@ -223,7 +223,7 @@ t.test('every report names a known failure and does not count it as a failure', 
 })
 
 t.test(
-  'every report shows a failure if a check on the list of known failures passes, or if the list has an unknown id',
+  'if a check on the list of known failures passes, or the list has an unknown id, every report shows a failure',
   async t => {
     const expected = new Map([
       ['a', 'once broken'],
@@ -246,7 +246,7 @@ t.test(
   },
 )
 
-t.test('an undecided check is an error in the report for CI, and the HTML report lists it', async t => {
+t.test('the JUnit report shows an undecided check as an error, and the HTML report lists it', async t => {
   const open: Report = { ...report, results: [results[0]!, results[4]!] }
   t.match(toJunit(open), '<error message="undecided: nobody knows">')
   t.match(toJunit({ ...open, allowUndecided: true }), '<skipped message="undecided: nobody knows"/>')
@@ -254,42 +254,48 @@ t.test('an undecided check is an error in the report for CI, and the HTML report
   t.match(toHtml(open), /<h2>Undecided<\/h2>[\s\S]*nobody knows/)
 })
 
-t.test('the report begins with the failures to fix first, and describes equal failures once', async t => {
-  const failed = (id: string, more: Partial<Result> = {}): Result => ({ ...results[1]!, id, ...more })
-  const told = describeFailures({
-    ...report,
-    results: [
-      failed('should', { verdict: 'warned', level: 'SHOULD' }),
-      failed('must'),
-      failed('alike'),
-      failed('other', { reason: 'Something else.' }),
-      failed('dead', { reason: 'The process ended.', isLost: true }),
-    ],
-  })
-  const places = ['FAILED dead', 'FAILED must', 'FAILED other', 'WARNED should'].map(words => told.indexOf(words))
-  t.same(
-    places,
-    places.toSorted((a, b) => a - b),
-  )
-  t.ok(places[0]! >= 0)
-  t.match(told, 'The same: alike')
-  t.notMatch(told, 'FAILED alike')
-})
+t.test(
+  'the report begins with the failures that must be fixed first, and describes equal failures only once',
+  async t => {
+    const failed = (id: string, more: Partial<Result> = {}): Result => ({ ...results[1]!, id, ...more })
+    const told = describeFailures({
+      ...report,
+      results: [
+        failed('should', { verdict: 'warned', level: 'SHOULD' }),
+        failed('must'),
+        failed('alike'),
+        failed('other', { reason: 'Something else.' }),
+        failed('dead', { reason: 'The process ended.', isLost: true }),
+      ],
+    })
+    const places = ['FAILED dead', 'FAILED must', 'FAILED other', 'WARNED should'].map(words => told.indexOf(words))
+    t.same(
+      places,
+      places.toSorted((a, b) => a - b),
+    )
+    t.ok(places[0]! >= 0)
+    t.match(told, 'The same: alike')
+    t.notMatch(told, 'FAILED alike')
+  },
+)
 
-t.test('the command tests before the run that it can write the reports, and leaves no file behind', async t => {
-  const folder = t.testdir({ kept: 'old' })
-  const [json, kept] = [join(folder, 'new'), join(folder, 'kept')]
-  t.same(problemsOfReportFiles({ json, junit: kept, html: undefined }), [])
-  t.notOk(existsSync(json))
-  t.equal(readFileSync(kept, 'utf8'), 'old')
-  t.match(problemsOfReportFiles({ json: join(folder, 'no', 'such'), junit: folder, html: undefined }), [
-    /--json .* cannot be written: ENOENT/,
-    /--junit .* cannot be written: EISDIR/,
-  ])
-  t.match(problemsOfReportFiles({ json, junit: json, html: undefined }), [/same file/])
-})
+t.test(
+  'before the run, the command tests whether it can write the report files, and leaves no file behind',
+  async t => {
+    const folder = t.testdir({ kept: 'old' })
+    const [json, kept] = [join(folder, 'new'), join(folder, 'kept')]
+    t.same(problemsOfReportFiles({ json, junit: kept, html: undefined }), [])
+    t.notOk(existsSync(json))
+    t.equal(readFileSync(kept, 'utf8'), 'old')
+    t.match(problemsOfReportFiles({ json: join(folder, 'no', 'such'), junit: folder, html: undefined }), [
+      /--json .* cannot be written: ENOENT/,
+      /--junit .* cannot be written: EISDIR/,
+    ])
+    t.match(problemsOfReportFiles({ json, junit: json, html: undefined }), [/same file/])
+  },
+)
 
-t.test('in a log file, the progress adds a line every few seconds', async t => {
+t.test('if the output is not a terminal, the progress adds a line every few seconds', async t => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
   let said = ''
@@ -307,7 +313,7 @@ t.test('in a log file, the progress adds a line every few seconds', async t => {
   t.equal(said.length, length)
 })
 
-t.test('a failure contains the output of the client, with hashes in place of secrets', async t => {
+t.test('a failure contains the output of the client, with hashes instead of secrets', async t => {
   let output = 'started\n'
   const clientProcess = {
     output: () => output,
@@ -338,7 +344,7 @@ t.test('the summary lists the reasons why checks do not apply, with the number o
   t.match(told, 'Not applicable:\n  2: no form\n  1: no replica\n')
 })
 
-t.test('the evidence shows only the first cookies of a long Cookie header', async t => {
+t.test('if a Cookie header is long, the evidence shows only its first cookies', async t => {
   const cookies = Array.from({ length: 50 }, (_, at) => `login-${at}=x`)
   const told = describeExchange({
     request: {
@@ -357,18 +363,15 @@ t.test('the evidence shows only the first cookies of a long Cookie header', asyn
   t.notMatch(told, 'login-49')
 })
 
-t.test(
-  'if a listed check fails, the failure is known; if a listed check passes, it must be removed from the list',
-  async t => {
-    const ids = ['a', 'b', 'c', 'd', 'e', 'not-run']
-    const expected = (...known: string[]) => compareWithExpected(results, new Map(known.map(id => [id, 'reason'])), ids)
-    t.match(expected(), { failed: [{ id: 'b' }], nowPassing: [], unknown: [] })
-    t.same(expected('b', 'not-run'), nothing)
-    t.match(expected('b', 'a', 'gone'), { failed: [], nowPassing: ['a'], unknown: ['gone'] })
-  },
-)
+t.test('if a check on the list of known failures passes, it must be removed from the list', async t => {
+  const ids = ['a', 'b', 'c', 'd', 'e', 'not-run']
+  const expected = (...known: string[]) => compareWithExpected(results, new Map(known.map(id => [id, 'reason'])), ids)
+  t.match(expected(), { failed: [{ id: 'b' }], nowPassing: [], unknown: [] })
+  t.same(expected('b', 'not-run'), nothing)
+  t.match(expected('b', 'a', 'gone'), { failed: [], nowPassing: ['a'], unknown: ['gone'] })
+})
 
-t.test('the evidence contains no secret, and equal secrets have equal hashes', async t => {
+t.test('the evidence contains hashes instead of secrets, and equal secrets have equal hashes', async t => {
   const secret = 'S3cretS3cretS3cretS3cret'
   const jwt = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2lnbmF0dXJl'
   const told = [
@@ -425,7 +428,7 @@ t.test('the evidence explains why the platform refused a request', async t => {
   t.match(describeStep(step), `→ 401 (code-used)\n  ${found} ${fix} (${reference})`)
 })
 
-t.test('secrets in quoted log lines are hidden', async t => {
+t.test('if the evidence quotes a log line, the secrets in the line are hidden', async t => {
   const [result] = await runAll([
     check('quotes', async () => {
       throw new Failed('It printed code=S3cretS3cret.', [
@@ -457,7 +460,7 @@ const broken = [
   ),
 ]
 
-t.test('the summary counts advice that is not followed on a separate line', async t => {
+t.test('the summary has a separate line with the number of advice rules that the client does not follow', async t => {
   const found = await runAll([...broken, check('kept', async () => {}, { rule: 'links-apart' })])
   const lines = summarize({ ...report, results: found, outcome: nothing })
     .trimEnd()
@@ -467,18 +470,21 @@ t.test('the summary counts advice that is not followed on a separate line', asyn
   t.match(toHtml({ ...report, results: found }), 'Advice: 1 followed, 1 not followed')
 })
 
-t.test('with --strict a failed SHOULD and failed advice count as failures, like a failed MUST', async t => {
-  const settings = readSettings(['--strict'])
-  const found = await runAll(broken, { settings })
-  t.same(verdictsOf(found), { must: 'failed', should: 'failed', advice: 'failed' })
-  const lines = summarize({ ...report, results: found })
-    .trimEnd()
-    .split('\n')
-  t.equal(lines.at(-1), '0 passed, 3 failed, 0 warned, 0 not applicable, 0 undecided')
-  t.notMatch(lines.join('\n'), 'Advice:')
-})
+t.test(
+  'with --strict, checks of a SHOULD and of advice count as failures if they fail, like checks of a MUST',
+  async t => {
+    const settings = readSettings(['--strict'])
+    const found = await runAll(broken, { settings })
+    t.same(verdictsOf(found), { must: 'failed', should: 'failed', advice: 'failed' })
+    const lines = summarize({ ...report, results: found })
+      .trimEnd()
+      .split('\n')
+    t.equal(lines.at(-1), '0 passed, 3 failed, 0 warned, 0 not applicable, 0 undecided')
+    t.notMatch(lines.join('\n'), 'Advice:')
+  },
+)
 
-t.test('undecided advice does not change the exit code', async t => {
+t.test('if a check of advice is undecided, the exit code does not change', async t => {
   const open = async () => {
     throw new Undecided('nobody knows')
   }
@@ -487,7 +493,7 @@ t.test('undecided advice does not change the exit code', async t => {
   t.equal(exitCodeOf(await runAll(advice, { settings: readSettings(['--strict']) }), nothing, false), 3)
 })
 
-t.test('every report shows the rule of a failure: its id, its source and the sentence', async t => {
+t.test('for each failure, every report shows the id, the source and the sentence of the rule', async t => {
   const [failed] = await runAll([check('a', broken[0]!.run, { rule: 'CL-03' })])
   const shown = 'Origin: RFC 9700, section 2.1, "one-time use CSRF tokens'
   const own = { ...report, results: [failed!], outcome: { ...nothing, failed: [failed!] } }

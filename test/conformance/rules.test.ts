@@ -1,4 +1,4 @@
-// The rules of the checks: every check has a rule, and the level of the check is the level of the rule.
+// Tests the rules of the checks: every check has a rule, which determines the level of the check.
 import t from 'tap'
 import { checks } from '../../src/conformance/checks.ts'
 import { listChecks } from '../../src/conformance/report/terminal.ts'
@@ -19,14 +19,14 @@ t.test('the rule of every check is a rule for clients', async t => {
   )
 })
 
-t.test('if a rule quotes an RFC or ASVS, a check tests this rule', async t => {
+t.test('for every rule that quotes an RFC or ASVS, there is a check', async t => {
   t.same(
     Object.entries(rules).filter(([id, { quote }]) => quote && !used.has(id)),
     [],
   )
 })
 
-t.test('the source of a MUST is the platform, a decision of this project or an RFC', async t => {
+t.test('the source of every MUST is the platform, a decision of this project or an RFC', async t => {
   for (const [id, { level, source, section, sentence }] of Object.entries(rules)) {
     if (level === 'MUST') t.match(source, /^(platform|decision|RFC \d+)$/, id)
     if (level === 'SHOULD') t.match(source, /^(platform|decision|RFC \d+|ASVS 5\.0)$/, id)
@@ -37,7 +37,7 @@ t.test('the source of a MUST is the platform, a decision of this project or an R
 })
 
 t.test(
-  'if a MUST comes from an RFC and is not a definition of the protocol, its rule quotes MUST or REQUIRED',
+  'if a MUST comes from an RFC and does not define the protocol, its rule quotes MUST or REQUIRED from the RFC',
   async t => {
     const definitions = [
       'token-type-case',
@@ -55,11 +55,11 @@ t.test(
   },
 )
 
-t.test('the texts `why` and `fix` of a check name no RFC, because the rule of the check names its source', async t => {
+t.test('the texts `why` and `fix` of a check name no RFC, because the rule names the source', async t => {
   for (const { id, why, fix } of checks) t.notMatch(`${why} ${fix}`, /\bRFC ?\d|ASVS|OWASP|CVE-|CWE-/, id)
 })
 
-t.test('the origin of a rule from ASVS contains the version', async t => {
+t.test('the origin of a rule from ASVS contains the ASVS version', async t => {
   for (const rule of Object.values(rules))
     if (rule.source.startsWith('ASVS')) t.match(originOf(rule), /^OWASP ASVS 5\.0, V\d+\.\d+\.\d+$/)
 })

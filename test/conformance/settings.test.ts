@@ -4,7 +4,7 @@ import t from 'tap'
 import { SettingsError } from '../../src/conformance/arguments.ts'
 import { readSettings, whyMissing } from '../../src/conformance/settings.ts'
 
-t.test('without arguments, the settings fit the client of this project', async t => {
+t.test('without arguments, the settings are right for the client of this project', async t => {
   const settings = readSettings([])
   t.match(settings, {
     client: 'http://localhost:3000',
@@ -23,12 +23,12 @@ t.test('without arguments, the settings fit the client of this project', async t
     t.match(whyMissing(settings, need), option)
 })
 
-t.test('an option with an empty value says that the client does not have this page or parameter', async t => {
+t.test('if an option has an empty value, the client counts as having no such page or parameter', async t => {
   const settings = readSettings(['--page', '', '--logout', '', '--create', '', '--return-to', ''])
   for (const need of ['page', 'logout', 'create', 'returnTo'] as const) t.type(whyMissing(settings, need), 'string')
 })
 
-t.test('one error names every problem of the settings', async t => {
+t.test('if the settings have several problems, one error names all of them', async t => {
   const args = [
     ...['--client', 'localhost:3000', '--login', 'login', '--logout', 'logout', '--env', 'no', '--only', '('],
     ...['--portal-port', 'x', '--expect-fail', '/nowhere', '--client-at', 'no port'],
@@ -62,7 +62,7 @@ t.test('each entry in a list of known failures needs a reason', async t => {
   t.throws(() => readSettings(['--expect-fail', path]), /login-works has no reason/)
 })
 
-t.test('the command that repeats a check has the arguments of the run, without the report files', async t => {
+t.test('the command for repeating a check has the arguments of the run, without those for report files', async t => {
   const { repeat } = readSettings([
     '--client=http://localhost:1',
     '--json',

@@ -1,10 +1,10 @@
-// `settle` waits until all requests are recorded, but a request that hangs must not delay other checks.
+// Tests that settle, which waits until all requests are recorded, does not wait for a request that hangs.
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { startPlatform } from '../../src/conformance/platform.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 
-t.test('settle does not wait for a request that has hung for more than a second', async t => {
+t.test('if a request has been hanging for more than a second, settle does not wait for it', async t => {
   const ports = ['--portal-port', '0', '--api-port', '0', '--lab-port', '0']
   const platform = await startPlatform(readSettings(['--client', 'http://localhost:3000', ...ports]))
   t.teardown(platform.close)
@@ -16,7 +16,7 @@ t.test('settle does not wait for a request that has hung for more than a second'
     signal: leave.signal,
   }).catch(() => 'left')
   await wait(1500)
-  // Measures several times and uses the shortest time, because a busy machine may delay any measurement.
+  // Measures several times and uses the shortest time, because a busy machine can delay a single measurement.
   let shortest = Number.POSITIVE_INFINITY
   for (let tries = 0; tries < 10; tries++) {
     const begun = performance.now()

@@ -1,4 +1,5 @@
-// --watch: after the run, the command continues. It repeats the failed checks each time the client is restarted.
+// Tests --watch: after the run, the command keeps running, and repeats the failed checks each time the client is
+// restarted.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -10,7 +11,7 @@ import { startsLogins } from './support/small-clients.ts'
 const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env
 const environment = { PATH, TMPDIR, NODE_COMPILE_CACHE }
 
-t.test('with --watch, the failed checks run again when the client is restarted', async t => {
+t.test('with --watch, the command repeats the failed checks when the client is restarted', async t => {
   const folder = t.testdir({
     'client.mjs': startsLogins(`{ console.log('first'); response.writeHead(500); return response.end() }`),
   })

@@ -1,5 +1,5 @@
-// A small correct client of the platform, written with node:http and sealed cookies. Tests replace one of its parts by a
-// faulty part: see faults.ts.
+// The small client: a correct client of the platform, written with node:http and sealed cookies. Tests replace one of
+// its parts by a faulty part (faults.ts).
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import {
@@ -20,7 +20,7 @@ import { type Answer, PlatformFault, Refusal, type Session, type Settings, type 
 
 type Handler = (visit: Visit) => Promise<Answer>
 
-/** Not yet listening. */
+/** Returns a server that does not listen yet. */
 export function buildClient(settings: Settings, parts: Parts = right): Server {
   const memory: Visit['memory'] = new Map()
   const server = createServer({ requestTimeout: 20_000, ...parts.serverOptions }, async (request, response) => {
@@ -51,7 +51,8 @@ export function buildClient(settings: Settings, parts: Parts = right): Server {
 
 function readVisit(request: IncomingMessage, common: Pick<Visit, 'settings' | 'parts' | 'memory'>): Visit {
   const { method = 'GET', headers, url: target = '/' } = request
-  // Joins the texts, because URL.parse reads a path that begins with two slashes as another host.
+  // Puts the client's address before the path, because URL.parse takes a path that begins with two slashes for another
+  // host.
   const url = URL.parse(target.startsWith('/') ? common.settings.publicUrl + target : target) ?? new URL('http://none/')
   const cookies = common.parts.readCookies(headers.cookie ?? '')
   return { ...common, method, headers, target, url, query: url.searchParams, cookies, body: '', setCookies: [] }
@@ -90,7 +91,7 @@ function routeOf({ parts, url: { pathname } }: Visit): [string[], Handler] {
   return [['GET'], async visit => page(visit, 404, 'Not found', `${parts.notFound(visit)}<a href="/">Start</a>`)]
 }
 
-/** Refuses a form of another site before it reads the body. */
+/** Reads the body of a form. Refuses a form from another site before that. */
 async function readForm(visit: Visit, request: IncomingMessage): Promise<string> {
   const { parts, headers } = visit
   if (!parts.isFromHere(visit)) throw new Refusal(403, 'This form was not sent from a page of this site.')
@@ -138,7 +139,7 @@ const finishLogin: Handler = async visit => {
   parts.checkError(visit)
   parts.checkClient(visit)
   const callback = parts.readCallback(visit)
-  // A browser repeats the request when its connection has broken.
+  // Makes one exchange for each callback, even if the browser repeats the request after its connection has broken.
   const tokens = await parts.once(visit, `exchange ${state} ${callback.code}`, () =>
     parts.exchange(visit, callback, login),
   )
@@ -146,7 +147,10 @@ const finishLogin: Handler = async visit => {
   return parts.arrive(visit, login)
 }
 
-/** The session, renewed if its access token has expired. Undefined if the visitor has to sign in. */
+/**
+ * Returns the session, and renews it first if the access token has expired. Returns undefined if the visitor has to
+ * sign in.
+ */
 async function openSession(visit: Visit): Promise<Session | undefined> {
   return visit.parts.readSession(visit) ?? (await renewSession(visit))
 }
@@ -170,7 +174,10 @@ function askToSignIn(visit: Visit): Answer {
   return goOn(visit, visit.parts.localPath(visit.url.pathname + visit.url.search, visit))
 }
 
-/** If the API refuses the access token, renews it once, and then asks the visitor to sign in. */
+/**
+ * Calls the API. If the API refuses the access token, renews it once and repeats the call. If that fails, too, asks the
+ * visitor to sign in.
+ */
 async function ask(visit: Visit, session: Session, method: string, path: string, content?: object): Promise<unknown> {
   const { parts } = visit
   let [status, answer] = await callApi(visit, session, method, path, content)
@@ -217,7 +224,7 @@ const details: Handler = async visit => {
   return applicationPage(visit, id, application?.name ?? '(no name)', newForm(visit, session.visitor, `secret ${id}`))
 }
 
-/** The values of an application, as its form for changes has them. */
+/** Reads an application from the API. Returns the values for the fields of the form for changes. */
 async function valuesOf(visit: Visit, session: Session, path: string): Promise<URLSearchParams> {
   const application = await ask(visit, session, 'GET', path)
   const { data, client } = isRecord(application) ? application : {}
@@ -227,7 +234,10 @@ async function valuesOf(visit: Visit, session: Session, path: string): Promise<U
   )
 }
 
-/** Changes an application. The sealed token of the form contains the values that the form showed first. */
+/**
+ * Changes an application. The hidden token of the form contains the sealed values that the form showed when it was
+ * opened.
+ */
 function edit(id: string): [string[], Handler] {
   const open: Handler = async visit => {
     const path = pathOf(visit, id)
@@ -289,7 +299,7 @@ function newSecret(id: string): [string[], Handler] {
 
 const actions = { edit, remove, secret: newSecret }
 
-/** The path of an application at the API. */
+/** The path of the application at the API. Refuses an invalid id. */
 function pathOf({ parts, method }: Visit, id: string): string {
   const path = method === 'POST' ? parts.postedPath(id) : parts.applicationPath(id)
   if (!path) throw new Refusal(404, 'There is no such application.')
@@ -320,7 +330,7 @@ async function groupsOf(visit: Visit, session: Session): Promise<Group[]> {
   )
 }
 
-/** `use`: the only action for which the form is valid. `shown`: the values that the form showed first. */
+/** `use`: the only action for which the form is valid. `shown`: the values that the form shows when it is opened. */
 function newForm(visit: Visit, visitor: string, use = 'create', shown = ''): string {
   return visit.parts.seal(visit, 'form', { id: randomUUID(), visitor, use, shown })
 }
@@ -363,7 +373,7 @@ function envelope(values: URLSearchParams): object {
   return { context, type: 'App', data }
 }
 
-/** The only page that shows the secret. */
+/** The text with the client secret, for the one page that shows it. */
 function credentialsIn(made: unknown): string {
   const client = isRecord(made) && isRecord(made.client) ? made.client : {}
   const secrets = Array.isArray(client.clientSecrets) ? client.clientSecrets.join(' ') : ''

@@ -10,14 +10,14 @@ import { faults } from './faults/faults.ts'
 import { judgePairs, listPairs, shuffle } from './faults/judge-faults.ts'
 import { buildFaultyClient } from './faulty-client.ts'
 
-/** Checks whose fault is in another test. */
+/** Checks without a fault in the table, and the test that contains their fault. */
 const provenElsewhere = {
   'page-hsts': 'test/conformance/https.test.ts has clients over https without the header',
   'page-hsts-value': 'test/conformance/https.test.ts has clients over https with another value',
   'time-left-logins': 'test/conformance/left-logins.test.ts has a process that keeps them',
 }
 
-t.test('every check has a faulty client in the table', async t => {
+t.test('for every check, the table contains a faulty client', async t => {
   const proven = new Set([...faults.flatMap(fault => fault.checks), ...Object.keys(provenElsewhere)])
   const unproven = checks.filter(({ id }) => !proven.has(id)).map(({ id, rule }) => `${id} (${rules[rule].level})`)
   t.same(unproven, [], 'Add a fault in test/conformance/clients/faults/ that the check finds')
@@ -33,7 +33,7 @@ t.test('every fault has a unique name, and names checks that exist', async t => 
   t.ok(listPairs().length >= faults.length)
 })
 
-t.test('in a sample of the table, every check finds its fault', async t => {
+t.test('in a sample of the table of faulty clients, every check finds its fault', async t => {
   const seed = Number(process.env.FAULTS_SEED ?? Math.floor(Math.random() * 2 ** 32))
   const judged = await judgePairs(shuffle(listPairs(), seed), { mostMs: 12_000, sideBySide: 4 })
   for (const { isFound, said } of judged) t.ok(isFound, `${said} (again: FAULTS_SEED=${seed})`)
@@ -41,7 +41,7 @@ t.test('in a sample of the table, every check finds its fault', async t => {
 })
 
 t.test(
-  'if a client creates its states from a fixed seed, the checks find this even after many other logins',
+  'if a client creates its states from a fixed seed, the state checks fail, even after many other logins',
   async t => {
     const stage = await openStage()
     t.teardown(stage.close)
@@ -59,7 +59,7 @@ t.test(
   },
 )
 
-t.test('a client whose port is in use is not judged, and leaves no server behind', async t => {
+t.test('if the port of a small client is in use, the client is not judged, and no server keeps running', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const other = createServer().listen(Number(new URL(stage.client).port), 'localhost')

@@ -1,5 +1,6 @@
-// `node test/conformance/clients/main.ts [--fault NAME | --other]`: one of the small clients as a command, its settings in
-// the environment (CLIENT_URL, LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, PORT; SESSION_KEY: 32 bytes in base64url).
+// `node test/conformance/clients/main.ts [--fault NAME | --other]`: runs one of the small clients as a command. Its
+// settings are in the environment (CLIENT_URL, LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, PORT; SESSION_KEY: 32
+// bytes in base64url).
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { faults } from './faults/faults.ts'

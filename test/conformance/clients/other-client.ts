@@ -1,5 +1,5 @@
-// Another correct client. This client differs from the small client in every decision: sessions in memory, other
-// addresses, JSON in place of pages, a token in each form, Lax cookies and redirects, no PKCE and no renewal.
+// Another correct client. It is built differently from the small client wherever possible: sessions in memory, other
+// addresses, JSON instead of pages, a token in each form, Lax cookies and redirects, no PKCE and no renewal.
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { Settings } from './visit.ts'
@@ -16,13 +16,13 @@ const common = {
   'x-content-type-options': 'nosniff',
 }
 
-/** The options of the command for this client. */
+/** The options with which the conformance command judges this client. */
 export const otherClientOptions = [
   ...['--login', '/auth/start', '--callback', '/auth/done', '--page', '/my/apps.json', '--logout', 'POST /auth/leave'],
   ...['--create', '/my/apps/add', '--return-to', 'next'],
 ]
 
-/** Not yet listening. */
+/** Returns a server that does not listen yet. */
 export function buildOtherClient(settings: Settings): Server {
   const { publicUrl, loginUrl, apiUrl, clientId, clientSecret } = settings
   const callback = `${publicUrl}/auth/done`
@@ -90,7 +90,7 @@ export function buildOtherClient(settings: Settings): Server {
     }
   }
 
-  /** Keeps the login in memory, and binds it to the cookie of this browser. */
+  /** Keeps the login in memory, together with the value of the cookie that identifies the browser. */
   function start(known: string | undefined, next: string): Answer {
     const state = random()
     const browser = known && /^[0-9a-f]{48}$/.test(known) ? known : random()
@@ -141,7 +141,8 @@ export function buildOtherClient(settings: Settings): Server {
     return {
       status: 303,
       headers: { location: login.next, 'referrer-policy': 'no-referrer' },
-      // The cookie contains no token, and its session ends with the access token.
+      // This cookie may live longer than the access token: it contains no token, and the session at the server ends
+      // with the access token.
       cookies: [`sid=${sid}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=2592000`],
     }
   }
@@ -190,8 +191,8 @@ export function buildOtherClient(settings: Settings): Server {
     if (visitor && form?.get('token') !== visitor.formToken)
       return { status: 403, json: { message: 'Not sent from here.' } }
     visitors.delete(sid ?? '')
-    // Deletes the cookie only if the request has a session. A form of another site comes without the cookie,
-    // but the answer to the form could delete the cookie.
+    // Deletes the cookie only if the request has a session. Otherwise, another site could sign the visitor out with a
+    // form: it arrives without the cookie, but the answer would delete the cookie.
     return { status: 303, headers: { location: '/' }, ...(visitor && { cookies: gone }) }
   }
 
@@ -239,7 +240,7 @@ async function ask(method: string, url: string, headers: Record<string, string>,
   return { status: response.status, json: JSON.parse(text || 'null') as unknown }
 }
 
-/** Undefined if the body is not a form or is too large. */
+/** Returns undefined if the body is not a form or is too large. */
 async function formOf(request: IncomingMessage): Promise<URLSearchParams | undefined> {
   let text = ''
   for await (const chunk of request.setEncoding('utf8')) {
@@ -254,7 +255,7 @@ function isLocal(path: string): boolean {
   return /^\/(?!\/)[\w/.?=&%-]*$/.test(path) && !path.includes('//') && !path.includes('..') && path.length < 300
 }
 
-/** If several cookies have the same name, the last one counts. */
+/** If several cookies have the same name, uses the last value. */
 function cookiesOf({ headers }: IncomingMessage): Map<string, string> {
   const pairs = (headers.cookie ?? '').split(';').map(pair => pair.trim().split(/=(.*)/s))
   return new Map(pairs.map(([name = '', value = '']) => [name, value]))

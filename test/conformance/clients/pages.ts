@@ -24,8 +24,8 @@ export function page({ parts }: Visit, status: number, title: string, main: stri
 }
 
 /**
- * A page with a meta refresh, so that the client's own site begins the next navigation. After a redirect,
- * browsers would count the portal's site as the origin of the next navigation.
+ * A page with a meta refresh, so that the client's own site begins the next navigation. After a redirect, the
+ * navigation would still count as begun by the portal's site.
  */
 export function goOn(visit: Visit, path: string): Answer {
   const to = visit.parts.html(path)

@@ -1,4 +1,5 @@
-// The parts of the small client in which real clients make mistakes, each implemented correctly. A fault replaces one part.
+// The parts of the small client in which real clients make mistakes. Here, each part is correct. A fault replaces one
+// or more parts.
 import { createHash, randomBytes } from 'node:crypto'
 import type { Server, ServerOptions, ServerResponse } from 'node:http'
 import { type Application, type Group, goOn } from './pages.ts'
@@ -25,7 +26,7 @@ const random = () => randomBytes(32).toString('base64url')
 const loginPrefix = '__Host-login-'
 const longestCookie = 4096
 const yearSeconds = 400 * 86_400
-/** The query of the first callback of each login, for each process. */
+/** For each process, the query of the first callback of each login. */
 const uses = new WeakMap<object, Map<string, string>>()
 
 export const right = {
@@ -50,7 +51,10 @@ export const right = {
     const isDocument = (headers['sec-fetch-dest'] ?? 'document') === 'document'
     return isDocument && !String(headers['sec-purpose'] ?? '').includes('prefetch')
   },
-  /** Accepts only these characters, and uses the parsed path, because browsers remove tabs and turn backslashes into slashes. */
+  /**
+   * Returns a safe return address. Accepts only some characters and uses the parsed path, because browsers remove tabs
+   * and turn backslashes into slashes.
+   */
   localPath(text: string | null, { settings }: Visit): string {
     const url = text && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,200}$/.test(text) && URL.parse(text, settings.publicUrl)
     if (!url || url.origin !== settings.publicUrl || url.pathname.startsWith('//')) return '/applications'
@@ -59,7 +63,7 @@ export const right = {
   afterStart: (_visit: Visit, answer: Answer): Answer => answer,
   mostLogins: 5,
   loginAttributes: 'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600',
-  /** One cookie for each login, so that several tabs can sign in at once. */
+  /** Each login has its own cookie, so that visitors can sign in in several tabs at once. */
   loginCookie: (state: string): string => loginPrefix + createHash('sha256').update(state).digest('hex').slice(0, 12),
   sealLogin: (visit: Visit, name: string, login: Login): string =>
     seal(visit.settings.key, `${name} ${registrationOf(visit)}`, login),
@@ -68,7 +72,10 @@ export const right = {
 
   // ---- Coming back
   callbackMethods: ['GET'] as string[],
-  /** Refuses a repeated parameter, because an attacker may have added it. */
+  /**
+   * Returns the value of a parameter. Refuses a parameter that is there twice, because an attacker may have added the
+   * second value.
+   */
   one(query: URLSearchParams, name: string): string {
     if (query.getAll(name).length > 1) throw new Refusal(400, `The answer of the login portal has ${name} twice.`)
     return query.get(name) ?? ''
@@ -78,7 +85,10 @@ export const right = {
     const logins = openAll(visit, name, visit.parts.unsealLogin) as Login[]
     return state ? logins.find(login => login.state === state && Date.now() - login.at < 600_000) : undefined
   },
-  /** The link to a new login on the page of a failed or cancelled login. Leads to the page that the visitor wanted. */
+  /**
+   * The sign-in link on the page after a failed or declined login. After the login, it leads to the page that the
+   * visitor wanted.
+   */
   signInLink(visit: Visit): string {
     const logins = visit.cookies
       .filter(([name]) => name.startsWith(loginPrefix))
@@ -87,7 +97,7 @@ export const right = {
     const login = logins.find(({ state }) => state === visit.query.get('state')) ?? logins[0]
     return login ? `/login?returnTo=${encodeURIComponent(login.returnTo)}` : '/login'
   },
-  /** Whether this callback is the first one of its login, or the same as the first one. */
+  /** Whether this is the first callback of its login, or a repetition of the first callback. */
   isFirstUse({ memory, url }: Visit, state: string): boolean {
     const name = `callback ${state}`
     const known = uses.get(memory)?.get(name)
@@ -107,7 +117,7 @@ export const right = {
   checkClient({ query, settings, parts }: Visit): void {
     if (parts.one(query, 'client_id') !== settings.clientId)
       throw new Refusal(400, 'This answer is for another application.')
-    // RFC 9207: if the portal sends iss, it must be the address of our portal.
+    // RFC 9207: if the callback contains iss, it must be the address of the configured portal.
     if (query.has('iss') && parts.one(query, 'iss') !== settings.loginUrl)
       throw new Refusal(400, 'This answer is of another login portal.')
   },
@@ -118,7 +128,7 @@ export const right = {
   beforeState: async (_: Visit): Promise<void> => {},
   arrive: (visit: Visit, login: Login): Answer => goOn(visit, login.returnTo),
 
-  // ---- The exchange, and everything else that goes to the platform
+  // ---- The exchange, and all other calls to the platform
   exchangeForm({ settings }: Visit, { code, state }: Callback, login: Login): URLSearchParams {
     return new URLSearchParams({
       grant_type: 'authorization_code',
@@ -135,7 +145,7 @@ export const right = {
   encode: (form: URLSearchParams): string => form.toString(),
   redirects: 'manual' as RequestRedirects,
   deadlineMs: 4000,
-  /** The client does not unpack answers, because a small compressed answer can become very large. */
+  /** The correct client does not decompress answers, because a small compressed answer can become very large. */
   unpacks: false as boolean,
   send: (visit: Visit, request: Call): Promise<[number, unknown]> => call(visit.parts, request),
   async readBody(response: Response, most: number): Promise<string> {
@@ -159,7 +169,7 @@ export const right = {
   isStateOf: (answer: Record<string, unknown>, state: string): boolean => answer.state === state,
   isBearer: (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'bearer',
   isToken: (token: unknown): token is string => typeof token === 'string' && /^[\w.~+/-]+=*$/.test(token),
-  /** The lifetime in whole seconds. Throws if the value is not a positive number. */
+  /** Returns expires_in in whole seconds. Throws if the value is not a positive number. */
   lifetime(value: unknown): number {
     if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0) throw new PlatformFault(502)
     return Math.min(Math.max(Math.floor(value), 1), yearSeconds)
@@ -186,8 +196,8 @@ export const right = {
   seal: (visit: Visit, name: string, value: unknown): string => seal(visit.settings.key, name, value),
   unseal: (visit: Visit, name: string, text: string): unknown => unseal(visit.settings.key, name, text),
   /**
-   * The id of the visitor, to refuse the form of another visitor. Reads it without checking the signature, because the
-   * token came directly from the portal.
+   * The id of the visitor, with which the client refuses forms of other visitors. The id comes from the access token.
+   * Its signature is not checked, because the token came directly from the portal.
    */
   visitorOf({ accessToken }: Tokens, _: Visit): string {
     try {
@@ -207,18 +217,18 @@ export const right = {
       const seconds = Math.max(1, Math.floor((endsAt - Date.now()) / 1000))
       parts.setCookie(visit, parts.refreshCookie, { refreshToken, endsAt }, parts.refreshAttributes(seconds))
     } else if (visit.url.pathname === '/exchangeToken') {
-      // The refresh token of an earlier visitor must not continue this session. The callback has no Strict cookies, so the
-      // client cannot know whether there is one.
+      // The next renewal must not use the refresh token of an earlier visitor. The callback contains no Strict cookies,
+      // so the client deletes this cookie in any case.
       visit.setCookies.push(`${parts.refreshCookie}=; ${parts.refreshAttributes(0)}`)
     }
     return session
   },
-  /** The time at which the refresh token ends. Renewals do not move it. */
+  /** The time at which the cookie with the refresh token expires. A renewal does not change this time. */
   loginEnd(visit: Visit): number {
     const isLogin = visit.url.pathname === '/exchangeToken'
     return (isLogin ? undefined : readGrant(visit)?.endsAt) ?? Date.now() + visit.parts.refreshSeconds * 1000
   },
-  /** Refuses a longer cookie, because browsers would drop it and keep the old one. */
+  /** Refuses a cookie that is too long, because browsers would ignore it and keep the old cookie. */
   setCookie(visit: Visit, name: string, value: unknown, attributes: string): void {
     const text = visit.parts.seal(visit, name, value)
     if (name.length + text.length > longestCookie)
@@ -240,7 +250,9 @@ export const right = {
       return [name!.trim(), value.join('=').trim()]
     })
   },
-  /** Runs `act` once for simultaneous requests with the same name, and keeps the result for a moment for later requests. */
+  /**
+   * Runs `act` once for simultaneous requests with the same name. Keeps the result for ten seconds for later requests.
+   */
   async once<T>({ memory }: Visit, name: string, act: () => Promise<T>): Promise<T> {
     const known = memory.get(name)
     if (known) return known as Promise<T>
@@ -261,7 +273,7 @@ export const right = {
     await parts.revoke(visit, tokens.refreshToken ?? tokens.accessToken)
     throw new PlatformFault(401, 'invalid_grant')
   },
-  /** Remembers a sign-out, for a renewal that is still running. */
+  /** Remembers a sign-out, so that a renewal that is still running does not continue the session. */
   noteSignOut(visit: Visit, token: string): void {
     visit.memory.set(`signed out ${hashOf(token)}`, Promise.resolve())
   },
@@ -278,13 +290,17 @@ export const right = {
     [404, 405, 501].includes(upstream),
   mostRenewals: 1,
   askToSignIn(visit: Visit): Answer {
-    // A redirect to the portal would sign the visitor in again without a question.
+    // After a sign-out, shows a link. A redirect to the portal would sign the visitor in again without asking for a
+    // password.
     if (visit.cookies.some(([name]) => name === '__Host-left'))
       return { status: 401, body: '<a href="/login">Sign in</a>' }
     const here = encodeURIComponent(visit.url.pathname + visit.url.search)
     return { status: 302, headers: { location: `/login?returnTo=${here}` } }
   },
-  /** For a navigation from another site, browsers send no Strict cookie. The page then requests itself again. */
+  /**
+   * Whether the request comes from another site. Browsers then send no Strict cookie, so the client answers with a page
+   * that loads the same address again.
+   */
   comesFromElsewhere: ({ headers }: Visit): boolean => headers['sec-fetch-site'] === 'cross-site',
 
   // ---- Forms
@@ -296,22 +312,25 @@ export const right = {
   isFormType: ({ parts }: Visit, type: string): boolean =>
     parts.bodyTypes.includes(type.split(';')[0]!.trim().toLowerCase()),
   longestBody: 65_536,
-  /** The text from which the client reads the fields of a form. */
+  /** Returns the text from which the client reads the fields of a form. */
   formOf: (_visit: Visit, body: string): string => body,
   isFormOf: (form: Record<string, unknown>, visitor: string): boolean => form.visitor === visitor,
   /** Whether the form was made for this action. */
   isUseOf: (form: Record<string, unknown>, use: string): boolean => form.use === use,
-  /** Whether nobody has changed the application since its form for changes was opened. */
+  /** Whether the application is unchanged since its form for changes was opened. */
   isUnchanged: (shown: string, stored: string): boolean => shown === stored,
   asksBeforeRemoving: true as boolean,
-  /** The value of a field when the client shows a form again. */
+  /** The value that a field gets when the client shows a form again. */
   keptValue: (_name: string, value: string): string => value,
   attribute: ({ parts }: Visit, text: string): string => parts.html(text),
   groupOption: ({ id, name }: Group): string => `<option value="${right.html(id)}">${right.html(name)}</option>`,
-  /** Keeps the form of a visitor whose session has ended. The correct client shows the form again at once and keeps nothing. */
+  /**
+   * A faulty client keeps the form of a visitor whose session has ended. The correct client shows the form again at
+   * once and keeps nothing.
+   */
   keepDraft: (_: Visit): void => {},
   draftOf: (_: Visit): URLSearchParams => new URLSearchParams(),
-  /** Whether the new application belongs to this visitor: the next visitor must not see it. */
+  /** Whether this visitor created the application, because the next visitor must not see its secret. */
   isHandOverOf: (made: Record<string, unknown>, visitor: string): boolean => made.visitor === visitor,
   created: (visit: Visit, text: unknown, visitor: string): Answer => {
     visit.parts.setCookie(
@@ -326,12 +345,12 @@ export const right = {
   // ---- Signing out
   signOutMethods: ['POST'] as string[],
   revokes: true,
-  /** A visitor who signs out waits for the revocation at most for this time. */
+  /** The longest time in milliseconds that a visitor who signs out waits for the revocation. */
   revocationMs: 1000,
   tokenToRevoke: (visit: Visit): string | undefined =>
     visit.parts.readRefresh(visit) ?? visit.parts.readSession(visit)?.accessToken,
   endSession: (visit: Visit): void => visit.parts.dropSession(visit),
-  /** Ignores failures, so that visitors can sign out while the portal is down. */
+  /** Revokes the token. Ignores failures, so that visitors can sign out while the portal is down. */
   async revoke(visit: Visit, token: string): Promise<void> {
     const { clientId, clientSecret } = visit.settings
     const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })
@@ -365,7 +384,7 @@ export const right = {
   },
   notFound: (_: Visit): string => '',
   applicationPath: (id: string): string | undefined => (/^[\w-]{1,100}$/.test(id) ? `/apps/v1/${id}` : undefined),
-  /** The path at the API for the id in the address of a form. */
+  /** The path at the API for an id in the address to which a form was sent. */
   postedPath: (id: string): string | undefined => right.applicationPath(id),
   headers: ({ settings }: Visit): Record<string, string> => ({
     // The client listens on http behind a proxy, so only the configured address says whether visitors use https.
@@ -390,12 +409,12 @@ export const right = {
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
   }),
-  /** The text of an error page. */
+  /** The text that the error page shows. */
   wordsFor: (error: unknown, _: Visit): string =>
     error instanceof Refusal ? error.message : 'Something went wrong here. Please try again.',
   statusFor: (error: unknown): number => (error instanceof Refusal ? error.status : 500),
 
-  /** Runs around every request. An error that `around` throws counts as a crash of the client. */
+  /** Runs around every request. If `around` throws an error, onCrash breaks the connection. */
   around: (_visit: Visit, next: () => Promise<Answer>): Promise<Answer> => next(),
 
   // ---- What is printed
@@ -404,7 +423,7 @@ export const right = {
   onCrash: (_error: unknown, response: ServerResponse): void => void response.destroy(),
 }
 
-/** A login can be finished only with the settings with which it began. */
+/** A login can be finished only if the client still has the settings with which the login began. */
 function registrationOf({ settings }: Visit): string {
   return `${settings.loginUrl} ${settings.clientId} ${settings.publicUrl}`
 }
@@ -419,7 +438,10 @@ function readGrant(visit: Visit): { refreshToken: string; endsAt: number } | und
   return undefined
 }
 
-/** The contents of every cookie with this name that can be unsealed, because another website may have set a cookie with the same name. */
+/**
+ * Unseals all cookies with the name, and returns the contents. There may be several, because another website may have
+ * set a cookie with the same name.
+ */
 function openAll(visit: Visit, name: string, open: (visit: Visit, name: string, text: string) => unknown): unknown[] {
   return visit.cookies
     .filter(([key]) => key === name)
@@ -427,7 +449,7 @@ function openAll(visit: Visit, name: string, open: (visit: Visit, name: string, 
     .filter(value => value !== undefined)
 }
 
-/** Sets the cookie of a login, and deletes the oldest if there are too many. */
+/** Sets the login cookie, and deletes the oldest login cookies if there are too many. */
 export function keepLogin(visit: Visit, login: Login): void {
   const { parts, cookies, setCookies } = visit
   const kept = cookies

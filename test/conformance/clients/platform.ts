@@ -4,7 +4,7 @@ import { PlatformFault, type Session, type Visit } from './visit.ts'
 
 export type Call = { method: string; url: string; headers: Record<string, string>; body?: string; most: number }
 
-/** Returns the JSON of the answer. Throws a PlatformFault for everything else. */
+/** Calls the platform. Returns the status and the parsed answer. Throws a PlatformFault if no usable answer arrives. */
 export async function call(parts: Parts, { method, url, headers, body, most }: Call): Promise<[number, unknown]> {
   try {
     const response = await fetch(url, {
@@ -39,7 +39,7 @@ export async function callPortal(visit: Visit, path: string, form: URLSearchPara
   throw new PlatformFault(status, typeof fields.error === 'string' ? fields.error : '')
 }
 
-/** Returns the API's answer with any status. */
+/** Calls the API, and returns the answer whatever its status is. */
 export function callApi(visit: Visit, session: Session, method: string, path: string, content?: object) {
   return visit.parts.send(visit, {
     method,

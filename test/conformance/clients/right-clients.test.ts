@@ -1,5 +1,5 @@
-// Correct clients must pass every check. This file judges the small client, command.test.ts judges the client of this
-// project, and right-clients.ci.ts judges a client that is built in a different way.
+// Tests that correct clients fail no check. This file judges the small client, command.test.ts the client of this
+// project, and right-clients.ci.ts a client that is built differently.
 import t from 'tap'
 import { checks } from '../../../src/conformance/checks.ts'
 import type { Result } from '../../../src/conformance/run-checks.ts'
@@ -14,7 +14,7 @@ import { right } from './parts.ts'
 const isBlamed = ({ verdict }: Result) => verdict !== 'passed' && verdict !== 'not applicable'
 const tell = ({ id, verdict, reason }: Result) => `${id} ${verdict}: ${reason}`
 
-t.test('a correct client fails no check', async t => {
+t.test('the small client, which is correct, fails no check', async t => {
   // real-browser.test.ts judges this client in Chromium.
   const stage = await openStage([], { hasBrowser: false })
   t.teardown(stage.close)
@@ -22,7 +22,7 @@ t.test('a correct client fails no check', async t => {
   t.same(results.filter(isBlamed).map(tell), [])
 })
 
-t.test('a correct client that reads the metadata of the portal fails no check of the metadata', async t => {
+t.test('a correct client that reads the metadata of the portal fails no metadata check', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
@@ -47,7 +47,7 @@ t.test('a client that keeps its random state unchanged in a cookie passes state-
 })
 
 t.test(
-  'if a client serves one request at a time and waits for a body, the check is undecided and does not fail',
+  'if a client serves one request at a time and waits for each body, raw-body-unfinished is undecided and does not fail',
   async t => {
     const stage = await openStage()
     t.teardown(stage.close)
@@ -59,7 +59,7 @@ t.test(
   },
 )
 
-t.test('a client whose template leaves a slash of an id in a link fails no MUST', async t => {
+t.test('if a client does not encode the slash of an id in a link, no check of a MUST fails', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
@@ -72,7 +72,7 @@ t.test('a client whose template leaves a slash of an id in a link fails no MUST'
   )
 })
 
-t.test('a client that closes the connection after an invalid request target fails no check', async t => {
+t.test('if a client closes the connection after an invalid request target, no check fails', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
   const results = await stage.judge(
@@ -83,7 +83,7 @@ t.test('a client that closes the connection after an invalid request target fail
 })
 
 t.test(
-  'a client whose server makes a relative Location absolute passes host-not-believed if no cache may keep the answer',
+  'if a server completes a relative Location with the Host header, and no cache may keep the answer, host-not-believed passes',
   async t => {
     const stage = await openStage()
     t.teardown(stage.close)

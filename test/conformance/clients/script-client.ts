@@ -1,14 +1,14 @@
 // The small client with pages that need JavaScript: scripts open the portal, leave the callback, load the list, send
-// the form and sign out. In Chromium, this client is correct.
+// the form and sign out. In a browser that runs scripts, this client is correct.
 import { page } from './pages.ts'
 import { type Parts, right } from './parts.ts'
 import type { Answer, Visit } from './visit.ts'
 
 const scriptPath = '/client.js'
-/** The header of a request that the script makes, in contrast to a navigation. */
+/** The script sets this header in its requests. A navigation does not have the header. */
 const byScript = 'x-by-script'
 
-/** The script of all pages. The attribute `data-task` of a page selects the task. */
+/** The script of all pages. The attribute `data-task` of the page selects what the script does. */
 const script = `
 const { task, to } = document.documentElement.dataset
 const headers = { '${byScript}': '1' }
@@ -39,7 +39,7 @@ if (task === 'go') location.replace(to)
 if (task === 'load') load()
 `
 
-/** A page whose script does the task. */
+/** A page on which the script does the task. */
 function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
   const answer = page(
     visit,
@@ -50,7 +50,7 @@ function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
   const data = `data-task="${task}" data-to="${visit.parts.html(to)}"`
   return {
     ...answer,
-    // The next request must not contain the address of the callback as its Referer.
+    // Prevents that the next request contains the address of the callback as its Referer.
     headers: { ...answer.headers, 'referrer-policy': 'no-referrer' },
     body: answer.body!.replace('<html lang="en">', `<html lang="en" ${data}>`),
   }
@@ -58,7 +58,7 @@ function taskPage(visit: Visit, task: 'go' | 'load', to = ''): Answer {
 
 type Task = 'start' | 'callback' | 'pages'
 
-/** The parts of a client whose script does these tasks. This client does the other tasks like the small client. */
+/** The parts of a client that leaves the tasks to a script. The client does all other tasks like the small client. */
 export function leaveToScript(...tasks: Task[]) {
   return {
     headers: visit => ({

@@ -1,4 +1,5 @@
-// Cookies that only this client can read or write: AES-256-GCM, with the name of the cookie as its purpose.
+// Seals and unseals cookies, so that only this client can read or write them. Uses AES-256-GCM, with the name of the
+// cookie as the purpose.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
 export function seal(key: Buffer, purpose: string, value: unknown): string {
@@ -8,7 +9,7 @@ export function seal(key: Buffer, purpose: string, value: unknown): string {
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
 }
 
-/** Undefined if the text was not sealed with this key for this purpose. */
+/** Returns undefined if the text was not sealed with this key for this purpose. */
 export function unseal(key: Buffer, purpose: string, text: string): unknown {
   try {
     const bytes = Buffer.from(text, 'base64url')

@@ -9,7 +9,7 @@ export interface Settings {
   apiUrl: string
   clientId: string
   clientSecret: string
-  /** 32 bytes, the same for all replicas. The client seals all data of a visitor in cookies with this key. */
+  /** 32 bytes, the same for all instances. The client seals the cookies with all data of a visitor with this key. */
   key: Buffer
   print: (line: string) => void
 }
@@ -17,7 +17,7 @@ export interface Settings {
 export interface Visit {
   settings: Settings
   parts: Parts
-  /** Running and recent actions of this process, by name. */
+  /** The results of actions that are running or have just ended in this process, by name. */
   memory: Map<string, Promise<unknown>>
   method: string
   /** The request target, unchanged. */
@@ -25,10 +25,10 @@ export interface Visit {
   url: URL
   query: URLSearchParams
   headers: IncomingHttpHeaders
-  /** The cookies in the order of the request. A name may be repeated. */
+  /** The cookies in the order of the request. Several cookies can have the same name. */
   cookies: [string, string][]
   body: string
-  /** Set-Cookie lines that the client adds to its answer. */
+  /** The Set-Cookie headers of the answer. */
   setCookies: string[]
 }
 
@@ -38,7 +38,7 @@ export type Callback = { code: string; state: string; subject: string; redirectU
 export type Tokens = { accessToken: string; refreshToken: string | undefined; seconds: number }
 export type Session = { accessToken: string; expiresAt: number; visitor: string }
 
-/** Ends a request with a page that shows the reason. */
+/** Thrown to answer a request with a page that shows the reason. */
 export class Refusal extends Error {
   readonly status: number
 
@@ -48,7 +48,10 @@ export class Refusal extends Error {
   }
 }
 
-/** The platform refused a call, or sent an answer that the client cannot read. `code` is the OAuth error code, if there is one. */
+/**
+ * Thrown if the platform refuses a call or sends an unreadable answer. `code`: the OAuth error code, if the answer has
+ * one.
+ */
 export class PlatformFault extends Refusal {
   readonly upstream: number
   readonly code: string

@@ -1,10 +1,10 @@
-// Clients of a few lines for tests of the suite.
+// Very small clients for tests of the suite.
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-/** A server in this process with one function as its client. Returns its address. */
+/** Starts a server in this process whose only code is the function. Returns its address. */
 export async function serve(t: Test, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, 'localhost')
   await once(server, 'listening')
@@ -15,7 +15,7 @@ export async function serve(t: Test, answer: RequestListener): Promise<string> {
   return `http://localhost:${(server.address() as AddressInfo).port}`
 }
 
-/** The source of a program that only redirects to the portal. The program runs `atCallback` for each callback. */
+/** The source of a client that only redirects to the portal, and runs the code `atCallback` for each callback. */
 export const startsLogins = (atCallback: string) => `
   import { createServer } from 'node:http'
   import { randomBytes } from 'node:crypto'

@@ -1,4 +1,5 @@
-// A platform and an address for small clients in this process. A test judges one client after the other at this address.
+// A stage: a platform, and an address for small clients in this process. A test judges one client after the other at
+// this address.
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -20,11 +21,11 @@ export type Stage = Awaited<ReturnType<typeof openStage>>
 export interface StageSettings {
   hasReplica?: boolean
   hasBrowser?: boolean
-  /** Gives a running Chromium. By default the stage starts its own, as the command does. */
+  /** Gives a running Chromium. By default, the stage starts its own Chromium, as the command does. */
   shareChromium?: (() => Promise<Browser>) | undefined
 }
 
-/** `options`: options of the command, without the addresses. */
+/** Opens a stage. `options`: options of the conformance command, without the addresses. */
 export async function openStage(
   options: string[] = [],
   { hasReplica = true, hasBrowser = true, shareChromium }: StageSettings = {},
@@ -32,7 +33,7 @@ export async function openStage(
   // Chooses the ports only once, because the clients listen on them one after the other.
   const [port, replicaPort] = [await findFreePort(), await findFreePort()]
   const [client, replica] = [`http://localhost:${port}`, `http://localhost:${replicaPort}`]
-  // Longer than the four seconds after which the small clients end a call.
+  // patienceMs is longer than the four seconds after which the small clients end a call.
   const settings = {
     ...readSettings([
       ...['--client', client],
@@ -55,7 +56,7 @@ export async function openStage(
   // its own cookies and cache.
   let ownChromium: Promise<Browser> | undefined
   const startChromium = () => (ownChromium ??= launchChromium(settings.browser!, process.env.PATH ?? ''))
-  /** Starts two instances of a client that share only their key. */
+  /** Starts two instances of a client that share only their key, calls `run`, and stops the instances. */
   async function withClient<Said>(
     build: (settings: Settings) => Server,
     checks: Check[],
@@ -70,7 +71,7 @@ export async function openStage(
     const start = async ({ CLIENT_ID, LOGIN_URL }: ChangedSettings = {}) => {
       const changed = { ...(CLIENT_ID && { clientId: CLIENT_ID }), ...(LOGIN_URL && { loginUrl: LOGIN_URL }) }
       servers = [port, replicaPort].map(at => build({ ...clientSettings, ...changed, print }).listen(at, 'localhost'))
-      // Stores each server in a list, because every server must be closed if one of them does not start.
+      // Waits for both servers, because both must be closed if one of them does not start.
       const begun = await Promise.allSettled(servers.map(server => once(server, 'listening')))
       for (const one of begun) if (one.status === 'rejected') throw one.reason
     }
@@ -99,15 +100,15 @@ export async function openStage(
   return {
     client,
 
-    /** Returns the results of the checks for a client. */
+    /** Runs the checks for a client, and returns the results. */
     judge: (build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> =>
       withClient(build, checks, parts => runChecks(checks, parts)),
 
-    /** Like judge, but with a plain login before the checks, as in the command. */
+    /** Like judge, but first tries a plain login, as the command does. */
     judgeRun: (build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> =>
       withClient(build, checks, async parts => runChecks(checks, { ...parts, obstacle: await findObstacle(parts) })),
 
-    /** Runs one check once, without a repetition after a failure. */
+    /** Runs one check only once, without repeating it after a failure. */
     judgeOnce: (build: (settings: Settings) => Server, check: Check): Promise<Result> =>
       withClient(build, [check], parts => runOnce(check, parts, true)),
 

@@ -7,7 +7,7 @@ import { bodyWith, type Fault, fault, memoryOf } from './fault.ts'
 const isList = ({ method, url }: Call) => method === 'GET' && url.endsWith('/apps/v1')
 const isCreation = ({ method, url }: Call) => method === 'POST' && url.endsWith('/apps/v1')
 
-/** Calls the platform, and passes on the response headers. The correct client ignores these headers. */
+/** Calls the platform, and passes the response headers to `hear`. The correct client ignores these headers. */
 function callWithHeaders(visit: Visit, request: Call, hear: (headers: Headers) => void): Promise<[number, unknown]> {
   return call(
     {
@@ -23,7 +23,7 @@ function callWithHeaders(visit: Visit, request: Call, hear: (headers: Headers) =
 
 const idOf = (made: unknown) => (isRecord(made) ? made['@id'] : undefined)
 
-/** Redirects to the page of the new application by its id. */
+/** After creating an application, redirects to an address that contains the id from the API's answer. */
 function leadsTo(address: (id: string, visit: Visit) => string): Partial<Parts> {
   return {
     async send(visit, request) {
@@ -58,7 +58,7 @@ const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + Math.max
 
 const headersOf = new WeakMap<Visit, Headers>()
 
-/** Passes every header of the last answer on to the browser. */
+/** Sends every header of the platform's last answer on to the browser. */
 const passesHeadersOn: Partial<Parts> = {
   send: (visit, request) => callWithHeaders(visit, request, headers => headersOf.set(visit, headers)),
   async around(visit, next) {

@@ -10,7 +10,10 @@ const trusting: Parts['readList'] = answer =>
 
 type Refused = { error: { message: Record<string, string[]> } }
 
-/** Answers of the API after which the client ends the session. `checks`: the ids of the checks without `list-`. */
+/**
+ * API answers after which a faulty client ends the session. `checks`: the ids of the checks that find this, without
+ * `list-`.
+ */
 const signsOut: Record<string, { isMet: (status: number, answer: unknown) => boolean; checks: string[] }> = {
   'failed-call': { isMet: status => status === 0, checks: ['reset', 'cut', 'endless-header', 'gzip'] },
   'status-of-the-api': {
@@ -23,7 +26,7 @@ const signsOut: Record<string, { isMet: (status: number, answer: unknown) => boo
   },
 }
 
-/** Shows a failed list as an empty list. */
+/** If the call for the list fails, shows an empty list. */
 const noListIsEmpty: Partial<Parts> = {
   async send(visit, request) {
     if (!request.url.endsWith('/apps/v1') || request.method !== 'GET') return right.send(visit, request)
@@ -33,7 +36,7 @@ const noListIsEmpty: Partial<Parts> = {
   },
 }
 
-/** Reports success to the visitor for every answer of the API to a creation. */
+/** Tells the visitor that the application was created, whatever the API has answered. */
 const creationIsAlwaysMade: Partial<Parts> = {
   async send(visit, request) {
     if (!request.url.endsWith('/apps/v1') || request.method !== 'POST') return right.send(visit, request)
@@ -45,7 +48,7 @@ const creationIsAlwaysMade: Partial<Parts> = {
 const brokenCreations = 'reset-not-repeated 503-not-repeated 403 404 409 422-sentence 422-fields 422-oauth'
 const brokenLists = 'reset cut half empty html not-an-object endless-header gzip 400 403 404 429 500 502 503 not-a-list'
 
-/** Answers as a framework does for an uncaught error. */
+/** Answers as a framework does if nobody catches an error. */
 const notCaught = answerWith(answer =>
   [502, 503, 504].includes(answer.status) ? { status: 500, body: 'Internal Server Error' } : answer,
 )
@@ -56,7 +59,7 @@ function withSecret({ settings }: Visit, request: Call, method: string): Call {
   return { ...request, body: JSON.stringify({ ...JSON.parse(request.body!), client_secret: settings.clientSecret }) }
 }
 
-/** Changes the scheme of the Authorization header of calls whose address contains the path. */
+/** Changes the scheme in the Authorization header if the address of the call contains the path. */
 function withScheme(request: Call, path: string): Call {
   if (!request.url.includes(path)) return request
   const { authorization = '', ...headers } = request.headers

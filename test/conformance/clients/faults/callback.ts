@@ -11,14 +11,14 @@ const loginsOf = (visit: Visit): Login[] =>
     .filter(login => login?.verifier !== undefined)
     .map(login => login!)
 
-/** The logins that the server knows, without the browser that began them. */
+/** Logins in the memory of the server. The server does not store which browser began a login. */
 const known = new Map<string, Login>()
 
 /** Sessions in the memory of the server, by the id in the cookie. */
 const sessions = new Map<string, Session>()
 const sessionIdOf = ({ cookies }: Visit) => cookies.find(([name]) => name === right.sessionCookie)?.[1]
 
-/** A signed state that contains the data of the login, so that the client sets no cookie. */
+/** A state that contains the signed data of the login, so that the client needs no login cookie. */
 const signed = {
   make: (visit: Visit): string => {
     const text = Buffer.from(JSON.stringify({ at: Date.now(), nonce: right.newState(visit) })).toString('base64url')
@@ -39,7 +39,7 @@ const backTo = (name: string, checks: string | string[], allows: (text: string, 
     localPath: (text, visit) => (text && allows(text, visit) ? text : '/applications'),
   })
 
-/** Faulty comparisons of the state, each with the id of the check that must find it. */
+/** Faulty comparisons of the state, by the id of the check that must find the fault. */
 const comparisons: Record<string, (kept: string, sent: string, visit: Visit) => boolean> = {
   'state-longer': (kept, sent) => sent.startsWith(kept),
   'state-case': (kept, sent) => kept.toLowerCase() === sent.toLowerCase(),
@@ -51,7 +51,7 @@ const comparisons: Record<string, (kept: string, sent: string, visit: Visit) => 
   'state-other-login': () => true,
 }
 
-/** Comparisons of only a part of a text. */
+/** Comparisons that accept a text if only a part of it is right. */
 const looseComparisons: Record<string, (sent: string, own: string) => boolean> = {
   'beginning-compared': (sent, own) => sent.startsWith(own),
   'beginning-enough': (sent, own) => sent !== '' && own.startsWith(sent),
@@ -66,7 +66,7 @@ const repeated = [
   'callback-iss-twice',
 ]
 
-/** Clients that throw for some queries, by the id of the check without `callback-`. */
+/** Clients that throw an error for some queries, by the id of the check without `callback-`. */
 const crashes: Record<string, (visit: Visit) => void> = {
   nothing({ query }) {
     if (!query.has('state')) throw new TypeError("Cannot read properties of null (reading 'length')")
@@ -81,7 +81,7 @@ const crashes: Record<string, (visit: Visit) => void> = {
     for (const [name, value] of query) {
       const [, outer, inner] = /^(\w+)\[(\w+)\]/.exec(name) ?? []
       if (!outer || !inner) continue
-      // Every object has properties with these names.
+      // If `outer` is the name of a property that every object has, such as `constructor`, such code crashes.
       if (!Object.hasOwn(fields, outer) && fields[outer]) throw new TypeError('fields[outer].push is not a function')
       fields[outer] = { ...fields[outer], [inner]: value }
     }
@@ -151,7 +151,7 @@ export const callback = [
   fault('state-absent-on-both-sides-passes', 'login-cookie-empty', {
     findLogin(visit, state) {
       const login = loginsOf(visit)[0]
-      // Two missing states are equal.
+      // If both states are missing, this comparison takes them for equal.
       return (login?.state ?? '') === state ? (login ?? { state, verifier: '', returnTo: '/', at: 0 }) : undefined
     },
   }),
@@ -297,7 +297,7 @@ export const callback = [
   }),
   fault('callback-redirects-with-a-strict-cookie', 'login-lands-signed-in', {
     arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
-    // Otherwise the second request of the page would contain the cookie, and the fault would not show.
+    // Leaves out the second request of the page. It would contain the cookie, and no check would see the fault.
     comesFromElsewhere: () => false,
   }),
   fault('callback-tells-the-next-page', 'callback-no-referrer', {
@@ -722,7 +722,7 @@ export const callback = [
   }),
 ]
 
-/** Whether the answer refuses a callback, and the callback has this parameter. */
+/** Whether the client has refused a callback that contains the parameter `name`. */
 function isFailed({ status }: Answer, { url, query }: Visit, name?: string): boolean {
   return url.pathname === '/exchangeToken' && status >= 400 && (name === undefined || query.has(name))
 }

@@ -3,7 +3,9 @@ import { right } from '../parts.ts'
 import { Refusal, type Visit } from '../visit.ts'
 import { fault, headersWith, memoryOf, readable, sessionWith } from './fault.ts'
 
-/** Encryption without authentication: an attacker who changes a bit of the cookie changes a bit of its content. */
+/**
+ * Encryption without authentication. If an attacker changes a bit of the cookie, the same bit of the content changes.
+ */
 const unsealed = {
   write({ settings }: Visit, value: unknown) {
     const cipher = createCipheriv('aes-256-ctr', settings.key, Buffer.alloc(16))
@@ -15,7 +17,7 @@ const unsealed = {
   },
 }
 
-/** Parsers that fail for one kind of Cookie header, by the id of the check without `cookie-hostile-`. */
+/** Faulty parsers of Cookie headers, by the id of the check that must find the fault, without `cookie-hostile-`. */
 const parsers: Record<string, (header: string) => [string, string][]> = {
   'no-equals': header =>
     header.split(';').map(pair => {

@@ -1,4 +1,4 @@
-// Clients that handle the failures of the list of applications, and not the failures of the other calls.
+// Clients that handle failures of the call for the list of applications correctly, but not failures of other calls.
 import { right } from '../parts.ts'
 import { type Call, isRecord } from '../platform.ts'
 import { PlatformFault, Refusal, type Visit } from '../visit.ts'
@@ -15,7 +15,7 @@ type Answered = [status: number, answer: unknown]
 
 const isDone = ([status]: Answered) => status >= 200 && status < 300
 
-/** Changes the answers to some calls. `status` is 0 if the call has failed. */
+/** Changes the answers to the calls that `isMet` selects. If such a call fails, `change` gets the status 0. */
 function onAnswer(
   isMet: (call: Call) => boolean,
   change: (answered: Answered, visit: Visit) => Answered,
@@ -28,13 +28,13 @@ function onAnswer(
   }
 }
 
-/** Makes some calls with another deadline or another handling of redirects. */
+/** Makes the calls that `isMet` selects with other parts, for example with another deadline. */
 const sendWith = (isMet: (call: Call) => boolean, parts: Partial<typeof right>): Pick<typeof right, 'send'> => ({
   send: (visit, request) =>
     right.send(isMet(request) ? { ...visit, parts: { ...visit.parts, ...parts } } : visit, request),
 })
 
-/** Repeats a call while `isAgain` is true for its status. */
+/** Repeats the calls that `isMet` selects while `isAgain` is true for the status, at most twice. */
 const repeats = (isMet: (call: Call) => boolean, isAgain: (status: number) => boolean): Pick<typeof right, 'send'> => ({
   async send(visit, request) {
     const ask = () => right.send(visit, request).catch((): Answered => [502, undefined])
@@ -46,7 +46,7 @@ const repeats = (isMet: (call: Call) => boolean, isAgain: (status: number) => bo
 
 const failed = new Set<Visit>()
 
-/** Answers with this status in place of the form if the list of groups has failed. */
+/** If the call for the list of groups has failed, answers with the status instead of the form. */
 const needsGroups = (status: number): Partial<typeof right> => ({
   ...onAnswer(isOfGroups, (answered, visit) => {
     try {

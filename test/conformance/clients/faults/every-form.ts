@@ -1,4 +1,4 @@
-// Clients that handle the form for a new application correctly, and not the other forms, or not every value.
+// Clients that handle the form for a new application correctly, but not all other forms, or not all values.
 import { randomUUID } from 'node:crypto'
 import { page } from '../pages.ts'
 import { right } from '../parts.ts'

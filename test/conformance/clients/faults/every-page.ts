@@ -1,11 +1,11 @@
-// Clients that are right on the page behind the login, and wrong on another page or for another value.
+// Clients that are correct on the page behind the login, but not on another page or for another value.
 import { signOutForm } from '../pages.ts'
 import { right } from '../parts.ts'
 import { callApi } from '../platform.ts'
 import type { Visit } from '../visit.ts'
 import { answerWith, bodyWith, type Fault, fault, headersWith, startWith } from './fault.ts'
 
-/** Changes the headers of the answers at one path. */
+/** Changes the headers of all answers at the path. */
 const headersAt = (path: string, change: (visit: Visit) => Record<string, string | undefined>) =>
   headersWith(visit => (visit.url.pathname === path ? change(visit) : {}))
 
@@ -17,7 +17,9 @@ const typedName = ({ body }: Visit) => new URLSearchParams(body).get('name') ?? 
 const ownStyle = '<link rel="stylesheet" href="/style.css">'
 const withoutPolicy = { 'content-security-policy': undefined }
 
-/** Does what a server does that writes a value into a header as it is: the lines of the value become headers. */
+/**
+ * Behaves like a server that writes a value into a header without encoding it: each line of the value becomes a header.
+ */
 function linesToHeaders(value: (visit: Visit) => string) {
   return answerWith((answer, visit) => {
     const [, ...lines] = value(visit).split('\r\n')

@@ -1,8 +1,10 @@
-// The type of a fault, and changes of the client that several faults use.
+// The type of a fault, and functions with which several faults change the small client.
 import { type Parts, right } from '../parts.ts'
 import type { Answer, Visit } from '../visit.ts'
 
-/** `checks`: ids of the checks that must find the fault. */
+/**
+ * A small client with a mistake. `checks`: the ids of the checks that must find the mistake. `parts`: the faulty parts.
+ */
 export type Fault = { name: string; checks: string[]; parts: Partial<Parts> }
 
 export const fault = (name: string, checks: string | string[], parts: Partial<Parts>): Fault => ({
@@ -11,7 +13,7 @@ export const fault = (name: string, checks: string | string[], parts: Partial<Pa
   parts,
 })
 
-/** Throws before the client answers, so that the connection breaks. */
+/** Throws an error before the client answers, so that the connection breaks. */
 export function crashIf(isMet: (visit: Visit) => boolean): Partial<Parts> {
   return {
     async around(visit, next) {
@@ -21,7 +23,7 @@ export function crashIf(isMet: (visit: Visit) => boolean): Partial<Parts> {
   }
 }
 
-/** Changes what is answered. */
+/** Changes every answer. */
 export function answerWith(change: (answer: Answer, visit: Visit) => Answer): Partial<Parts> {
   return { around: async (visit, next) => change(await next(), visit) }
 }
@@ -33,10 +35,7 @@ export function bodyWith(change: (body: string, visit: Visit) => string): Partia
 
 const memories = new WeakMap<Visit['memory'], Map<string, unknown>>()
 
-/**
- * The data in the memory of one process. Another instance does not have this data, and a restart deletes the
- * data.
- */
+/** The data in the memory of one client process. Another instance does not have this data, and a restart deletes it. */
 export function memoryOf({ memory }: Visit): Map<string, unknown> {
   const found = memories.get(memory) ?? new Map()
   memories.set(memory, found)
@@ -65,7 +64,7 @@ export function exchangeWith(change: (form: URLSearchParams, visit: Visit) => vo
   }
 }
 
-/** Changes the headers of every answer. A header that is undefined is not sent. */
+/** Changes the headers of every answer. Leaves out a header whose value is undefined. */
 export function headersWith(change: (visit: Visit) => Record<string, string | undefined>): Partial<Parts> {
   return {
     headers(visit) {
@@ -83,7 +82,7 @@ export function sessionWith(change: (attributes: string) => string): Partial<Par
   }
 }
 
-/** An encoding without a key: everybody can read and write the value. */
+/** An encoding without a key, so that everybody can read and write the value. */
 export const readable = {
   write: (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url'),
   read(text: string): unknown {

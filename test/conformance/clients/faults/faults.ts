@@ -1,4 +1,4 @@
-// Mistakes of real clients: each fault is the small client with one faulty part.
+// Lists mistakes of real clients as faults. Each fault is the small client with one mistake.
 import { apiAnswers } from './api-answers.ts'
 import { apiFaults } from './api-faults.ts'
 import { callback } from './callback.ts'
@@ -28,7 +28,7 @@ import { tabs } from './tabs.ts'
 import { time } from './time.ts'
 import { wholeRun } from './whole-run.ts'
 
-/** The table of all faults, with the checks that must find each. */
+/** The table of all faults. Each fault names the checks that must find it. */
 export const faults: Fault[] = [
   startingALogin,
   callback,

@@ -14,12 +14,12 @@ export interface Pair {
 
 export interface Judged extends Pair {
   isFound: boolean
-  /** The result of the check if it did not find the fault. */
+  /** The names of the fault and the check, and the result of the check. */
   said: string
 }
 
 /**
- * The pairs of faults and checks. If Chromium is missing, judges only the pairs that do not need Chromium.
+ * Returns each fault with each of its checks as a pair. If Chromium is missing, leaves out the pairs that need it.
  * Throws if the table names a check that does not exist.
  */
 export function listPairs(): Pair[] {
@@ -42,8 +42,8 @@ interface Bounds {
 
 /**
  * Judges pairs in parallel, because some clients wait for an answer that never comes. Begins no pair after `mostMs`. If
- * a check does not find a fault, judges the pair again, alone. On a busy machine, a client may reach a time limit
- * before its fault shows.
+ * a check does not find its fault, judges the pair again alone, because on a busy machine a client may reach a time
+ * limit before its fault has an effect.
  */
 export async function judgePairs(
   pairs: Pair[],
@@ -80,13 +80,13 @@ async function judgeAtOnce(pairs: Pair[], end: number, sideBySide: number, setti
 async function judgePair(stage: Stage, { fault, check }: Pair): Promise<Judged> {
   const { verdict, reason } = await stage
     .judgeOnce(settings => buildFaultyClient(settings, fault.name), check)
-    // Counts a client that does not start as a failure, and continues with the others.
+    // If a client does not start, its check counts as not finding the fault, and the other pairs are still judged.
     .catch((error: Error) => ({ verdict: 'not judged', reason: error.message }))
   const isFound = ['failed', 'warned', 'not followed'].includes(verdict)
   return { fault, check, isFound, said: `${fault.name}: ${check.id} ${verdict}: ${reason}` }
 }
 
-/** Sorts the items randomly, in an order that depends only on the seed. */
+/** Shuffles the items. The new order depends only on the seed. */
 export function shuffle<Item>(items: Item[], seed: number): Item[] {
   let state = seed >>> 0
   const next = () => {

@@ -11,7 +11,7 @@ interface Reading {
   deadlineMs: number
   most: number
   redirects: 'error' | 'follow'
-  /** True if the client reads the document again at each login. */
+  /** Whether the client reads the document again at each login. */
   isAskedAgain: boolean
   isBelieved(document: Document, visit: Visit): boolean
   /** The document that the client uses if it cannot read a new one. */
@@ -51,7 +51,9 @@ const takesPkce = (visit: Visit) => {
   return Array.isArray(methods) && methods.includes('S256')
 }
 
-/** A client that reads the document once, before its first login. `change` replaces members of `rightReading`. */
+/**
+ * Makes a client that reads the document once, before its first login. `change` replaces properties of `rightReading`.
+ */
 function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = {}): Partial<Parts> {
   const reading = { ...rightReading, ...change }
   return {
@@ -84,10 +86,10 @@ function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = 
   }
 }
 
-/** A correct client, for the test that no check fails for it. */
+/** A correct client. A test requires that it fails no check. */
 export const metadataReader = readingMetadata()
 
-/** Takes the addresses of the portal from the document. */
+/** Uses the addresses in the document for the start of a login and for the exchange. */
 const takesHosts: Partial<Parts> = {
   portalStart: visit => String(known(visit).authorization_endpoint ?? right.portalStart(visit)),
   portalUrl: (visit, path, form) =>
@@ -96,7 +98,7 @@ const takesHosts: Partial<Parts> = {
       : right.portalUrl(visit, path, form),
 }
 
-/** Takes one address from the document, for the calls that `isMeant` selects. */
+/** Uses the address in the field `member` of the document for the calls that `isMeant` selects. */
 const takesHost = (member: string, isMeant: (path: string, form: URLSearchParams) => boolean): Partial<Parts> => ({
   portalUrl: (visit, path, form) =>
     isMeant(path, form)

@@ -4,7 +4,7 @@ import { callApi, isRecord } from '../platform.ts'
 import { type Answer, PlatformFault, Refusal, type Session, type Visit } from '../visit.ts'
 import { type Fault, fault } from './fault.ts'
 
-/** Asks for the name. The first name is undefined if the portal does not say it. */
+/** Asks for the name. Returns the first name, or undefined if the answer has none. */
 async function readName(
   visit: Visit,
   session: Session,
@@ -17,12 +17,12 @@ async function readName(
   return isRecord(person) && typeof person.firstName === 'string' ? person.firstName : undefined
 }
 
-/** The session that a request has opened. */
+/** The session that the client has set in the answer to a request. */
 const opened = new WeakMap<Visit, Session>()
 
 type Ask = (visit: Visit, session: Session) => Promise<unknown>
 
-/** Asks for the name at the callback. */
+/** Makes a fault: the client asks for the name at the callback. */
 const atLogin = (name: string, checks: string | string[], ask: Ask) =>
   fault(name, checks, {
     async around(visit, next) {

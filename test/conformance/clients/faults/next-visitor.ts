@@ -8,7 +8,7 @@ const cookieOf = (visit: Visit, name: string) => visit.cookies.find(([key]) => k
 const keptFor = (isKept: (visit: Visit) => boolean) =>
   headersWith(visit => (isKept(visit) ? { 'cache-control': 'private' } : {}))
 
-/** Sets one more cookie, with the name of the visitor. */
+/** Sets one more cookie, which contains the id of the visitor. */
 const greets = {
   keepSession(visit: Visit, tokens: Parameters<typeof right.keepSession>[1]) {
     const session = right.keepSession(visit, tokens)
@@ -34,7 +34,10 @@ const keepsDraft: Pick<Parts, 'keepDraft' | 'draftOf'> = {
   },
 }
 
-/** Each refresh token has a cookie with its own name, so a list of names from another login does not contain this name. */
+/**
+ * Puts each refresh token into a cookie with a different name. So a check that knows the names from another login does
+ * not know this name.
+ */
 const variesRefreshCookie: Partial<Parts> = {
   setCookie(visit, name, value, attributes) {
     right.setCookie(visit, name, value, attributes)

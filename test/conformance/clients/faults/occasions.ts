@@ -1,13 +1,13 @@
-// Clients that are right at the usual renewal, and wrong at another one.
+// Clients that make the usual renewal correctly, but not renewals in special cases.
 import { type Parts, right } from '../parts.ts'
 import { isRecord } from '../platform.ts'
 import { PlatformFault, Refusal, type Tokens, type Visit } from '../visit.ts'
 import { type Fault, fault, memoryOf } from './fault.ts'
 
-/** Whether the API has refused the access token, and the session has not expired by the clock. */
+/** Whether a 401 causes this renewal. If so, the session has not yet expired by the clock. */
 const isAfter401 = (visit: Visit) => right.readSession(visit) !== undefined
 
-/** Changes the renewals that a 401 of the API causes. */
+/** Changes the parts for renewals that a 401 from the API causes. */
 const after401 = (change: Partial<Parts>, isMeant: (visit: Visit) => boolean = isAfter401): Partial<Parts> => ({
   renew: (visit, refreshToken) =>
     right.renew(isMeant(visit) ? { ...visit, parts: { ...visit.parts, ...change } } : visit, refreshToken),
@@ -21,7 +21,7 @@ const withoutSecret: Partial<Parts> = {
   },
 }
 
-/** Repeats a renewal once if the portal answers with this status, or not at all (0). */
+/** Repeats a renewal once if the portal answers with the status `wanted`. 0 means that no answer arrives. */
 const againOn = (wanted: number): Partial<Parts> => ({
   async send(visit, request) {
     const once = () => right.send(visit, request).catch((): [number, unknown] => [0, undefined])
@@ -31,7 +31,7 @@ const againOn = (wanted: number): Partial<Parts> => ({
   },
 })
 
-/** Loses the refresh token if the answer to a renewal contains this value in its place. */
+/** Loses the old refresh token if `isMeant` is true for the refresh_token in the answer to a renewal. */
 const loses = (isMeant: (value: unknown) => boolean): Partial<Parts> => ({
   readTokens(visit, answer) {
     if (visit.url.pathname !== '/exchangeToken' && isMeant(answer.refresh_token)) memoryOf(visit).set('lost', true)

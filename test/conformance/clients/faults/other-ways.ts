@@ -1,5 +1,5 @@
-// Second ways to break a rule of the login, where the first way is in the other lists: another occasion, another place, or
-// the same value twice.
+// More faults of logins. The other lists contain a fault for the same rules, but here the client breaks the rule in
+// another way: in another situation, in another part of a request, or with a repeated value.
 import { goOn, page } from '../pages.ts'
 import { right } from '../parts.ts'
 import { Refusal, type Visit } from '../visit.ts'

@@ -4,12 +4,12 @@ import { formPage, page, signOutForm } from '../pages.ts'
 import { right } from '../parts.ts'
 import { answerWith, bodyWith, crashIf, fault, headersWith, memoryOf, readable, sessionWith } from './fault.ts'
 
-/** Accepts a form without the value that only the visitor's own page contains. */
+/** Accepts every form, and does not check the hidden token from the visitor's own page. */
 const anyForm = { isFormOf: () => true }
 const lax = sessionWith(text => text.replace('Strict', 'Lax'))
 const words = (error: unknown) => (error instanceof Error ? `${error.message}\n${error.stack}` : String(error))
 
-/** Does what some servers do: they write the Host of the request into a relative Location. */
+/** Behaves like servers that complete a relative Location with the Host header of the request. */
 const redirectsFromHost = answerWith((answer, { headers }) => {
   const location = answer.headers?.location
   if (!location?.startsWith('/')) return answer
@@ -366,7 +366,8 @@ export const pages = [
       return session
     },
   }),
-  // Like an exponential regular expression, but these clients wait and do not keep the process of the suite busy.
+  // These clients answer as slowly as with an exponential regular expression. They only wait, because a busy client
+  // would also block the suite in the same process.
   fault('long-name-takes-seconds', 'create-slow-values', {
     async around(visit, next) {
       const answer = await next()

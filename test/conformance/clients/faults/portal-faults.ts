@@ -5,7 +5,10 @@ import { fault, memoryOf } from './fault.ts'
 
 const isExchange = ({ url }: Visit) => url.pathname === '/exchangeToken'
 
-/** Failures of the platform after which the client breaks the connection to the visitor, with the ends of the ids of the checks. */
+/**
+ * Platform failures after which a faulty client breaks the connection to the visitor. `exchange` and `list`: the ends
+ * of the ids of the checks that find this.
+ */
 const hangsUp: Record<string, { isMet: (error: Refusal) => boolean; exchange: string[]; list: string[] }> = {
   'broken-connection': {
     isMet: error => error instanceof PlatformFault && [502, 504].includes(error.upstream),
@@ -187,14 +190,17 @@ export const portalFaults = [
   }),
 ]
 
-/** Failures are ignored, because the name is only for display. */
+/** Asks for the name, and ignores failures, because the name is only for display. */
 async function askForName(visit: Visit, accessToken: string, deadlineMs: number): Promise<void> {
   const parts = { ...visit.parts, deadlineMs }
   const headers = { authorization: `Bearer ${accessToken}` }
   await call(parts, { method: 'GET', url: `${visit.settings.loginUrl}/api/me`, headers, most: 65_536 }).catch(() => {})
 }
 
-/** Redirects to the portal again after a failed login. The portal knows the visitor and redirects back at once. */
+/**
+ * Begins a new login after a failed login. The visitor is signed in at the portal, so the portal redirects back at
+ * once.
+ */
 function loops() {
   return {
     statusFor: (error: unknown) => (right.statusFor(error) === 502 ? 302 : right.statusFor(error)),

@@ -2,7 +2,7 @@ import { right } from '../parts.ts'
 import { Refusal, type Visit } from '../visit.ts'
 import { answerWith, crashIf, type Fault, fault, headersWith, sessionWith } from './fault.ts'
 
-/** Behaves like a process that has ended: the client stops listening. */
+/** Behaves like a process that ends at an uncaught error: the client stops listening. */
 const ends: Pick<typeof right, 'statusFor' | 'onCrash'> = {
   statusFor(error) {
     if (!(error instanceof Refusal)) throw error
@@ -15,7 +15,7 @@ const ends: Pick<typeof right, 'statusFor' | 'onCrash'> = {
   },
 }
 
-/** Two faults for one exception: the client breaks the connection, or answers with status 500. */
+/** Makes two faults for the same error: one client breaks the connection, and the other answers with status 500. */
 function crashes(
   name: string,
   check: string,
@@ -40,7 +40,7 @@ function throws(act: () => unknown): boolean {
   }
 }
 
-/** All other visitors wait until the client has answered this request. */
+/** While the client answers a request that `isWaitedFor` selects, all other visitors wait. */
 export function inTurn(isWaitedFor: (visit: Visit) => boolean): Partial<typeof right> {
   return {
     async around(visit, next) {

@@ -3,7 +3,7 @@ import { needsScript } from '../script-client.ts'
 import type { Answer, Visit } from '../visit.ts'
 import { fault, memoryOf } from './fault.ts'
 
-/** Changes the script of a client whose pages need it. */
+/** Changes the script of the client whose pages need JavaScript. */
 const scriptWith = (change: (script: string) => string) => ({
   ...needsScript,
   async around(visit: Visit, next: () => Promise<Answer>) {
@@ -18,7 +18,7 @@ const alsoDoing = (more: string) => scriptWith(script => `${script}\n;${more}`)
 export const realBrowser = [
   fault('script-goes-round', ['chromium-login', 'chromium-login-lands'], {
     ...needsScript,
-    // After the redirect the browser does not send the Strict cookie, so the script begins a new login.
+    // After the redirect, the browser does not send the Strict cookie, so the script begins a new login.
     arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
     around: (visit, next) => (visit.url.pathname === '/applications' ? next() : needsScript.around(visit, next)),
     comesFromElsewhere: () => false,

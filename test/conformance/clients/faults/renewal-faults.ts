@@ -1,17 +1,17 @@
-// Clients whose only mistake is in renewals. Most of them handle the exchange correctly.
+// Clients with mistakes in renewals. Most of these clients handle the exchange correctly.
 import { type Parts, right } from '../parts.ts'
 import { type Call, call } from '../platform.ts'
 import { PlatformFault, Refusal, type Visit } from '../visit.ts'
 import { type Fault, fault } from './fault.ts'
 
-/** Changes parts only for renewals. */
+/** Changes parts of the client, but only for renewals. */
 function renewing(change: Partial<Parts>): Partial<Parts> {
   return {
     renew: (visit, refreshToken) => right.renew({ ...visit, parts: { ...visit.parts, ...change } }, refreshToken),
   }
 }
 
-/** Repeats the call while `isWanted` returns true. */
+/** Repeats a renewal while `isWanted` is true for the status, at most `most` times. */
 function again(isWanted: (status: number) => boolean, most: number): Partial<Parts> {
   return renewing({
     async send(visit, request) {
@@ -23,7 +23,7 @@ function again(isWanted: (status: number) => boolean, most: number): Partial<Par
   })
 }
 
-/** Has a deadline only for the headers, not for the body. */
+/** Makes a call with a deadline only for the headers of the answer, not for its body. */
 async function sendWithDeadlineForHeaders(visit: Visit, request: Call): Promise<[number, unknown]> {
   const headersCame = new AbortController()
   const timer = setTimeout(() => headersCame.abort(), 4000)
@@ -64,7 +64,7 @@ const crashes: Partial<Parts> = {
 
 const isLogin = ({ url }: Visit) => url.pathname === '/exchangeToken'
 
-/** Renews again if the new token has already expired. */
+/** Renews again and again if the new token has already expired. */
 const renewsWhatIsOver: Partial<Parts> = {
   once: (_visit, _name, act) => act(),
   async renew(visit, refreshToken) {

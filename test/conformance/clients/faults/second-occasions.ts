@@ -1,4 +1,5 @@
-// Faults on the second or third occasion of a rule: another method, another page, another instance, or the end of a token.
+// Clients that follow a rule in the usual case, but not in another case: for another method, on another page, at
+// another instance, or when a token has expired.
 import type { Parts } from '../parts.ts'
 import { right } from '../parts.ts'
 import type { Call } from '../platform.ts'
@@ -11,7 +12,7 @@ const isGroups = ({ url }: Call) => url.includes('/identities/')
 const isList = ({ method, url }: Call) => method === 'GET' && url.endsWith('/apps/v1')
 type Send = () => Promise<[number, unknown]>
 
-/** Changes how some calls are made. */
+/** Makes the calls that `isMet` selects with the function `act`. */
 function sendWith(
   isMet: (call: Call) => boolean,
   act: (visit: Visit, call: Call, send: Send) => Promise<[number, unknown]>,
@@ -24,7 +25,7 @@ function sendWith(
   }
 }
 
-/** Keeps the answer to a call for all visitors. */
+/** Caches the answers to the calls that `isMet` selects, and uses them for all visitors. */
 function remembering(isMet: (call: Call) => boolean, keyOf: (call: Call) => string): Partial<Parts> {
   return sendWith(isMet, async (visit, call, send) => {
     const memory = memoryOf(visit)
@@ -36,7 +37,10 @@ function remembering(isMet: (call: Call) => boolean, keyOf: (call: Call) => stri
   })
 }
 
-/** A client that shows the name of the visitor on its list. `read` returns the name after an exchange. */
+/**
+ * Makes a client that shows the name of the visitor on the page with the list. `read` returns the name after an
+ * exchange.
+ */
 function withName(read: (visit: Visit, ask: () => Promise<string>) => Promise<string | undefined>): Partial<Parts> {
   const cookie = '__Host-name'
   return {

@@ -122,7 +122,7 @@ export const signingOut = [
   }),
 ]
 
-/** Changes the request of the revocation. */
+/** Changes parts of the client, but only for revocations. */
 function revoking(change: Partial<Parts>): Partial<Parts> {
   return { revoke: (visit, token) => right.revoke({ ...visit, parts: { ...visit.parts, ...change } }, token) }
 }

@@ -38,7 +38,7 @@ export const tabs = [
     sessionAttributes: seconds => right.sessionAttributes(seconds && 86_400),
     setCookie(visit, name, value, attributes) {
       const known = visit.cookies.find(([one]) => one === name)?.[1]
-      // A renewal changes only the session at the server, and sets no cookie.
+      // At a renewal, changes only the session at the server, and sets no cookie.
       if (known && memoryOf(visit).has(name + known)) memoryOf(visit).set(name + known, value)
       else visit.setCookies.push(`${name}=${inMemory.seal(visit, name, value)}; ${attributes}`)
     },
@@ -194,7 +194,7 @@ export const tabs = [
   }),
 ]
 
-/** Deletes the cookies of unfinished logins whose names match. */
+/** Deletes the login cookies for whose names `isGone` is true. */
 function clearLogins({ cookies, setCookies }: Visit, isGone: (name: string) => boolean): void {
   for (const [name] of cookies)
     if (name.startsWith('__Host-login-') && isGone(name))

@@ -1,4 +1,4 @@
-// Clients that leak a secret in one place only.
+// Clients that leak a secret only in one special case.
 import { right } from '../parts.ts'
 import { callApi, callPortal, isRecord } from '../platform.ts'
 import { PlatformFault, type Visit } from '../visit.ts'
@@ -6,7 +6,7 @@ import { type Fault, fault, memoryOf } from './fault.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
-/** Prints a text about each request that ends with an error. */
+/** Makes a fault: the client prints `what` for each request that ends with a platform failure. */
 const printedOnErrors = (name: string, what: (visit: Visit) => string) =>
   fault(name, 'run-log-secrets', {
     wordsFor(error, visit) {
