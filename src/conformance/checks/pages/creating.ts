@@ -117,7 +117,7 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-once-after-failure',
-    title: 'If the API's answer to a form was lost, the client does not call the API again for the same form',
+    title: "If the API's answer to a form was lost, the client does not call the API again for the same form",
     rule: 'PG-15',
     why: 'If the answer of the API is lost, the API may have created the application anyway. A visitor who goes back and sends the same form again would then get a second application.',
     fix: 'If the call fails without a clear refusal, remember the id of the form. If a second request has the same id, answer with a page that tells the visitor to look at the list first.',
@@ -150,7 +150,8 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-reload',
-    title: 'If a visitor reloads the page after creating an application, the client does not create another application',
+    title:
+      'If a visitor reloads the page after creating an application, the client does not create another application',
     rule: 'PG-16',
     why: 'If the client answers the POST with a page, the browser sends the POST again on reload.',
     fix: 'Answer the POST with 303 to another page.',
@@ -218,7 +219,8 @@ export const creating: CheckDefinition[] = [
         const fields = filledFields(form, values)
         const { answer, location } = await sendForm(context, browser, { ...form, fields }, ownForm(context))
         const [step] = (await created(context, person)).slice(-1)
-        if (!step || location === undefined) throw new NotApplicable('the client does not answer the form with a redirect')
+        if (!step || location === undefined)
+          throw new NotApplicable('the client does not answer the form with a redirect')
         const there = new URL(location, form.action).href
         for (const line of setCookiesOf(answer)) browser.cookies.set(context.settings.client, line)
         if (hasHead) {
@@ -416,7 +418,8 @@ export const creating: CheckDefinition[] = [
   },
   {
     id: 'create-other-visitor',
-    title: 'If one visitor opened a form and another visitor has signed in since, sending the form creates no application',
+    title:
+      'If one visitor opened a form and another visitor has signed in since, sending the form creates no application',
     rule: 'form-of-its-visitor',
     why: 'Another person may sign in in another tab before the visitor sends the form.',
     fix: 'Bind the form to the visitor who opened it.',

@@ -213,7 +213,7 @@ export const portalFaults: CheckDefinition[] = [
   },
   {
     id: 'exchange-error-escaped',
-    title: 'If the portal sends an error text with markup, the page escapes the markup',
+    title: 'If the portal refuses the exchange with an error text that contains markup, the page escapes the markup',
     rule: 'oauth-sanitize',
     why: 'If a page does not escape a text from another server, a script in the text can run.',
     fix: 'Show your own words, or escape the text.',
@@ -224,7 +224,7 @@ export const portalFaults: CheckDefinition[] = [
   },
   {
     id: 'exchange-error-own-words',
-    title: 'The page does not show the error text of the portal',
+    title: 'If the portal refuses the exchange with an error text, the page does not show this text',
     rule: 'generic-errors',
     why: 'An error text is for developers, and may contain details that help an attacker.',
     fix: 'Log the error code. Show your own sentence and a link to a new login.',

@@ -11,9 +11,9 @@ const forNow: [fault: string, what: string][] = [
   ['503', 'with status 503'],
   ['500', 'with status 500'],
   ['429', 'with status 429'],
-  ['reset', 'with a connection reset'],
+  ['reset', 'with a reset of the connection'],
   ['html', 'with an HTML page from a proxy'],
-  ['cut', 'with an answer that is cut off in the middle'],
+  ['cut', 'with a reset in the middle of the answer'],
 ]
 
 export const stayingSignedIn: CheckDefinition[] = [
