@@ -50,7 +50,7 @@ async function signInUnder(context: CheckContext, fault: string, options: Record
 export const name: CheckDefinition[] = [
   {
     id: 'name-failures',
-    title: 'If the call for the name fails, or its answer has no name, no page is an error',
+    title: 'If the call for the name fails, or its answer has no name, the visitor still gets the pages',
     rule: 'UP-06',
     why: 'The name is only for display. If the visitor gets an error page because of the name, the visitor cannot use the client, although everything else works.',
     fix: 'Catch every failure of this call, check the type of each field, and continue without the name.',

@@ -115,7 +115,7 @@ export const bodies: CheckDefinition[] = [
   },
   {
     id: 'raw-forms-status',
-    title: 'The client does not answer forms with invalid contents with status 500, 502, 503 or 504',
+    title: 'The client never uses status 500, 502, 503 or 504 to answer forms with invalid contents',
     rule: 'bad-request-status',
     why: 'Status 500 means a mistake in the client. Each such request alarms the operators of the client, and shows an attacker where the client is weak.',
     fix: 'Check the type of a body before you read it. Answer a body that you cannot read with status 400 or 415.',

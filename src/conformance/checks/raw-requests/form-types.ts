@@ -134,14 +134,16 @@ export const formTypes: CheckDefinition[] = [
   },
   {
     id: 'raw-forms-other-type',
-    title: 'If a form about an application has another content type than a form, the client does not carry it out',
+    title:
+      "If a form about an application arrives with a content type that the client's forms do not have, the client does not carry it out",
     ...other,
     needs: ['page'],
     run: context => expectNothingChanged(context, [...otherTypes, ...wrongTypes.slice(0, 1)]),
   },
   {
     id: 'raw-logout-other-type',
-    title: 'If a POST to the sign-out path has another content type than a form, the client signs nobody out',
+    title:
+      "If a POST to the sign-out path arrives with a content type that the client's forms do not have, the client signs nobody out",
     ...other,
     needs: ['page', 'logout'],
     async run(context) {

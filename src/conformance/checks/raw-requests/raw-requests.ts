@@ -208,7 +208,7 @@ export const rawRequests: CheckDefinition[] = [
     },
     {
       id: `raw-${id}-status`,
-      title: `The client does not answer ${what} with status 500, 502, 503 or 504`,
+      title: `The client never uses status 500, 502, 503 or 504 to answer ${what}`,
       rule: 'bad-request-status',
       why: 'Status 500 means a mistake in the client. Each such request alarms the operators of the client, and shows an attacker where the client is weak.',
       fix,
