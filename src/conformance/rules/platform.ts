@@ -19,10 +19,10 @@ export const portalStart = {
   'AZ-05': rfc(
     6749,
     '3.1',
-    'If a parameter is repeated, the portal shows an error page. The portal ignores unknown parameters, and treats an empty parameter as missing.',
+    'If client_id or redirect_uri is repeated, the portal shows an error page. Any other repeated parameter is a mistake in the start (AZ-03). The portal ignores unknown parameters, and treats an empty parameter as missing.',
   ),
   'AZ-06': decision(
-    'If the start has no cancel_url with the origin of a registered redirect URI, the portal shows an error page.',
+    'The start needs a cancel_url with the origin of a registered redirect URI. Without it, the portal refuses the start and never uses the cancel_url (AZ-03).',
   ),
   'AZ-07': rfc(9700, '4.11.2', 'The portal redirects no visitor to a client before the visitor has signed in.'),
   'AZ-08': rfc(
