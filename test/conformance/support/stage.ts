@@ -41,7 +41,7 @@ export async function openStage(
       ...(hasBrowser && !noChromium ? ['--browser', 'chromium'] : []),
       ...options,
     ]),
-    patienceMs: 8000,
+    patienceMs: 12_000,
   }
   const platform = await startPlatform({ ...settings, portalPort: 0, apiPort: 0, labPort: 0 })
   const clientSettings = {
