@@ -28,10 +28,12 @@ function openReference(t: Test): Project {
   t.comment(`The first version is ${first || 'the work tree'}.`)
   commitAll(reference, 'the first version')
 
+  const upstream = reference.read('src/client/upstream.ts')
   for (const path of readdirSync(reference.folder).filter(path => path !== '.git'))
     rmSync(join(reference.folder, path), { recursive: true })
   cpSync(copyProject(t).folder, reference.folder, { recursive: true })
-  change(reference, 'src/client/upstream.ts', text => `${text}// A new last line.\n`)
+  // Only the last line differs between the two versions, so a change of the owner elsewhere in this file never conflicts.
+  write(reference, 'src/client/upstream.ts', `${upstream}// A new last line.\n`)
   change(reference, 'src/client/applications/list.ts', text => `${text}// A new last line of the product.\n`)
   change(reference, 'docs/operations.md', text => text.replace('# ', '# New '))
   rmSync(join(reference.folder, 'src/client/web/seal.ts'))
